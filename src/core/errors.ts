@@ -1,0 +1,141 @@
+/**
+ * Every error that a user can meet has a stable code here; `docs/errors.md` lists exactly these and a test
+ * holds the two together. The sentence that is thrown says what is wrong in this case; `remedy` is the
+ * way out that fits all cases, used when the place that throws has no better one.
+ */
+export const ERRORS = {
+  MR_OPTION: {
+    meaning: 'An option is unknown or has a value that it cannot have.',
+    remedy: 'See `millrace --help` or the types of the option.',
+  },
+  MR_UNIT: {
+    meaning: 'A size, rate or duration could not be read.',
+    remedy: 'Write a number, or a number with a unit: 512MB, 1.5GiB, 200MB/s, 30s, 5min.',
+  },
+  MR_ENV: {
+    meaning: 'A constraint names an environment variable that is not set.',
+    remedy: 'Set the variable, or give the constraint a value.',
+  },
+  MR_CONSTRAINT: {
+    meaning: 'A task asks for more than any node of this run has, or for a tag that none has.',
+    remedy: 'Ask for less, or run where there is more.',
+  },
+  MR_NOT_TOP_LEVEL: {
+    meaning:
+      'A task was defined where compute threads cannot find it: inside `main`, inside a function, or not at all when its module is loaded there.',
+    remedy: 'Define the task at the top level of a module.',
+  },
+  MR_CALL_AT_LOAD: {
+    meaning: 'A module calls tasks while it is being loaded by a compute thread.',
+    remedy: 'Put the calls into main(async () => { … }), which only the coordinator runs.',
+  },
+  MR_MODULE: {
+    meaning: 'The module of a task could not be loaded in a compute thread: it is missing, or it throws.',
+    remedy: 'Make sure that the file exists and that it loads by itself.',
+  },
+  MR_NOT_CLONEABLE: {
+    meaning:
+      'A value cannot go to another thread: a function, a symbol, a socket, a promise, or an instance of a class that no task module exports.',
+    remedy: 'Pass plain data, or export the class from a module that defines tasks.',
+  },
+  MR_DIRECTION: {
+    meaning: 'The directions of a task do not fit its parameters, or an argument does not fit its direction.',
+    remedy: 'Give one direction per parameter; paths are strings, OUT and INOUT need objects.',
+  },
+  MR_ALIAS: {
+    meaning:
+      'An object is part of another object that a task is writing, so that its value is not known here.',
+    remedy: 'waitOn() the whole first, or pass the parts as parameters of their own.',
+  },
+  MR_NESTED_CYCLE: {
+    meaning: 'A task waits, through tasks that it called, for its own output.',
+    remedy: 'Do not read in a nested task what the calling task has not finished writing.',
+  },
+  MR_TASK_FAILED: {
+    meaning: 'A task threw, or its command failed.',
+    remedy: 'The cause is below; the log of the task has what it printed.',
+  },
+  MR_TIMEOUT: {
+    meaning: 'A task ran longer than its timeout and was stopped.',
+    remedy: 'Raise `timeout`, or look in its log for what it was doing.',
+  },
+  MR_EXIT_CODE: {
+    meaning: 'A command ended with an exit code that counts as failure, or by a signal.',
+    remedy: 'Read the end of its output; `exitCodes` says which codes count as success.',
+  },
+  MR_SPAWN: {
+    meaning: 'A command could not be started.',
+    remedy: 'Check that the program is installed and on the PATH, and that the working directory exists.',
+  },
+  MR_THREAD_DIED: {
+    meaning: 'The compute thread of a task ended under it: out of memory, process.exit, or a crash.',
+    remedy: 'Give the task less to do at once; do not call process.exit in a task.',
+  },
+  MR_OUTPUT_MISSING: {
+    meaning: 'A task ended well but did not write a file or directory that it declares as output.',
+    remedy: 'Write to the path that the task is given, not to a path of its own.',
+  },
+  MR_INPUT_MISSING: {
+    meaning: 'A file or directory that a task reads does not exist and no task makes it.',
+    remedy: 'Check the path; make the file before the call, or by a task.',
+  },
+  MR_DATA_LOST: {
+    meaning: 'The only copy of a value was lent to a thread that died.',
+    remedy: 'Give the task that died `retries`, so that its inputs are kept, or use shared().',
+  },
+  MR_CANCELLED: {
+    meaning:
+      'The task was cancelled, because something it needs failed, its group was cancelled, or the run was stopped.',
+    remedy: 'The cause names the failure behind it.',
+  },
+  MR_REMOVED: {
+    meaning: 'A value or file was used after remove() or removeFile().',
+    remedy: 'Remove data after its last use.',
+  },
+  MR_GROUP: {
+    meaning: 'A group is used in a way that makes no sense: the name is unknown, or in use.',
+    remedy: 'Use one name per group at a time.',
+  },
+  MR_ENDED: {
+    meaning: 'A task was called after the run had ended.',
+    remedy: 'Call tasks before main returns, and wait for asynchronous work in main.',
+  },
+  MR_POLICY: {
+    meaning: 'A scheduling policy is unknown, or gave something that is not a score.',
+    remedy: 'Use fifo, lifo, fifo-data, or a policy of your own that returns numbers.',
+  },
+  MR_JOURNAL: {
+    meaning: 'A journal or run cannot be read: it is missing, of another version, or not a journal.',
+    remedy: '`millrace runs` lists the runs of this folder.',
+  },
+  MR_INTERNAL: {
+    meaning: 'A fault of Millrace itself.',
+    remedy: 'Please report it with the journal of the run.',
+  },
+} as const satisfies Record<string, { meaning: string; remedy: string }>
+
+export type ErrorCode = keyof typeof ERRORS
+
+export interface MillraceErrorOptions {
+  hint?: string
+  cause?: unknown
+}
+
+/** Base of all errors that Millrace throws. `shortMessage` is one line; `message` adds the way out. */
+export class MillraceError extends Error {
+  override name = 'MillraceError'
+  readonly code: ErrorCode
+  readonly shortMessage: string
+  readonly hint: string
+
+  constructor(code: ErrorCode, shortMessage: string, options: MillraceErrorOptions = {}) {
+    const hint = options.hint ?? ERRORS[code].remedy
+    super(
+      `${shortMessage}\n  ${hint} [${code}]`,
+      options.cause === undefined ? undefined : { cause: options.cause },
+    )
+    this.code = code
+    this.shortMessage = shortMessage
+    this.hint = hint
+  }
+}

@@ -1,0 +1,116 @@
+/**
+ * Every change of state of a run is one of these events. Journal, terminal, traces and graphs are
+ * functions of this stream and of nothing else; a simulated run emits the same events as a real one.
+ *
+ * Times (`at`) are milliseconds since the start of the run, on a monotonic clock. The events of one task
+ * come in order. Between tasks `at` may step back by up to one batch, because threads report in batches:
+ * whoever needs global order sorts.
+ */
+
+/** Why a task failed, in a form that can be written down: the error object itself stays in the program. */
+export interface FailureFacts {
+  /** Stable code for failures that Millrace recognises (`MR_TIMEOUT`, `MR_EXIT_CODE`, …), else the error's own. */
+  code?: string
+  /** The error's class name, such as `TypeError`. */
+  name: string
+  message: string
+  stack?: string
+  timedOut?: boolean
+  exitCode?: number
+  signal?: string
+  /** The command line of a command task, as one would type it. */
+  command?: string
+  cwd?: string
+  /** The last lines that the task printed. */
+  tail?: string
+}
+
+/** What follows a failure: another attempt, or one of the four forms of `onFailure` taking effect. */
+export type AfterFailure = 'retry' | 'fail' | 'ignore' | 'cancelSuccessors'
+
+export type Outcome = 'ok' | 'failed' | 'interrupted'
+
+export type RunEvent =
+  | {
+      type: 'run-started'
+      at: number
+      /** Memorable name, unique among the runs kept in this folder. */
+      run: string
+      version: string
+      /** ISO 8601; the only wall-clock time in the stream. */
+      wallTime: string
+      program: string
+      args: string[]
+      cwd: string
+      pid: number
+      nodes: { name: string; cpus: number; memory: number }[]
+      policy: string
+      /** True when the run came from the simulator. */
+      simulated: boolean
+    }
+  /** A kind is what `task()` or `command()` defined; it precedes the first task of that kind. */
+  | {
+      type: 'kind-defined'
+      at: number
+      kind: number
+      name: string
+      form: 'function' | 'command'
+      module: string
+    }
+  | {
+      type: 'submitted'
+      at: number
+      task: number
+      kind: number
+      /** The task that called this one, or null for the main program. */
+      parent: number | null
+      group: string | null
+      priority: number
+      /** Ids of the data versions it waits for and of those it makes; together they are the graph. */
+      reads: number[]
+      writes: number[]
+      /** Names of versions that have one: files and directories. */
+      files?: { version: number; path: string }[]
+    }
+  /** All inputs are there; it waits for resources. */
+  | { type: 'ready'; at: number; task: number }
+  /** `lane` is the slot of that node that it occupies; no two tasks run on one lane at one time. */
+  | {
+      type: 'started'
+      at: number
+      task: number
+      attempt: number
+      node: number
+      lane: number
+      cpus: number
+      /** Which version of the task runs, when `implement` gave it several. */
+      implementation?: string
+    }
+  /** A task that waits for tasks it called gives its lane back, and takes one when it goes on. */
+  | { type: 'blocked'; at: number; task: number; reason: string }
+  | { type: 'resumed'; at: number; task: number; node: number; lane: number }
+  | { type: 'finished'; at: number; task: number; attempt: number }
+  | {
+      type: 'failed'
+      at: number
+      task: number
+      attempt: number
+      failure: FailureFacts
+      then: AfterFailure
+      /** Path of the file that keeps what the task printed, if it printed. */
+      log?: string
+    }
+  /** Will never run, or was stopped while running. `cause` is the failed task behind it, if one is. */
+  | { type: 'cancelled'; at: number; task: number; cause: number | null; reason: string }
+  /** The attempt was lost with its thread through no fault of its own; the task waits to start again. */
+  | { type: 'returned'; at: number; task: number; reason: string }
+  | { type: 'committed'; at: number; version: number; bytes: number }
+  | { type: 'thread-died'; at: number; node: number; lane: number; reason: string }
+  /** Something that a person should read. */
+  | { type: 'note'; at: number; level: 'info' | 'warning'; text: string }
+  | { type: 'interrupted'; at: number; signal: string; times: number }
+  | { type: 'run-ended'; at: number; outcome: Outcome; message?: string }
+
+export type RunEventType = RunEvent['type']
+
+export type Observer = (event: RunEvent) => void
