@@ -96,7 +96,7 @@ export type RunEvent =
       task: number
       attempt: number
       failure: FailureFacts
-      then: AfterFailure
+      next: AfterFailure
       /** Path of the file that keeps what the task printed, if it printed. */
       log?: string
     }

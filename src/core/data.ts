@@ -1,0 +1,113 @@
+import type { Task } from './task.ts'
+
+/**
+ * Whatever passes between two pieces of work is a datum; each write gives it a new version. Tasks wait on
+ * versions, never on the tasks that make them, so that a version can be committed before its producer ends.
+ */
+
+export type VersionState = 'pending' | 'ready' | 'failed' | 'cancelled'
+
+export type AccessMode = 'in' | 'out' | 'inout' | 'concurrent' | 'commutative'
+
+let lastId = 0
+
+export class Datum {
+  /** The version that the next reader in program order sees. */
+  current: Version
+  /**
+   * Memory that exists once and is written in place (`shared`): versions cannot remove WAR and WAW there,
+   * so a writer also waits for older readers.
+   */
+  readonly inPlace: boolean
+  /** The path, for files and directories. */
+  readonly path: string | null
+  removed = false
+
+  constructor(path: string | null = null, inPlace = false) {
+    this.path = path
+    this.inPlace = inPlace
+    this.current = new Version(this, null)
+    this.current.state = 'ready'
+  }
+}
+
+export class Version {
+  readonly id = ++lastId
+  readonly datum: Datum
+  state: VersionState = 'pending'
+  /** The task that makes it; null once committed, for initial values, and for teams. */
+  producer: Task | null = null
+  /** The version before, until this one is committed: what the datum falls back to when this one fails. */
+  previous: Version | null
+  /** Tasks that read it and have not ended. */
+  readers = 0
+  /** Tasks that cannot start before it is committed. */
+  waiters: Task[] | null = null
+  /** Writers of in-place memory that cannot start before its readers have ended. */
+  afterReaders: Task[] | null = null
+  /** Someone outside the graph wants to be told when it is settled. */
+  watched = false
+  /** The failed or cancelled task because of which it never came. */
+  cause: Task | null = null
+  /** A newer version exists, so no reader will join. */
+  superseded = false
+  /** A newer version is committed, or the datum was removed: nothing can fall back to this one. */
+  obsolete = false
+  team: Team | null = null
+  /** What the runtime keeps for it; the core never looks inside. `undefined` means nothing is kept. */
+  value: unknown = undefined
+
+  constructor(datum: Datum, previous: Version | null) {
+    this.datum = datum
+    this.previous = previous
+  }
+
+  get settled(): boolean {
+    return this.state !== 'pending'
+  }
+}
+
+/**
+ * Tasks that make one version together: CONCURRENT ones at the same time, COMMUTATIVE ones one at a time in
+ * any order. A team is closed by the first access of another kind; only then can its version be committed.
+ */
+export class Team {
+  readonly mode: 'concurrent' | 'commutative'
+  readonly base: Version
+  members = 0
+  /** Members that have not ended. */
+  live = 0
+  closed = false
+  /** COMMUTATIVE: the member that runs now. */
+  holder: Task | null = null
+  /** COMMUTATIVE: members that are ready but for the holder. */
+  parked: Task[] = []
+  failed: Task | null = null
+
+  constructor(mode: 'concurrent' | 'commutative', base: Version) {
+    this.mode = mode
+    this.base = base
+  }
+}
+
+/** One task's use of one datum. */
+export interface Access {
+  readonly mode: AccessMode
+  /** The version it sees; null for `out`. */
+  readonly read: Version | null
+  /** The version it makes, alone or with its team; null for `in`. */
+  readonly write: Version | null
+}
+
+/** The version whose value a member of a team, or any other reader, starts from. */
+export function source(access: Access): Version | null {
+  const { read, write } = access
+  return write?.team && write.value !== undefined ? write : read
+}
+
+/** The nearest version, from `version` back, that still has or will have a value. */
+export function nearestValid(version: Version): Version {
+  let at = version
+  while ((at.state === 'failed' || at.state === 'cancelled') && at.previous) at = at.previous
+  return at
+}

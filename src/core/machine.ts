@@ -1,0 +1,137 @@
+import { Deque } from '../general/deque.ts'
+import type { Demand, Task } from './task.ts'
+
+export interface NodeDescription {
+  name: string
+  cpus: number
+  /** Bytes that tasks may claim by `memory`. */
+  memory: number
+  tags: readonly string[]
+}
+
+/**
+ * One CPU of a node. Tasks that are known to be short may queue on a lane behind each other: they still
+ * run one at a time, but the thread behind the lane does not have to ask for each of them.
+ */
+export class Lane {
+  readonly index: number
+  /** The tasks sent to this lane, the running one first. */
+  readonly queue = new Deque<Task>()
+  /** Milliseconds of work that the queue is expected to hold. */
+  load = 0
+  /** Held by a task with several CPUs whose own lane is another one. */
+  lentTo: Task | null = null
+  /** Blocked tasks whose thread is behind this lane, and that could go on. */
+  readonly resuming = new Deque<Task>()
+  /** Tasks made ready by the task that ended here last, for policies that want them first. */
+  released: Task[] = []
+
+  constructor(index: number) {
+    this.index = index
+  }
+
+  get idle(): boolean {
+    return this.queue.size === 0 && this.lentTo === null
+  }
+
+  /** Idle, and no blocked task has an older claim to it. */
+  get free(): boolean {
+    return this.idle && this.resuming.size === 0
+  }
+}
+
+/** How much short work a lane may hold: enough to hide a round trip, too little to matter when misjudged. */
+const LANE_LOAD = 2
+/** Above this many milliseconds a task is not short. */
+const SHORT = 0.5
+export const LANE_DEPTH = 128
+
+export class Node {
+  readonly index: number
+  readonly name: string
+  readonly cpus: number
+  readonly memory: number
+  readonly tags: ReadonlySet<string>
+  readonly lanes: Lane[]
+  freeMemory: number
+  freeLanes: number
+  /** Blocked tasks that could go on and wait for their lane. */
+  claims = 0
+
+  constructor(index: number, description: NodeDescription) {
+    this.index = index
+    this.name = description.name
+    this.cpus = description.cpus
+    this.memory = description.memory
+    this.tags = new Set(description.tags)
+    this.lanes = Array.from({ length: description.cpus }, (_, i) => new Lane(i))
+    this.freeMemory = description.memory
+    this.freeLanes = description.cpus
+  }
+
+  /** Could ever run it, were it idle. */
+  suits({ cpus, memory, tags }: Demand): boolean {
+    return cpus <= this.cpus && memory <= this.memory && tags.every(tag => this.tags.has(tag))
+  }
+
+  /** `freeLanes` also counts idle lanes that a blocked task waits for: those are not for new tasks. */
+  fitsNow(demand: Demand): boolean {
+    if (demand.cpus > this.freeLanes || demand.memory > this.freeMemory || !this.suits(demand)) return false
+    if (this.claims === 0) return true
+    let free = 0
+    for (const lane of this.lanes) if (lane.free) free++
+    return demand.cpus <= free
+  }
+
+  canResume(task: Task, demand: Demand): boolean {
+    const lane = this.lanes[task.lane] as Lane
+    return lane.idle && demand.cpus <= this.freeLanes && demand.memory <= this.freeMemory
+  }
+
+  /** The least loaded lane on which a short task may queue, or null. */
+  shallowLane(): Lane | null {
+    let best: Lane | null = null
+    for (const lane of this.lanes) {
+      if (lane.lentTo || lane.queue.size === 0 || lane.queue.size >= LANE_DEPTH) continue
+      if (lane.resuming.size > 0) continue
+      if (lane.load < LANE_LOAD && (!best || lane.load < best.load)) best = lane
+    }
+    return best
+  }
+
+  occupy(task: Task, demand: Demand, prefer: Lane | null): Lane {
+    const lane = prefer ?? (this.lanes.find(one => one.free) as Lane)
+    lane.queue.push(task)
+    this.freeLanes--
+    for (let more = demand.cpus - 1, i = 0; more > 0; i++) {
+      const other = this.lanes[i] as Lane
+      if (!other.idle || other === lane) continue
+      other.lentTo = task
+      this.freeLanes--
+      more--
+    }
+    this.freeMemory -= demand.memory
+    return lane
+  }
+
+  release(task: Task, demand: Demand): void {
+    const lane = this.lanes[task.lane] as Lane
+    if (lane.queue.peek() === task) lane.queue.shift()
+    else lane.queue.remove(task)
+    lane.load = lane.queue.size === 0 ? 0 : lane.load - task.charge
+    if (lane.queue.size === 0) this.freeLanes++
+    if (demand.cpus > 1) {
+      for (const other of this.lanes) {
+        if (other.lentTo !== task) continue
+        other.lentTo = null
+        this.freeLanes++
+      }
+    }
+    this.freeMemory += demand.memory
+  }
+}
+
+export const isShort = (milliseconds: number): boolean => milliseconds < SHORT
+
+/** A lane is never charged less than this, so that the queue's depth stays bounded for empty tasks. */
+export const chargeFor = (milliseconds: number): number => Math.max(milliseconds, 0.005)

@@ -1,0 +1,98 @@
+import { Heap } from '../general/heap.ts'
+import type { Task } from './task.ts'
+
+/** A task that keeps being overtaken because it needs more than is free is overtaken this often at most. */
+const MOST_BYPASSES = 16
+
+const before = (a: Task, b: Task): boolean => {
+  if (a.priority !== b.priority) return a.priority > b.priority
+  if (a.score !== b.score) return a.score > b.score
+  return a.turn < b.turn
+}
+
+/**
+ * Ready tasks, one heap per class of demand: when the best task of a class does not fit, none of its class
+ * is tried, and the cost of a decision depends on the number of classes, not of tasks.
+ */
+export class ReadyQueue {
+  readonly #classes = new Map<object, ReadyClass>()
+  #size = 0
+
+  get size(): number {
+    return this.#size
+  }
+
+  push(task: Task): void {
+    const key = task.kind.implementations.length > 1 ? task.kind : task.demand
+    let entry = this.#classes.get(key)
+    if (!entry) this.#classes.set(key, (entry = { queueable: new Heap(before), others: new Heap(before) }))
+    const heap = task.queueable ? entry.queueable : entry.others
+    heap.push(task)
+    this.#size++
+  }
+
+  /** A task that was cancelled or taken by other means stays in its heap until it comes to the top. */
+  forget(): void {
+    this.#size--
+  }
+
+  /**
+   * Takes the best task that `place` accepts. Tasks of lower rank may pass one that does not fit, but only
+   * so often: then nothing starts until it fits, so that large tasks are not starved by small ones.
+   */
+  take(place: (task: Task) => boolean): Task | null {
+    while (this.#size > 0) {
+      const heads = this.#heads()
+      let parked = false
+      for (let i = 0; i < heads.length; i++) {
+        const { task, heap } = heads[i] as Head
+        if (place(task)) {
+          heap.pop()
+          this.#size--
+          for (let j = 0; j < i; j++) (heads[j] as Head).task.bypassed++
+          return task
+        }
+        if (task.state === 'parked') {
+          heap.pop()
+          this.#size--
+          parked = true
+          break
+        }
+        if (task.bypassed >= MOST_BYPASSES) return null
+      }
+      if (!parked) return null
+    }
+    return null
+  }
+
+  #heads(): Head[] {
+    const heads: Head[] = []
+    for (const [key, { queueable, others }] of this.#classes) {
+      const found = addHead(heads, queueable)
+      if (!addHead(heads, others) && !found && this.#classes.size > 64) this.#classes.delete(key)
+    }
+    if (heads.length > 1) heads.sort((a, b) => (before(a.task, b.task) ? -1 : 1))
+    return heads
+  }
+}
+
+interface ReadyClass {
+  /** Tasks that may queue behind others on a lane, and those that may not: the former fit more often. */
+  queueable: Heap<Task>
+  others: Heap<Task>
+}
+
+interface Head {
+  task: Task
+  heap: Heap<Task>
+}
+
+function addHead(heads: Head[], heap: Heap<Task>): boolean {
+  let task = heap.peek()
+  while (task && task.state !== 'ready') {
+    heap.pop()
+    task = heap.peek()
+  }
+  if (task) heads.push({ task, heap })
+  return task !== undefined
+}

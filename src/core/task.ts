@@ -1,0 +1,250 @@
+import type { Access } from './data.ts'
+import { MillraceError } from './errors.ts'
+
+/** What is asked of a node while a task runs there. */
+export interface Demand {
+  readonly cpus: number
+  /** Bytes. */
+  readonly memory: number
+  readonly tags: readonly string[]
+}
+
+const demands = new Map<string, Demand>()
+
+/**
+ * Equal demands are one object, so that queues can be kept per demand. Whoever computes a demand per call
+ * rounds it (`roundMemory`), or there would be as many queues as tasks.
+ */
+export function demandOf(cpus: number, memory: number, tags: readonly string[]): Demand {
+  const key = `${cpus} ${memory} ${tags.join(',')}`
+  let demand = demands.get(key)
+  if (!demand) demands.set(key, (demand = { cpus, memory, tags: [...tags] }))
+  return demand
+}
+
+/** Rounds up to four significant bits: at most 16 values per power of two, at most 6% too much. */
+export function roundMemory(bytes: number): number {
+  if (bytes < 16) return Math.ceil(bytes)
+  const unit = 2 ** (Math.floor(Math.log2(bytes)) - 4)
+  return Math.ceil(bytes / unit) * unit
+}
+
+export type OnFailure = 'retry' | 'fail' | 'ignore' | 'cancelSuccessors'
+
+/** One way to carry out a kind of task, with what is known of its speed. */
+export class Implementation {
+  readonly name: string
+  readonly tags: readonly string[]
+  /** Set for further versions of a task, whose demand replaces the one of the call. */
+  readonly demand: Demand | null
+  /** Runs begun, and ended, on which `mean` is based. */
+  begun = 0
+  ended = 0
+  /** Milliseconds: a moving average, and a peak that decays. */
+  mean = 0
+  peak = 0
+
+  constructor(name: string, demand: Demand | null = null) {
+    this.name = name
+    this.demand = demand
+    this.tags = demand?.tags ?? []
+  }
+
+  record(milliseconds: number): void {
+    this.ended++
+    const weight = Math.max(1 / this.ended, 0.1)
+    this.mean += (milliseconds - this.mean) * weight
+    this.peak = Math.max(milliseconds, this.peak * 0.99)
+  }
+
+  /** What the next run will probably take; infinite while nothing is known. */
+  get estimate(): number {
+    return this.ended === 0 ? Infinity : Math.max(this.mean, this.peak / 8)
+  }
+}
+
+/** What `task()` or `command()` defined: all its tasks share name, form and statistics. */
+export interface Kind {
+  readonly id: number
+  readonly name: string
+  readonly form: 'function' | 'command'
+  readonly module: string
+  readonly implementations: Implementation[]
+}
+
+export interface Group {
+  readonly name: string
+  readonly parent: Group | null
+  readonly children: Set<Group>
+  /** Members that have not ended, here and in groups inside. */
+  live: number
+  first: Task | null
+  /** The failure that cancelled the rest; later members are cancelled too until it is acknowledged. */
+  failure: Task | null
+  cancelled: string | null
+  watched: boolean
+}
+
+export function createGroup(name: string, parent: Group | null): Group {
+  const group: Group = {
+    name,
+    parent,
+    children: new Set(),
+    live: 0,
+    first: null,
+    failure: null,
+    cancelled: null,
+    watched: false,
+  }
+  parent?.children.add(group)
+  return group
+}
+
+/**
+ * waiting    some input is not committed
+ * ready      in the queue, waiting for resources
+ * parked     ready, but another COMMUTATIVE task holds its datum
+ * running    holds resources; it may still be second in a lane's queue
+ * blocked    waits for tasks that it called; holds no lane
+ * stopping   cancelled while running; holds its lane until it has stopped
+ * done, ignored, failed, cancelled: ended
+ */
+export type TaskState =
+  | 'waiting'
+  | 'ready'
+  | 'parked'
+  | 'running'
+  | 'blocked'
+  | 'stopping'
+  | 'done'
+  | 'ignored'
+  | 'failed'
+  | 'cancelled'
+
+export const TASK_STATES: readonly TaskState[] = [
+  'waiting',
+  'ready',
+  'parked',
+  'running',
+  'blocked',
+  'stopping',
+  'done',
+  'ignored',
+  'failed',
+  'cancelled',
+]
+
+const LEGAL: Record<TaskState, readonly TaskState[]> = {
+  waiting: ['ready', 'cancelled'],
+  ready: ['running', 'parked', 'cancelled'],
+  parked: ['ready', 'cancelled'],
+  running: ['done', 'ignored', 'failed', 'ready', 'blocked', 'stopping'],
+  blocked: ['running', 'done', 'failed', 'ignored', 'ready', 'stopping'],
+  stopping: ['cancelled'],
+  done: [],
+  ignored: [],
+  failed: [],
+  cancelled: [],
+}
+
+export interface TaskSpec {
+  kind: Kind
+  group: Group
+  parent?: Task | null
+  priority?: number
+  demand: Demand
+  onFailure?: OnFailure
+  retries?: number
+  /** A task that is stopped after a time cannot queue behind others, because its start must be known. */
+  timed?: boolean
+  payload?: unknown
+}
+
+export class Task {
+  readonly id: number
+  readonly kind: Kind
+  readonly group: Group
+  readonly parent: Task | null
+  readonly priority: number
+  readonly demand: Demand
+  readonly onFailure: OnFailure
+  readonly retries: number
+  readonly timed: boolean
+  /** What the runtime keeps for it; the core never looks inside. */
+  payload: unknown
+
+  state: TaskState = 'waiting'
+  accesses: Access[] = []
+  /** Inputs that are not there yet. */
+  missing = 0
+  attempt = 1
+  implementation: Implementation
+  node = -1
+  lane = -1
+  /** Milliseconds that its lane is charged for it. */
+  charge = 0
+  score = 0
+  /** May wait in a lane's queue behind other short tasks: it needs one CPU and nothing else. */
+  queueable = false
+  /** Order of becoming ready. */
+  turn = 0
+  /** How often a task of lower rank was started past it because it did not fit. */
+  bypassed = 0
+  startedAt = -1
+  /** The failed task because of which it was cancelled. */
+  cause: Task | null = null
+  reason = ''
+  error: unknown = undefined
+
+  /** Neighbours in the list of its group's members. */
+  next: Task | null = null
+  before: Task | null = null
+  /** State and time, in turn. */
+  readonly history: number[]
+
+  constructor(id: number, spec: TaskSpec, now: number) {
+    this.id = id
+    this.kind = spec.kind
+    this.group = spec.group
+    this.parent = spec.parent ?? null
+    this.priority = spec.priority ?? 0
+    this.demand = spec.demand
+    this.onFailure = spec.onFailure ?? 'fail'
+    this.retries = spec.retries ?? 0
+    this.timed = spec.timed ?? false
+    this.payload = spec.payload
+    this.implementation = spec.kind.implementations[0] as Implementation
+    this.history = [0, now]
+  }
+
+  get name(): string {
+    return `${this.kind.name}#${this.id}`
+  }
+
+  get ended(): boolean {
+    const { state } = this
+    return state === 'done' || state === 'ignored' || state === 'failed' || state === 'cancelled'
+  }
+
+  /** The only place where the state changes; what is not legal throws with the story so far. */
+  move(to: TaskState, now: number): void {
+    if (!LEGAL[this.state].includes(to)) {
+      throw new MillraceError(
+        'MR_INTERNAL',
+        `${this.name} cannot go from ${this.state} to ${to}. Its story: ${this.story()}`,
+      )
+    }
+    this.state = to
+    this.history.push(TASK_STATES.indexOf(to), now)
+  }
+
+  story(): string {
+    const parts: string[] = []
+    for (let i = 0; i < this.history.length; i += 2) {
+      parts.push(
+        `${TASK_STATES[this.history[i] as number]} at ${(this.history[i + 1] as number).toFixed(3)} ms`,
+      )
+    }
+    return parts.join(', ')
+  }
+}

@@ -1,0 +1,60 @@
+/** A queue with cheap ends: a ring that doubles. */
+export class Deque<T> {
+  #ring: (T | undefined)[] = Array.from({ length: 16 })
+  #head = 0
+  #size = 0
+
+  get size(): number {
+    return this.#size
+  }
+
+  push(item: T): void {
+    if (this.#size === this.#ring.length) this.#grow()
+    this.#ring[(this.#head + this.#size) & (this.#ring.length - 1)] = item
+    this.#size++
+  }
+
+  unshift(item: T): void {
+    if (this.#size === this.#ring.length) this.#grow()
+    this.#head = (this.#head - 1) & (this.#ring.length - 1)
+    this.#ring[this.#head] = item
+    this.#size++
+  }
+
+  peek(): T | undefined {
+    return this.#size === 0 ? undefined : this.#ring[this.#head]
+  }
+
+  shift(): T | undefined {
+    if (this.#size === 0) return undefined
+    const item = this.#ring[this.#head]
+    this.#ring[this.#head] = undefined
+    this.#head = (this.#head + 1) & (this.#ring.length - 1)
+    this.#size--
+    return item
+  }
+
+  /** Takes an item out of the middle; linear, for short queues. */
+  remove(item: T): boolean {
+    const kept = [...this]
+    const at = kept.indexOf(item)
+    if (at < 0) return false
+    kept.splice(at, 1)
+    this.#ring.fill(undefined)
+    this.#head = 0
+    this.#size = 0
+    for (const one of kept) this.push(one)
+    return true
+  }
+
+  *[Symbol.iterator](): Iterator<T> {
+    for (let i = 0; i < this.#size; i++) yield this.#ring[(this.#head + i) & (this.#ring.length - 1)] as T
+  }
+
+  #grow(): void {
+    const items = [...this]
+    this.#ring = Array.from({ length: items.length * 2 })
+    for (let i = 0; i < items.length; i++) this.#ring[i] = items[i]
+    this.#head = 0
+  }
+}

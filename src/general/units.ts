@@ -1,0 +1,61 @@
+/** Numbers with units as people write them. Each parser returns null for what it cannot read. */
+
+const SIZES: Record<string, number> = {
+  '': 1,
+  b: 1,
+  kb: 1e3,
+  mb: 1e6,
+  gb: 1e9,
+  tb: 1e12,
+  pb: 1e15,
+  k: 1e3,
+  m: 1e6,
+  g: 1e9,
+  t: 1e12,
+  kib: 2 ** 10,
+  mib: 2 ** 20,
+  gib: 2 ** 30,
+  tib: 2 ** 40,
+  pib: 2 ** 50,
+}
+
+const DURATIONS: Record<string, number> = {
+  '': 1,
+  ms: 1,
+  s: 1e3,
+  sec: 1e3,
+  second: 1e3,
+  seconds: 1e3,
+  m: 60e3,
+  min: 60e3,
+  minute: 60e3,
+  minutes: 60e3,
+  h: 3600e3,
+  hour: 3600e3,
+  hours: 3600e3,
+  d: 86400e3,
+  day: 86400e3,
+  days: 86400e3,
+}
+
+const NUMBER = /^\s*([0-9]+(?:\.[0-9]+)?(?:e[0-9]+)?)\s*([a-z]*)\s*$/i
+
+function parse(value: number | string, units: Record<string, number>): number | null {
+  if (typeof value === 'number') return Number.isFinite(value) && value >= 0 ? value : null
+  const match = NUMBER.exec(value)
+  if (!match) return null
+  const factor = units[(match[2] ?? '').toLowerCase()]
+  return factor === undefined ? null : Number(match[1]) * factor
+}
+
+/** Bytes from 1024, '290MB' (powers of ten) or '1.5GiB' (powers of two). */
+export const parseBytes = (value: number | string): number | null => parse(value, SIZES)
+
+/** Milliseconds from 500 or '30s', '5min', '2h'. */
+export const parseDuration = (value: number | string): number | null => parse(value, DURATIONS)
+
+/** A whole number of things, from 3 or '3'. */
+export function parseCount(value: number | string): number | null {
+  const number = parse(value, { '': 1 })
+  return number !== null && Number.isInteger(number) ? number : null
+}
