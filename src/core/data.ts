@@ -1,3 +1,4 @@
+import type { Heap } from '../general/heap.ts'
 import type { Task } from './task.ts'
 
 /**
@@ -22,10 +23,13 @@ export class Datum {
   /** The path, for files and directories. */
   readonly path: string | null
   removed = false
+  /** In-place memory: the tasks that use it and have not ended. */
+  readonly users: Set<Task> | null
 
   constructor(path: string | null = null, inPlace = false) {
     this.path = path
     this.inPlace = inPlace
+    this.users = inPlace ? new Set() : null
     this.current = new Version(this, null)
     this.current.state = 'ready'
   }
@@ -47,6 +51,7 @@ export class Version {
   afterReaders: Task[] | null = null
   /** Someone outside the graph wants to be told when it is settled. */
   watched = false
+  readersWatched = false
   /** The failed or cancelled task because of which it never came. */
   cause: Task | null = null
   /** A newer version exists, so no reader will join. */
@@ -74,19 +79,23 @@ export class Version {
 export class Team {
   readonly mode: 'concurrent' | 'commutative'
   readonly base: Version
-  members = 0
+  readonly tasks: Task[] = []
   /** Members that have not ended. */
   live = 0
   closed = false
   /** COMMUTATIVE: the member that runs now. */
   holder: Task | null = null
-  /** COMMUTATIVE: members that are ready but for the holder. */
-  parked: Task[] = []
+  /** COMMUTATIVE: members that are ready but for the holder, and some that were cancelled since. */
+  parked: Heap<Task> | null = null
   failed: Task | null = null
 
   constructor(mode: 'concurrent' | 'commutative', base: Version) {
     this.mode = mode
     this.base = base
+  }
+
+  get newest(): Task | undefined {
+    return this.tasks.at(-1)
   }
 }
 

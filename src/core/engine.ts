@@ -28,6 +28,8 @@ export type Instruction =
   | { type: 'discard'; version: Version }
   /** A watched version is committed, failed or cancelled. */
   | { type: 'settled'; version: Version }
+  /** A version whose readers are watched has none left. */
+  | { type: 'unread'; version: Version }
   /** A watched group has no member left. */
   | { type: 'idle'; group: Group }
 
@@ -57,6 +59,8 @@ export class Engine {
   /** The task whose end is being worked through: what it releases is released by it. */
   #ending: Task | null = null
   #closed: string | null = null
+  /** There are `stop`s among the instructions. */
+  #stops = false
   /** Cancellations to be carried out; a list, because a chain can be longer than the stack is deep. */
   readonly #doomed: { task: Task; cause: Task | null; reason: string }[] = []
 
@@ -73,20 +77,8 @@ export class Engine {
     if (!this.nodes.some(node => this.#suits(node, spec))) this.#refuse(spec)
     if (spec.parent) rejectNestedCycle(spec.parent, spec.kind.name, accesses)
     const task = new Task(++this.#lastTask, spec, now)
-    let doom: Version | null = null
-    for (const { datum, mode } of accesses) {
-      const access = this.#access(task, datum, datum.inPlace && mode === 'out' ? 'inout' : mode)
-      task.accesses.push(access)
-      const { read, write } = access
-      if (read) {
-        read.readers++
-        if (read.state === 'pending') {
-          ;(read.waiters ??= []).push(task)
-          task.missing++
-        } else if (read.state !== 'ready') doom = read
-      }
-      if (datum.inPlace && write) this.#afterReaders(task, write)
-    }
+    if (accesses.length > 0) task.accesses = accesses.map(request => this.#access(task, request, now))
+    const doom = this.#waitForInputs(task)
     task.queueable =
       spec.kind.form === 'function' &&
       !task.timed &&
@@ -119,15 +111,20 @@ export class Engine {
     })
   }
 
-  /** `took` is given when it was measured where the task ran. */
-  finished(task: Task, now: number, took = now - task.startedAt): void {
+  /**
+   * What the task made is in `value` of its versions by now, unless it is `stopping`: then nothing of it is
+   * kept. `took` is given when it was measured where the task ran.
+   */
+  finished(task: Task, now: number, took = now - task.begunAt): void {
     if (task.state === 'stopping') return this.stopped(task, now)
+    task.expect('done')
     this.started(task, now)
     task.implementation.record(took)
     this.#release(task, now)
     task.move('done', now)
     this.observer?.({ type: 'finished', at: now, task: task.id, attempt: task.attempt })
     this.#end(task, now)
+    this.#carryOutDoom(now)
   }
 
   /** What a failure of this task would lead to; lets the runtime prepare what `ignore` keeps. */
@@ -138,6 +135,7 @@ export class Engine {
 
   failed(task: Task, failure: FailureFacts, error: unknown, now: number, log?: string): void {
     if (task.state === 'stopping') return this.stopped(task, now)
+    task.expect('failed')
     this.started(task, now)
     const then = this.afterFailure(task)
     this.#release(task, now)
@@ -154,6 +152,7 @@ export class Engine {
     if (then === 'retry') {
       task.attempt++
       this.#queueAgain(task, now)
+      this.#doomIfRefused(task)
     } else if (then === 'ignore') {
       task.move('ignored', now)
       this.#end(task, now)
@@ -168,11 +167,13 @@ export class Engine {
   /** The attempt was lost through no fault of the task; it does not count. */
   returned(task: Task, reason: string, now: number): void {
     if (task.state === 'stopping') return this.stopped(task, now)
+    task.expect('ready')
+    // A version of a task that was being tried and told nothing is to be tried again.
+    task.implementation.begun--
     this.#release(task, now)
     this.observer?.({ type: 'returned', at: now, task: task.id, reason })
     this.#queueAgain(task, now)
-    const refusal = this.#refusal(task.group)
-    if (refusal) this.#doom(task, refusal.cause, refusal.reason)
+    this.#doomIfRefused(task)
     this.#carryOutDoom(now)
   }
 
@@ -192,6 +193,7 @@ export class Engine {
 
   /** A task that `stop` named has stopped. */
   stopped(task: Task, now: number): void {
+    task.expect('cancelled', 'stopping')
     this.#release(task, now)
     task.move('cancelled', now)
     this.observer?.({
@@ -201,8 +203,12 @@ export class Engine {
       cause: task.cause?.id ?? null,
       reason: task.reason,
     })
+    for (const { read, write } of task.accesses) {
+      if (write?.datum.inPlace) this.#lose(task, write, now)
+      if (read) this.#readerEnded(read, now)
+    }
     this.#leave(task)
-    for (const access of task.accesses) if (access.read) this.#readerEnded(access.read, now)
+    this.#carryOutDoom(now)
   }
 
   /** Commits a version before its producer has ended. */
@@ -210,7 +216,7 @@ export class Engine {
     if (version.state !== 'pending') return
     version.state = 'ready'
     version.producer = null
-    for (let older = version.previous; older; older = older.previous) this.#retire(older)
+    this.#retireFrom(version.previous)
     version.previous = null
     if (version.datum.path !== null) {
       this.observer?.({ type: 'committed', at: now, version: version.id, bytes: 0 })
@@ -258,13 +264,22 @@ export class Engine {
 
   /** After the program was told of a failure, the datum is what it was before. */
   fallBack(datum: Datum): void {
-    datum.current = nearestValid(datum.current)
-    datum.current.superseded = false
+    const valid = nearestValid(datum.current)
+    // Versions that never came may have something in them, from members of a team that did end.
+    for (let lost = datum.current; lost !== valid; lost = lost.previous as Version) this.#retire(lost)
+    datum.current = valid
+    valid.superseded = false
   }
 
   watch(version: Version): void {
     if (version.settled) this.#instructions.push({ type: 'settled', version })
     else version.watched = true
+  }
+
+  /** For in-place memory: the program may write there only after the tasks that read it. */
+  watchReaders(version: Version): void {
+    if (version.readers === 0) this.#instructions.push({ type: 'unread', version })
+    else version.readersWatched = true
   }
 
   watchGroup(group: Group): void {
@@ -280,7 +295,7 @@ export class Engine {
     version.state = 'ready'
     version.value = value
     datum.current = version
-    for (let older: Version | null = before; older; older = older.previous) this.#retire(older)
+    this.#retireFrom(before)
     return version
   }
 
@@ -288,7 +303,7 @@ export class Engine {
   remove(datum: Datum, now: number): void {
     this.#closeTeam(datum.current, now)
     datum.removed = true
-    for (let older: Version | null = datum.current; older; older = older.previous) this.#retire(older)
+    this.#retireFrom(datum.current)
   }
 
   // --- what is to be done ---
@@ -304,11 +319,19 @@ export class Engine {
         this.observer?.({ type: 'resumed', at: now, task: task.id, node: task.node, lane: task.lane })
         this.#instructions.push({ type: 'resume', task })
       },
-      task => task.move('parked', now),
+      task => {
+        task.move('parked', now)
+        this.#wakeParked(task, now)
+      },
     )
     if (this.#instructions.length === 0) return EMPTY
-    const instructions = this.#instructions
+    let instructions = this.#instructions
     this.#instructions = []
+    if (this.#stops) {
+      // Some may have ended by themselves since.
+      instructions = instructions.filter(one => one.type !== 'stop' || one.task.state === 'stopping')
+      this.#stops = false
+    }
     return instructions
   }
 
@@ -318,26 +341,45 @@ export class Engine {
 
   // --- inside ---
 
-  #access(task: Task, datum: Datum, mode: AccessMode): Access {
+  #access(task: Task, { datum, mode: asked }: AccessRequest, now: number): Access {
     const { current } = datum
+    const mode = datum.inPlace && asked === 'out' ? 'inout' : asked
+    datum.users?.add(task)
+    if (current.producer === task || current.team?.newest === task) return again(current, mode)
     if (mode === 'concurrent' || mode === 'commutative') {
       let version = current
       let team = current.team
       if (!team || team.closed || team.mode !== mode) {
-        this.#closeTeam(current, 0)
+        this.#closeTeam(current, now)
         team = new Team(mode, current)
         version = this.#newVersion(datum)
         version.team = team
       }
-      team.members++
+      team.tasks.push(task)
       team.live++
       return { mode, read: team.base, write: version }
     }
-    this.#closeTeam(current, 0)
+    this.#closeTeam(current, now)
     if (mode === 'in') return { mode, read: current, write: null }
     const version = this.#newVersion(datum)
     version.producer = task
     return { mode, read: mode === 'inout' ? current : null, write: version }
+  }
+
+  /** Returns an input that will never come, if there is one. */
+  #waitForInputs(task: Task): Version | null {
+    let doom: Version | null = null
+    for (const { read } of task.accesses) {
+      if (!read) continue
+      read.readers++
+      if (read.state === 'pending') {
+        if (read.waiters) read.waiters.push(task)
+        else read.waiters = [task]
+        task.missing++
+      } else if (read.state !== 'ready') doom = read
+    }
+    for (const { write } of task.accesses) if (write?.datum.inPlace) this.#afterReaders(task, write)
+    return doom
   }
 
   #newVersion(datum: Datum): Version {
@@ -346,6 +388,11 @@ export class Engine {
     datum.current = version
     before.superseded = true
     return version
+  }
+
+  /** Retires this version and all before it; what is obsolete already has nothing left before it. */
+  #retireFrom(version: Version | null): void {
+    for (let at = version; at && !at.obsolete; at = at.previous) this.#retire(at)
   }
 
   /** Nothing can fall back to this version; once its readers have ended, nobody needs it. */
@@ -363,7 +410,7 @@ export class Engine {
 
   #afterReaders(task: Task, write: Version): void {
     const older = write.team ? write.team.base : write.previous
-    if (older && othersRead(older, task)) {
+    if (older && !older.afterReaders?.includes(task) && othersRead(older, task)) {
       ;(older.afterReaders ??= []).push(task)
       task.missing++
     }
@@ -377,12 +424,10 @@ export class Engine {
   }
 
   #settleTeam(version: Version, team: Team, now: number): void {
-    if (team.failed) {
-      version.state =
-        team.failed.state === 'cancelled' || team.failed.state === 'stopping' ? 'cancelled' : 'failed'
-      version.cause = team.failed
-      this.#settle(version, now)
-    } else this.commit(version, now)
+    // Nobody asks for the team again, and it holds on to the version that it started from.
+    version.team = null
+    if (team.failed) this.#spoil(version, team.failed, now)
+    else this.commit(version, now)
   }
 
   #makeReady(task: Task, now: number): void {
@@ -393,19 +438,28 @@ export class Engine {
     this.#placement.enqueue(task, this.#ending)
   }
 
+  /** It keeps its turn: it was in the queue before, where an entry of it may even be left. */
   #queueAgain(task: Task, now: number): void {
     task.startedAt = -1
     task.move('ready', now)
-    task.turn = ++this.#turn
     this.#placement.enqueue(task, null)
   }
 
   #release(task: Task, now: number): void {
     if (task.state === 'blocked') this.#placement.forgetBlocked(task)
     else this.#placement.release(task)
-    for (const parked of this.#placement.releaseTokens(task)) {
-      parked.move('ready', now)
-      this.#placement.enqueue(parked, null)
+    this.#placement.releaseTokens(task)
+    this.#wakeParked(task, now)
+  }
+
+  /** Lets the next one try for each COMMUTATIVE datum that this task does not hold or want any more. */
+  #wakeParked(task: Task, now: number): void {
+    if (task.queueable) return
+    for (const { write } of task.accesses) {
+      const next = write?.team && this.#placement.nextParked(write.team)
+      if (!next) continue
+      next.move('ready', now)
+      this.#placement.enqueue(next, null)
     }
   }
 
@@ -415,23 +469,36 @@ export class Engine {
     this.#ending = task
     for (const { read, write } of task.accesses) {
       if (write) {
-        const { team } = write
-        if (team) {
-          team.live--
-          if (!good) team.failed ??= task
-          if (team.closed && team.live === 0) this.#settleTeam(write, team, now)
-        } else if (good) this.commit(write, now)
-        else if (write.state === 'pending') {
-          write.state = task.state === 'failed' ? 'failed' : 'cancelled'
-          write.cause = task.state === 'failed' ? task : (task.cause ?? task)
-          this.#settle(write, now)
-        }
+        if (!good) this.#lose(task, write, now)
+        else if (write.team) this.#memberEnded(write, write.team, now)
+        else this.commit(write, now)
       }
       if (read) this.#readerEnded(read, now)
     }
     this.#ending = null
     this.#leave(task)
-    this.#carryOutDoom(now)
+  }
+
+  #memberEnded(version: Version, team: Team, now: number): void {
+    team.live--
+    if (team.closed && team.live === 0) this.#settleTeam(version, team, now)
+  }
+
+  /** The task will not make this version, or its part of it. */
+  #lose(task: Task, write: Version, now: number): void {
+    const { team } = write
+    if (team) {
+      team.failed ??= task
+      this.#memberEnded(write, team, now)
+    } else if (write.state === 'pending') this.#spoil(write, task, now)
+  }
+
+  /** The version never comes because of this task, or of what it was cancelled for. */
+  #spoil(version: Version, by: Task, now: number): void {
+    version.state = by.state === 'failed' ? 'failed' : 'cancelled'
+    version.cause = by.state === 'failed' ? by : (by.cause ?? by)
+    version.producer = null
+    this.#settle(version, now)
   }
 
   #settle(version: Version, now: number): void {
@@ -462,6 +529,10 @@ export class Engine {
       })
       if (version.afterReaders.length === 0) version.afterReaders = null
     }
+    if (version.readers === 0 && version.readersWatched) {
+      version.readersWatched = false
+      this.#instructions.push({ type: 'unread', version })
+    }
     this.#discardIfUnused(version)
   }
 
@@ -481,9 +552,10 @@ export class Engine {
   }
 
   #cancelWaiting(task: Task, now: number): void {
-    if (task.state === 'ready') this.#placement.forget()
-    if (task.state === 'parked') this.#placement.unpark(task)
+    const wasReady = task.state === 'ready'
+    if (wasReady) this.#placement.forget()
     task.move('cancelled', now)
+    if (wasReady) this.#wakeParked(task, now)
     this.observer?.({
       type: 'cancelled',
       at: now,
@@ -494,23 +566,17 @@ export class Engine {
     this.#end(task, now)
   }
 
-  /** What it was to make is settled now; its lane and its inputs stay held until it has really stopped. */
+  /**
+   * What it was to make is settled now; its lane and its inputs stay held until it has really stopped. So
+   * does memory that it writes in place: nobody may look at it before.
+   */
   #stopRunning(task: Task, now: number): void {
     if (task.state === 'blocked') this.#placement.holdBlocked(task)
     task.move('stopping', now)
     this.#instructions.push({ type: 'stop', task })
+    this.#stops = true
     for (const { write } of task.accesses) {
-      if (!write) continue
-      const { team } = write
-      if (team) {
-        team.live--
-        team.failed ??= task
-        if (team.closed && team.live === 0) this.#settleTeam(write, team, now)
-      } else if (write.state === 'pending') {
-        write.state = 'cancelled'
-        write.cause = task.cause ?? task
-        this.#settle(write, now)
-      }
+      if (write && !write.datum.inPlace) this.#lose(task, write, now)
     }
   }
 
@@ -529,12 +595,18 @@ export class Engine {
 
   /** Why a task that is submitted to this group now must not run. */
   #refusal(group: Group): { cause: Task | null; reason: string } | null {
-    if (this.#closed) return { cause: null, reason: this.#closed }
+    if (this.#closed !== null) return { cause: null, reason: this.#closed }
     for (let at: Group | null = group; at; at = at.parent) {
       if (at.failure) return { cause: at.failure, reason: `${at.failure.name} failed` }
-      if (at.cancelled) return { cause: null, reason: at.cancelled }
+      if (at.cancelled !== null) return { cause: null, reason: at.cancelled }
     }
     return null
+  }
+
+  /** A task that comes back to the queue is as new to its group as one that is submitted now. */
+  #doomIfRefused(task: Task): void {
+    const refusal = this.#refusal(task.group)
+    if (refusal) this.#doom(task, refusal.cause, refusal.reason)
   }
 
   #join(task: Task): void {
@@ -542,6 +614,7 @@ export class Engine {
     task.next = group.first
     if (group.first) group.first.before = task
     group.first = task
+    if (task.parent) (task.parent.calls ??= new Set()).add(task)
     for (let at: Group | null = group; at; at = at.parent) at.live++
   }
 
@@ -551,6 +624,8 @@ export class Engine {
     else group.first = task.next
     if (task.next) task.next.before = task.before
     task.next = task.before = null
+    task.parent?.calls?.delete(task)
+    for (const { read, write } of task.accesses) (write ?? read)?.datum.users?.delete(task)
     for (let at: Group | null = group; at; at = at.parent) {
       at.live--
       if (at.live === 0 && at.watched) {
@@ -569,7 +644,10 @@ export class Engine {
   #refuse({ kind, demand }: TaskSpec): never {
     const most = (pick: (node: Node) => number): number => Math.max(...this.nodes.map(pick))
     const { cpus, memory, tags } = demand
-    let wrong = `tags [${tags.join(', ')}], but no node has all of them`
+    let wrong =
+      tags.length > 0
+        ? `tags [${tags.join(', ')}], but no node has them all together with ${cpus} CPUs and ${memory} bytes of memory`
+        : `${cpus} CPUs and ${memory} bytes of memory, but no node has both`
     if (memory > most(node => node.memory)) {
       wrong = `${memory} bytes of memory, but the largest node has ${most(node => node.memory)}`
     }
@@ -613,10 +691,25 @@ const EMPTY: Instruction[] = []
 /** Whether tasks other than this writer, and other than its team, still read the version. */
 function othersRead(version: Version, writer: Task): boolean {
   let own = 0
+  let team: Team | null = null
   for (const { read, write } of writer.accesses) {
-    if (read === version) own = write?.team ? write.team.live : 1
+    if (read !== version) continue
+    if (write?.team) team = write.team
+    else own++
   }
-  return version.readers > own
+  return version.readers > own + (team?.live ?? 0)
+}
+
+/** A task uses the same datum once more: it still makes one version of it, and sees what was before that. */
+function again(own: Version, mode: AccessMode): Access {
+  const { team, previous } = own
+  const before = team ? team.base : previous
+  if (mode === 'in') return { mode, read: before, write: null }
+  if (team) {
+    team.live++
+    return { mode: team.mode, read: before, write: own }
+  }
+  return mode === 'out' ? { mode, read: null, write: own } : { mode: 'inout', read: before, write: own }
 }
 
 function doomReason(version: Version): string {

@@ -78,9 +78,24 @@ export class Node {
   fitsNow(demand: Demand): boolean {
     if (demand.cpus > this.freeLanes || demand.memory > this.freeMemory || !this.suits(demand)) return false
     if (this.claims === 0) return true
-    let free = 0
+    const { lanes, memory } = this.#reserved()
+    let free = -lanes
     for (const lane of this.lanes) if (lane.free) free++
-    return demand.cpus <= free
+    return demand.cpus <= free && demand.memory <= this.freeMemory - memory
+  }
+
+  /** What blocked tasks need beside their lane, which is idle: new tasks must not take it for ever. */
+  #reserved(): { lanes: number; memory: number } {
+    let lanes = 0
+    let memory = 0
+    for (const lane of this.lanes) {
+      const task = lane.idle ? lane.resuming.peek() : undefined
+      if (!task) continue
+      const demand = task.implementation.demand ?? task.demand
+      lanes += demand.cpus - 1
+      memory += demand.memory
+    }
+    return { lanes, memory }
   }
 
   canResume(task: Task, demand: Demand): boolean {
@@ -91,6 +106,7 @@ export class Node {
   /** The least loaded lane on which a short task may queue, or null. */
   shallowLane(): Lane | null {
     let best: Lane | null = null
+    if (this.claims > 0 && this.#reserved().lanes > 0) return null
     for (const lane of this.lanes) {
       if (lane.lentTo || lane.queue.size === 0 || lane.queue.size >= LANE_DEPTH) continue
       if (lane.resuming.size > 0) continue
@@ -102,13 +118,14 @@ export class Node {
   occupy(task: Task, demand: Demand, prefer: Lane | null): Lane {
     const lane = prefer ?? (this.lanes.find(one => one.free) as Lane)
     lane.queue.push(task)
+    lane.load += task.charge
     this.freeLanes--
-    for (let more = demand.cpus - 1, i = 0; more > 0; i++) {
-      const other = this.lanes[i] as Lane
-      if (!other.idle || other === lane) continue
-      other.lentTo = task
-      this.freeLanes--
-      more--
+    if (demand.cpus > 1) {
+      // Lanes that a blocked task waits for come last.
+      const others = this.lanes.filter(other => other.idle && other !== lane)
+      others.sort((a, b) => Number(b.free) - Number(a.free))
+      for (const other of others.slice(0, demand.cpus - 1)) other.lentTo = task
+      this.freeLanes -= demand.cpus - 1
     }
     this.freeMemory -= demand.memory
     return lane

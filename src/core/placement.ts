@@ -1,7 +1,10 @@
+import { Heap } from '../general/heap.ts'
+import type { Team } from './data.ts'
 import { chargeFor, isShort } from './machine.ts'
 import type { Lane, Node } from './machine.ts'
 import type { Policy } from './policy.ts'
-import { ReadyQueue } from './ready-queue.ts'
+import { ReadyQueue, before, starved } from './ready-queue.ts'
+import type { Placer } from './ready-queue.ts'
 import type { Demand, Implementation, Task } from './task.ts'
 
 /** Which ready task starts next, where, and in which of its versions. */
@@ -9,6 +12,8 @@ export class Placement {
   readonly queue = new ReadyQueue()
   readonly #nodes: readonly Node[]
   readonly #policy: Policy
+  /** Nodes that are being emptied for a task that was overtaken too often. */
+  readonly #held = new Set<Node>()
 
   constructor(nodes: readonly Node[], policy: Policy) {
     this.#nodes = nodes
@@ -32,15 +37,25 @@ export class Placement {
     for (const node of this.#nodes) if (node.claims > 0) this.#resume(node, resume)
     if (this.queue.size === 0) return
     if (this.#policy.successorsFirst) this.#placeSuccessors(start)
-    const place = (task: Task): boolean => {
-      if (this.#busyToken(task)) {
-        this.#park(task)
-        park(task)
-        return false
-      }
-      return this.#place(task)
+    const placer: Placer = {
+      place: task => {
+        const busy = this.#busyTeam(task)
+        if (busy) {
+          this.#park(task, busy)
+          park(task)
+          return false
+        }
+        return this.#place(task)
+      },
+      hold: task => this.#hold(task),
+      inTheWay: (started, task) => this.#suits(this.#nodes[started.node] as Node, task),
     }
-    for (let task = this.queue.take(place); task; task = this.queue.take(place)) start(task)
+    for (;;) {
+      const task = this.queue.take(placer)
+      if (this.#held.size > 0) this.#held.clear()
+      if (!task) return
+      start(task)
+    }
   }
 
   demandOf(task: Task): Demand {
@@ -55,8 +70,10 @@ export class Placement {
 
   claim(task: Task): void {
     const node = this.#nodes[task.node] as Node
+    const { resuming } = node.lanes[task.lane] as Lane
+    for (const one of resuming) if (one === task) return
     node.claims++
-    node.lanes[task.lane]?.resuming.push(task)
+    resuming.push(task)
   }
 
   forgetBlocked(task: Task): void {
@@ -83,35 +100,38 @@ export class Placement {
 
   // --- commutative tokens ---
 
-  #busyToken(task: Task): boolean {
-    return task.accesses.some(({ mode, write }) => mode === 'commutative' && write?.team?.holder)
-  }
-
-  #park(task: Task): void {
-    const busy = task.accesses.find(({ mode, write }) => mode === 'commutative' && write?.team?.holder)
-    busy?.write?.team?.parked.push(task)
-  }
-
-  unpark(task: Task): void {
-    for (const { write } of task.accesses) {
-      const parked = write?.team?.parked
-      const at = parked?.indexOf(task) ?? -1
-      if (at >= 0) parked?.splice(at, 1)
+  #busyTeam(task: Task): Team | null {
+    if (task.queueable) return null
+    for (const { mode, write } of task.accesses) {
+      if (mode === 'commutative' && write?.team?.holder) return write.team
     }
+    return null
   }
 
-  /** Gives back the task's tokens; returns the tasks that waited for one of them. */
-  releaseTokens(task: Task): Task[] {
-    if (task.queueable) return NONE
-    const woken: Task[] = []
-    for (const { write } of task.accesses) {
-      const team = write?.team
-      if (team?.holder !== task) continue
-      team.holder = null
-      woken.push(...team.parked)
-      team.parked = []
+  #park(task: Task, team: Team): void {
+    team.parked ??= new Heap(before)
+    team.parked.push(task)
+  }
+
+  /** Gives back the task's tokens. */
+  releaseTokens(task: Task): void {
+    if (task.queueable) return
+    for (const { write } of task.accesses) if (write?.team?.holder === task) write.team.holder = null
+  }
+
+  /**
+   * Takes the best parked member of a team that nobody holds. One is enough, because whenever a ready member
+   * goes away without taking the token, the next is asked for: while some are parked, one is ready or runs.
+   */
+  nextParked(team: Team): Task | null {
+    if (team.holder || !team.parked) return null
+    for (let task = team.parked.pop(); task; task = team.parked.pop()) {
+      if (task.state !== 'parked') continue
+      const other = this.#busyTeam(task)
+      if (!other) return task
+      this.#park(task, other)
     }
-    return woken
+    return null
   }
 
   #takeTokens(task: Task): void {
@@ -134,7 +154,7 @@ export class Placement {
         const [first] = lane.released.filter(task => task.state === 'ready').sort(byRank)
         lane.released = []
         if (!first || !lane.free || first.kind.implementations.length > 1) continue
-        if (this.#busyToken(first) || !node.fitsNow(first.demand)) continue
+        if (this.#busyTeam(first) || !node.fitsNow(first.demand) || !this.#mayGoFirst(first, node)) continue
         this.queue.forget()
         this.#occupy(first, node, first.implementation, lane)
         start(first)
@@ -142,39 +162,59 @@ export class Placement {
     }
   }
 
-  #place(task: Task): boolean {
-    for (const node of this.#nodes) {
-      const implementation = this.#choose(task, node)
-      if (implementation) {
-        this.#occupy(task, node, implementation, null)
-        return true
-      }
+  /** Being a successor beats neither a higher priority nor a task that waits too long for a place. */
+  #mayGoFirst(first: Task, node: Node): boolean {
+    const passed: Task[] = []
+    for (const { task } of this.queue.heads()) {
+      if (task === first || !before(task, first) || this.#busyTeam(task)) continue
+      const fits = this.#nodes.some(one => this.#suits(one, task, true))
+      if (fits && task.priority > first.priority) return false
+      if (fits || !this.#suits(node, task)) continue
+      if (starved(task)) return false
+      passed.push(task)
     }
-    return task.queueable && this.#queueOnLane(task)
+    for (const task of passed) task.bypassed++
+    return true
+  }
+
+  /** Whether a version of the task could run there: ever, or now. */
+  #suits(node: Node, { kind, demand }: Task, now = false): boolean {
+    return kind.implementations.some(({ demand: own }) =>
+      now ? node.fitsNow(own ?? demand) : node.suits(own ?? demand),
+    )
+  }
+
+  #hold(task: Task): boolean {
+    for (const node of this.#nodes) if (this.#suits(node, task)) this.#held.add(node)
+    return this.#held.size === this.#nodes.length
   }
 
   /** Each version of a task is tried once; then the fastest that fits is taken. */
-  #choose(task: Task, node: Node): Implementation | null {
+  #place(task: Task): boolean {
     const { implementations } = task.kind
-    if (implementations.length === 1)
-      return node.fitsNow(task.demand) ? (implementations[0] as Implementation) : null
     let best: Implementation | null = null
-    for (const one of implementations) {
-      if (!node.fitsNow(one.demand ?? task.demand)) continue
-      if (one.begun === 0) return one
-      if (!best || speed(one) < speed(best)) best = one
+    let where: Node | null = null
+    search: for (const node of this.#nodes) {
+      if (this.#held.has(node)) continue
+      for (const one of implementations) {
+        if (!node.fitsNow(one.demand ?? task.demand)) continue
+        if (best && one.begun > 0 && one.estimate >= best.estimate) continue
+        best = one
+        where = node
+        if (one.begun === 0 || implementations.length === 1) break search
+      }
     }
-    return best
+    if (!best || !where) return task.queueable && this.#queueOnLane(task)
+    this.#occupy(task, where, best, null)
+    return true
   }
 
   #occupy(task: Task, node: Node, implementation: Implementation, prefer: Lane | null): void {
     implementation.begun++
     task.implementation = implementation
     task.node = node.index
-    const lane = node.occupy(task, implementation.demand ?? task.demand, prefer)
-    task.lane = lane.index
     task.charge = chargeFor(implementation.estimate)
-    lane.load += task.charge
+    task.lane = node.occupy(task, implementation.demand ?? task.demand, prefer).index
     this.#takeTokens(task)
   }
 
@@ -182,7 +222,7 @@ export class Placement {
     const { implementation } = task
     if (task.kind.implementations.length > 1 || !isShort(implementation.estimate)) return false
     for (const node of this.#nodes) {
-      if (!node.suits(task.demand)) continue
+      if (this.#held.has(node) || !node.suits(task.demand)) continue
       const lane = node.shallowLane()
       if (!lane) continue
       implementation.begun++
@@ -197,9 +237,4 @@ export class Placement {
   }
 }
 
-const NONE: Task[] = []
-
 const byRank = (a: Task, b: Task): number => b.priority - a.priority || a.turn - b.turn
-
-/** A version that is being tried and has no time yet must not be taken for the fastest. */
-const speed = (implementation: Implementation): number => implementation.estimate

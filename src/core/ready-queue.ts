@@ -4,10 +4,23 @@ import type { Task } from './task.ts'
 /** A task that keeps being overtaken because it needs more than is free is overtaken this often at most. */
 const MOST_BYPASSES = 16
 
-const before = (a: Task, b: Task): boolean => {
+/** Whether one is to run before the other, if both can. */
+export const before = (a: Task, b: Task): boolean => {
   if (a.priority !== b.priority) return a.priority > b.priority
   if (a.score !== b.score) return a.score > b.score
   return a.turn < b.turn
+}
+
+export const starved = (task: Task): boolean => task.bypassed >= MOST_BYPASSES
+
+/** What the queue asks of whoever knows the nodes. */
+export interface Placer {
+  /** Finds the task a place; false if there is none, or if the task is parked. */
+  place(task: Task): boolean
+  /** Keeps all others from the nodes where the task could run; true if that is every node. */
+  hold(task: Task): boolean
+  /** Whether the started task took something that the other waits for. */
+  inTheWay(started: Task, other: Task): boolean
 }
 
 /**
@@ -38,18 +51,22 @@ export class ReadyQueue {
 
   /**
    * Takes the best task that `place` accepts. Tasks of lower rank may pass one that does not fit, but only
-   * so often: then nothing starts until it fits, so that large tasks are not starved by small ones.
+   * so often: then nothing starts where it could run until it does, so that large tasks are not starved by
+   * small ones.
    */
-  take(place: (task: Task) => boolean): Task | null {
+  take({ place, hold, inTheWay }: Placer): Task | null {
     while (this.#size > 0) {
-      const heads = this.#heads()
+      const heads = this.heads()
       let parked = false
       for (let i = 0; i < heads.length; i++) {
         const { task, heap } = heads[i] as Head
         if (place(task)) {
           heap.pop()
           this.#size--
-          for (let j = 0; j < i; j++) (heads[j] as Head).task.bypassed++
+          for (let j = 0; j < i; j++) {
+            const passed = (heads[j] as Head).task
+            if (inTheWay(task, passed)) passed.bypassed++
+          }
           return task
         }
         if (task.state === 'parked') {
@@ -58,14 +75,15 @@ export class ReadyQueue {
           parked = true
           break
         }
-        if (task.bypassed >= MOST_BYPASSES) return null
+        if (starved(task) && hold(task)) return null
       }
       if (!parked) return null
     }
     return null
   }
 
-  #heads(): Head[] {
+  /** The best task of each class, best first. */
+  heads(): Head[] {
     const heads: Head[] = []
     for (const [key, { queueable, others }] of this.#classes) {
       const found = addHead(heads, queueable)
@@ -82,7 +100,7 @@ interface ReadyClass {
   others: Heap<Task>
 }
 
-interface Head {
+export interface Head {
   task: Task
   heap: Heap<Task>
 }

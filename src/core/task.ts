@@ -160,6 +160,8 @@ export interface TaskSpec {
   payload?: unknown
 }
 
+const NO_ACCESSES: readonly Access[] = []
+
 export class Task {
   readonly id: number
   readonly kind: Kind
@@ -174,7 +176,7 @@ export class Task {
   payload: unknown
 
   state: TaskState = 'waiting'
-  accesses: Access[] = []
+  accesses: readonly Access[] = NO_ACCESSES
   /** Inputs that are not there yet. */
   missing = 0
   attempt = 1
@@ -196,11 +198,13 @@ export class Task {
   reason = ''
   error: unknown = undefined
 
+  /** Tasks that it called and that have not ended. */
+  calls: Set<Task> | null = null
   /** Neighbours in the list of its group's members. */
   next: Task | null = null
   before: Task | null = null
   /** State and time, in turn. */
-  readonly history: number[]
+  history: readonly number[]
 
   constructor(id: number, spec: TaskSpec, now: number) {
     this.id = id
@@ -226,16 +230,26 @@ export class Task {
     return state === 'done' || state === 'ignored' || state === 'failed' || state === 'cancelled'
   }
 
-  /** The only place where the state changes; what is not legal throws with the story so far. */
+  /** When it began, or was told to. */
+  get begunAt(): number {
+    return this.startedAt >= 0 ? this.startedAt : (this.history.at(-1) as number)
+  }
+
+  /** Throws with the story so far if the task cannot go there: before anything is changed on the way. */
+  expect(to: TaskState, from: TaskState = this.state): void {
+    if (this.state === from && LEGAL[this.state].includes(to)) return
+    throw new MillraceError(
+      'MR_INTERNAL',
+      `${this.name} cannot go from ${this.state} to ${to}. Its story: ${this.story()}`,
+    )
+  }
+
+  /** The only place where the state changes; what is not legal throws. */
   move(to: TaskState, now: number): void {
-    if (!LEGAL[this.state].includes(to)) {
-      throw new MillraceError(
-        'MR_INTERNAL',
-        `${this.name} cannot go from ${this.state} to ${to}. Its story: ${this.story()}`,
-      )
-    }
+    this.expect(to)
     this.state = to
-    this.history.push(TASK_STATES.indexOf(to), now)
+    // Grown by hand: an array that is pushed to keeps room for sixteen more, for each of a million tasks.
+    this.history = [...this.history, TASK_STATES.indexOf(to), now]
   }
 
   story(): string {

@@ -1,0 +1,137 @@
+import { Worker } from 'node:worker_threads'
+import { Decoder } from '../model/decode.ts'
+import type { FromThread, ThreadStart, ToThread } from './protocol.ts'
+import { RingReader, RingWriter, createRing } from './ring.ts'
+
+const RING_SIZE = 2 ** 18
+
+export interface LaneThreadEvents {
+  /** A result record; `end` is where it ends in the decoder's memory. */
+  result(decoder: Decoder, end: number, blobs: readonly ArrayBufferLike[], lent: readonly ArrayBuffer[]): void
+  message(message: Exclude<FromThread, { type: 'result' } | { type: 'ready' }>): void
+  /** Called once, also when the end was asked for. */
+  ended(reason: string): void
+  printed(stream: 'stdout' | 'stderr', text: Buffer): void
+}
+
+export type LaneThreadOptions = Omit<ThreadStart, 'toThread' | 'fromThread'> & {
+  /** Take what tasks print instead of letting it through. */
+  capture: boolean
+}
+
+const hooks = { findClass: () => null, slot: () => undefined }
+
+/** The coordinator's side of one compute thread. */
+export class LaneThread {
+  readonly #worker: Worker
+  readonly #to: RingWriter
+  readonly #from: RingReader
+  readonly #decoder: Decoder
+  readonly #events: LaneThreadEvents
+  #reason = ''
+  ready = false
+
+  constructor(options: LaneThreadOptions, events: LaneThreadEvents) {
+    const { capture, ...facts } = options
+    const toThread = createRing(RING_SIZE)
+    const fromThread = createRing(RING_SIZE)
+    this.#to = new RingWriter(toThread)
+    this.#from = new RingReader(fromThread)
+    this.#decoder = new Decoder(this.#from.memory, hooks)
+    this.#events = events
+    const workerData: ThreadStart = { ...facts, toThread, fromThread }
+    this.#worker = new Worker(new URL('./thread.js', import.meta.url), {
+      name: `millrace ${facts.lane}`,
+      workerData,
+      execArgv: loaderArguments(),
+      stdout: capture,
+      stderr: capture,
+    })
+    if (capture) {
+      this.#worker.stdout.on('data', (text: Buffer) => events.printed('stdout', text))
+      this.#worker.stderr.on('data', (text: Buffer) => events.printed('stderr', text))
+    }
+    this.#worker.on('message', (message: FromThread | null) => this.#receive(message))
+    this.#worker.on('error', error => {
+      const { code, message } = error as NodeJS.ErrnoException
+      this.#reason =
+        code === 'ERR_WORKER_OUT_OF_MEMORY'
+          ? 'the thread ran out of memory'
+          : `the thread crashed: ${message}`
+    })
+    this.#worker.on('exit', code => {
+      this.drain()
+      events.ended(this.#reason || `the thread ended with process.exit(${code})`)
+    })
+    this.#worker.unref()
+    this.#from.sleep()
+  }
+
+  /** The largest record that goes through the ring. */
+  get largest(): number {
+    return this.#to.largest
+  }
+
+  /** Returns the position in the ring, for `revoke`; null when it is full. */
+  sendRecord(bytes: Uint8Array, length: number): number | null {
+    const position = this.#to.write(bytes, length)
+    if (position !== null && this.#to.shouldWake()) this.#worker.postMessage(null)
+    return position
+  }
+
+  send(message: ToThread, transfer: readonly ArrayBuffer[] = []): void {
+    this.#worker.postMessage(message, transfer)
+  }
+
+  revoke(position: number): boolean {
+    return this.#to.revoke(position)
+  }
+
+  /** Takes results that are there already, without waiting to be woken. */
+  drain(): void {
+    this.#from.sleep()
+    for (let at = this.#from.next(); at >= 0; at = this.#from.next()) {
+      this.#decoder.at = at
+      const { end } = this.#from
+      this.#events.result(this.#decoder, end, [], [])
+      this.#from.release()
+    }
+  }
+
+  /** Stops the thread where it is. */
+  kill(reason: string): void {
+    this.#reason = reason
+    void this.#worker.terminate()
+  }
+
+  #receive(message: FromThread | null): void {
+    if (message === null) return this.drain()
+    if (message.type === 'ready') this.ready = true
+    else if (message.type === 'result') {
+      const { bytes, blobs, lent } = message
+      this.#events.result(new Decoder(bytes, hooks), bytes.length, blobs, lent)
+    } else this.#events.message(message)
+  }
+}
+
+/**
+ * Loaders of the program are handed down, except tsx: it does not reach threads on Node 20, so threads
+ * load it themselves. Other options of node concern the whole process and are refused for threads.
+ */
+function loaderArguments(): string[] {
+  const kept: string[] = []
+  const { execArgv } = process
+  for (let i = 0; i < execArgv.length; i++) {
+    const argument = execArgv[i] as string
+    const [name = '', inline] = argument.split('=', 2)
+    if (
+      !['--import', '--require', '-r', '--loader', '--experimental-loader', '-C', '--conditions'].includes(
+        name,
+      )
+    )
+      continue
+    const value = inline ?? execArgv[++i] ?? ''
+    if (!/[\\/]tsx[\\/]|^tsx\b/.test(value)) kept.push(name, value)
+  }
+  return kept
+}

@@ -1,0 +1,115 @@
+import type { AccessMode } from '../core/data.ts'
+import type { DatumKind } from '../model/directions.ts'
+import type { WireArgument, WireKept, WireStored } from './wire.ts'
+
+/**
+ * What the coordinator and its compute threads say to each other.
+ *
+ * Small tasks and small results go as byte records through two rings in shared memory; a message without
+ * content only wakes the other side. What has buffers beside its bytes, and everything that is rare, goes
+ * as a message. Both carry the same records:
+ *
+ * task record    task, attempt, kind, flags; the key and module of the kind, when this thread has not seen
+ *                it; variant; slots; arguments
+ * slot           how it is shared (SHARE), then its value or path
+ * argument       VALUE with the value, or SLOT with the slot, or INSIDE with the slot and the rest of a path
+ * result record  task, status (STATUS), whether it printed, start, duration; the outputs, or the error and,
+ *                when they are wanted, the outputs as far as they came
+ * output         0 for memory written in place, else the length plus one, the value, the number of its buffers
+ *
+ * A value whose bytes refer to buffers beside them is preceded by the index of its first buffer.
+ */
+
+export const SHARE = {
+  /** Read by others too: must not be written. */
+  read: 0,
+  /** Belongs to the task, which may write it in place; it comes back as an output. */
+  own: 1,
+  /** The task writes a copy of its own, because others still read the original. */
+  copy: 2,
+  /** Shared memory that is written in place and needs no way back. */
+  inPlace: 3,
+  /** A file or directory: the path. */
+  path: 4,
+  /** A plain buffer that is lent for reading and comes back beside the result. */
+  lend: 5,
+  /** A plain buffer that several tasks want: the thread puts it into shared memory first and says so. */
+  publish: 6,
+  /** As inPlace, but a copy is kept and put back when the attempt fails. */
+  guarded: 7,
+} as const
+
+export const ARGUMENT = { value: 0, slot: 1, inside: 2 } as const
+
+export const STATUS = { ok: 0, failed: 1 } as const
+
+export const FLAG = { named: 1, partial: 2 } as const
+
+/** What a thread needs to begin. */
+export interface ThreadStart {
+  toThread: SharedArrayBuffer
+  fromThread: SharedArrayBuffer
+  lane: number
+  /** Load modules through tsx. */
+  typescript: boolean
+  modules: string[]
+  /** The program's own module, in case that a task is defined by code of another one. */
+  entry: string | null
+  logs: string | null
+  /** `performance.timeOrigin` of the run's clock, and the run's start on it. */
+  timeOrigin: number
+}
+
+export interface CallRequest {
+  type: 'call'
+  task: number
+  key: string
+  module: string
+  args: WireArgument[]
+  slots: {
+    id: number
+    kind: DatumKind
+    mode: AccessMode
+    initial: WireStored | null
+    path: string | null
+    inPlace: boolean
+    /** The value that the calling task gave it, when it is new. */
+    value: WireKept
+    fresh: boolean
+  }[]
+  results: number[]
+  group: string | null
+  demand: { cpus: number; memory: number; tags: readonly string[] }
+  priority: number
+}
+
+/** What a running task asks of the coordinator and waits for. */
+export type Question =
+  | { ask: 'value'; id: number }
+  | { ask: 'file'; path: string }
+  | { ask: 'barrier' }
+  | { ask: 'group-end'; name: string }
+  | { ask: 'cancel'; name: string }
+  | { ask: 'remove-file'; path: string }
+
+export type FromThread =
+  | { type: 'ready' }
+  | { type: 'result'; bytes: Uint8Array; blobs: ArrayBufferLike[]; lent: ArrayBuffer[] }
+  | { type: 'published'; task: number; slot: number; blobs: SharedArrayBuffer[] }
+  | { type: 'log'; text: string }
+  | CallRequest
+  | { type: 'ask'; request: number; task: number; question: Question }
+  | { type: 'group'; task: number; name: string; parent: string | null }
+  | { type: 'remove'; task: number; id: number }
+
+export type ToThread =
+  | { type: 'task'; bytes: Uint8Array; blobs: ArrayBufferLike[] }
+  | {
+      type: 'answer'
+      request: number
+      ok: boolean
+      /** The encoded value, or the error. */
+      bytes: Uint8Array
+      blobs: readonly ArrayBufferLike[]
+    }
+  | { type: 'end' }

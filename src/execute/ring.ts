@@ -1,0 +1,147 @@
+/**
+ * A queue of byte records in shared memory with one writer and one reader in different threads. Neither
+ * side takes a lock and neither needs the event loop of the other: a busy thread finds its next task here
+ * without a message, and what it has finished can be seen while it is already in a long next task.
+ *
+ * Layout: four 32-bit words (written, read, asleep, -), then the data. A record is its length, a state
+ * word, and its bytes, rounded up to 8; a length of -1 says that the rest up to the end is unused.
+ */
+
+const WRITTEN = 0
+const READ = 1
+const ASLEEP = 2
+const HEADER = 16
+
+/** Records can be taken back by the writer until the reader has claimed them. */
+const PENDING = 0
+const CLAIMED = 1
+const REVOKED = 2
+
+export function createRing(size: number): SharedArrayBuffer {
+  return new SharedArrayBuffer(HEADER + size)
+}
+
+class RingSide {
+  protected readonly words: Int32Array
+  protected readonly bytes: Uint8Array
+  protected readonly size: number
+
+  constructor(memory: SharedArrayBuffer) {
+    this.words = new Int32Array(memory)
+    this.bytes = new Uint8Array(memory)
+    this.size = memory.byteLength - HEADER
+  }
+}
+
+export class RingWriter extends RingSide {
+  #written = 0
+
+  /** Room for the largest record that is ever accepted: larger ones would make the ring wait too often. */
+  get largest(): number {
+    return this.size >> 3
+  }
+
+  /** Returns the position of the record, for `revoke`, or null when there is no room. */
+  write(bytes: Uint8Array, length: number): number | null {
+    const needed = (8 + length + 7) & ~7
+    const read = Atomics.load(this.words, READ)
+    let used = (this.#written - read) | 0
+    let at = (this.#written >>> 0) % this.size
+    const toEnd = this.size - at
+    if (toEnd < needed) {
+      if (used + toEnd + needed > this.size) return null
+      if (toEnd >= 4) this.words[(HEADER + at) >> 2] = -1
+      this.#written = (this.#written + toEnd) | 0
+      used += toEnd
+      at = 0
+    }
+    if (used + needed > this.size) return null
+    const word = (HEADER + at) >> 2
+    this.words[word] = length
+    this.words[word + 1] = PENDING
+    this.bytes.set(bytes.length === length ? bytes : bytes.subarray(0, length), HEADER + at + 8)
+    const position = this.#written
+    this.#written = (position + needed) | 0
+    Atomics.store(this.words, WRITTEN, this.#written)
+    return position
+  }
+
+  /** Takes back a record that the reader has not claimed. */
+  revoke(position: number): boolean {
+    // Once the reader has passed it, another record may be in its place.
+    if (((position - Atomics.load(this.words, READ)) | 0) < 0) return false
+    const at = (position >>> 0) % this.size
+    return Atomics.compareExchange(this.words, ((HEADER + at) >> 2) + 1, PENDING, REVOKED) === PENDING
+  }
+
+  /** Whether the reader sleeps and has to be woken by a message; asked once per sleep. */
+  shouldWake(): boolean {
+    return Atomics.exchange(this.words, ASLEEP, 0) === 1
+  }
+
+  get fill(): number {
+    return ((this.#written - Atomics.load(this.words, READ)) | 0) / this.size
+  }
+
+  waitForRoom(milliseconds: number): void {
+    const read = Atomics.load(this.words, READ)
+    Atomics.wait(this.words, READ, read, milliseconds)
+  }
+}
+
+export class RingReader extends RingSide {
+  #read = 0
+
+  /** Where the claimed record ends; valid after `next`. */
+  end = 0
+  #length = 0
+
+  /** All of the memory, for a decoder that is pointed at records. */
+  get memory(): Uint8Array {
+    return this.bytes
+  }
+
+  /** Claims the next record that was not revoked and returns where it begins, or -1. */
+  next(): number {
+    for (;;) {
+      if (Atomics.load(this.words, WRITTEN) === this.#read) return -1
+      const at = (this.#read >>> 0) % this.size
+      const word = (HEADER + at) >> 2
+      const length = this.words[word] as number
+      if (length === -1) {
+        this.#advance(this.size - at)
+        continue
+      }
+      this.#length = (8 + length + 7) & ~7
+      if (Atomics.compareExchange(this.words, word + 1, PENDING, CLAIMED) === PENDING) {
+        this.end = HEADER + at + 8 + length
+        return HEADER + at + 8
+      }
+      this.release()
+    }
+  }
+
+  /** The record is read; the writer may use its place. */
+  release(): void {
+    this.#advance(this.#length)
+  }
+
+  get empty(): boolean {
+    return Atomics.load(this.words, WRITTEN) === this.#read
+  }
+
+  /** From now on the writer has to wake us. Look again afterwards: it may have written just before. */
+  sleep(): void {
+    Atomics.store(this.words, ASLEEP, 1)
+  }
+
+  awake(): void {
+    Atomics.store(this.words, ASLEEP, 0)
+  }
+
+  #advance(by: number): void {
+    this.#read = (this.#read + by) | 0
+    Atomics.store(this.words, READ, this.#read)
+    Atomics.notify(this.words, READ)
+  }
+}

@@ -1,0 +1,172 @@
+import type { DecodeHooks, Decoder } from '../model/decode.ts'
+import type { Definition } from '../model/definition.ts'
+import { makeView, codeOf } from '../model/typed-arrays.ts'
+import { ARGUMENT, FLAG, SHARE } from './protocol.ts'
+
+export interface KnownKind {
+  key: string
+  module: string
+  definition: Definition | null
+}
+
+export interface TaskHeader {
+  task: number
+  attempt: number
+  kind: KnownKind
+  variant: number
+  partial: boolean
+}
+
+/** A slot whose value goes back when the task ends. */
+export interface WrittenSlot {
+  value: unknown
+  inPlace: boolean
+  /** A copy to put back when the attempt fails. */
+  backup: Uint8Array | null
+}
+
+export interface ReceivedTask {
+  id: number
+  attempt: number
+  definition: Definition
+  variant: number
+  /** Outputs are wanted even if it fails. */
+  partial: boolean
+  args: unknown[]
+  written: WrittenSlot[]
+  /** Buffers that have to go back to their owner. */
+  lent: ArrayBuffer[]
+  published: { slot: number; blobs: SharedArrayBuffer[] }[]
+}
+
+type HooksFor = (slots: unknown[] | null) => DecodeHooks
+
+/** Reads task records; see protocol.ts for their layout. */
+export class TaskReader {
+  /** Whether the record at the decoder's place is of a kind that is loaded; the place does not change. */
+  peekKind(decoder: Decoder, kinds: ReadonlyMap<number, KnownKind>): boolean {
+    const { at } = decoder
+    decoder.varint()
+    decoder.varint()
+    const kind = decoder.varint()
+    const flags = decoder.byte()
+    decoder.at = at
+    return (flags & FLAG.named) === 0 && kinds.get(kind)?.definition != null
+  }
+
+  header(decoder: Decoder, kinds: Map<number, KnownKind>): TaskHeader {
+    const task = decoder.varint()
+    const attempt = decoder.varint()
+    const number = decoder.varint()
+    const flags = decoder.byte()
+    let kind = kinds.get(number)
+    if (flags & FLAG.named) {
+      kind = { key: decoder.text(), module: decoder.text(), definition: null }
+      kinds.set(number, kind)
+    }
+    if (!kind) throw new Error(`kind ${number} has no name`)
+    return { task, attempt, kind, variant: decoder.varint(), partial: (flags & FLAG.partial) !== 0 }
+  }
+
+  read(
+    decoder: Decoder,
+    blobs: readonly ArrayBufferLike[],
+    kinds: Map<number, KnownKind>,
+    hooksFor: HooksFor,
+  ): ReceivedTask {
+    return this.rest(decoder, blobs, this.header(decoder, kinds), hooksFor)
+  }
+
+  /** Slots and arguments. The kind must be loaded by now. */
+  rest(
+    decoder: Decoder,
+    blobs: readonly ArrayBufferLike[],
+    header: TaskHeader,
+    hooksFor: HooksFor,
+  ): ReceivedTask {
+    const task: ReceivedTask = {
+      id: header.task,
+      attempt: header.attempt,
+      definition: header.kind.definition as Definition,
+      variant: header.variant,
+      partial: header.partial,
+      args: [],
+      written: [],
+      lent: [],
+      published: [],
+    }
+    const slots: unknown[] = []
+    const count = decoder.varint()
+    if (count > 0) {
+      decoder.hooks = hooksFor(slots)
+      for (let i = 0; i < count; i++) slots.push(this.#slot(decoder, blobs, task, i))
+    }
+    const length = decoder.varint()
+    for (let i = 0; i < length; i++) {
+      const tag = decoder.byte()
+      if (tag === ARGUMENT.slot) task.args.push(slots[decoder.varint()])
+      else if (tag === ARGUMENT.inside) task.args.push(`${String(slots[decoder.varint()])}/${decoder.text()}`)
+      else {
+        decoder.beside(blobs, decoder.varint())
+        task.args.push(decoder.value())
+      }
+    }
+    return task
+  }
+
+  #slot(decoder: Decoder, blobs: readonly ArrayBufferLike[], task: ReceivedTask, index: number): unknown {
+    const share = decoder.byte()
+    if (share === SHARE.path) return decoder.text()
+    const base = decoder.varint()
+    const size = decoder.varint()
+    let beside = blobs
+    const own = blobs.slice(base, base + size)
+    if (share === SHARE.copy) beside = replaced(blobs, base, own.map(copyPlain))
+    if (share === SHARE.publish) {
+      const published = own.map(copyShared)
+      task.published.push({ slot: index, blobs: published })
+      beside = replaced(blobs, base, published)
+    }
+    if (share === SHARE.lend) {
+      task.lent.push(...own.filter((blob): blob is ArrayBuffer => !(blob instanceof SharedArrayBuffer)))
+    }
+    decoder.beside(beside, base)
+    const value = decoder.value()
+    if (share === SHARE.own || share === SHARE.copy)
+      task.written.push({ value, inPlace: false, backup: null })
+    if (share === SHARE.inPlace) task.written.push({ value, inPlace: true, backup: null })
+    if (share === SHARE.guarded) {
+      const view = value as Uint8Array
+      const bytes = makeView(1, view.buffer, view.byteOffset, view.byteLength) as Uint8Array
+      task.written.push({ value, inPlace: true, backup: bytes.slice() })
+    }
+    return value
+  }
+}
+
+const copyPlain = (blob: ArrayBufferLike): ArrayBufferLike => {
+  const copy = new ArrayBuffer(blob.byteLength)
+  new Uint8Array(copy).set(new Uint8Array(blob))
+  return copy
+}
+
+const copyShared = (blob: ArrayBufferLike): SharedArrayBuffer => {
+  const copy = new SharedArrayBuffer(blob.byteLength)
+  new Uint8Array(copy).set(new Uint8Array(blob))
+  return copy
+}
+
+function replaced(all: readonly ArrayBufferLike[], base: number, by: ArrayBufferLike[]): ArrayBufferLike[] {
+  const copy = [...all]
+  copy.splice(base, by.length, ...by)
+  return copy
+}
+
+/** Puts back what a failed attempt wrote into memory that exists only once. */
+export function restore({ written }: ReceivedTask): void {
+  for (const { value, backup } of written) {
+    if (!backup || codeOf(value as Uint8Array) < 0) continue
+    const view = value as Uint8Array
+    new Uint8Array(view.buffer, view.byteOffset, view.byteLength).set(backup)
+  }
+}

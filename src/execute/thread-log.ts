@@ -1,0 +1,52 @@
+import { closeSync, openSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+
+/**
+ * What a task prints goes to the terminal as usual and into the log of the task. Writing is synchronous:
+ * this is a compute thread, and the lines must be there when the thread dies.
+ */
+export class ThreadLog {
+  readonly #folder: string | null
+  #descriptor: number | null = null
+  #name = ''
+  #wrote = false
+
+  constructor(folder: string | null, current: () => { id: number; attempt: number } | null) {
+    this.#folder = folder
+    if (!folder) return
+    for (const stream of [process.stdout, process.stderr]) {
+      const write = stream.write.bind(stream) as (...args: unknown[]) => boolean
+      stream.write = ((chunk: string | Uint8Array, ...rest: unknown[]): boolean => {
+        const task = current()
+        if (task) this.#append(`${task.id}.${task.attempt}.log`, chunk)
+        return write(chunk, ...rest)
+      }) as typeof stream.write
+    }
+  }
+
+  /** Whether the task that has just ended printed; forgets it. */
+  take(): boolean {
+    const wrote = this.#wrote
+    if (this.#descriptor !== null) {
+      closeSync(this.#descriptor)
+      this.#descriptor = null
+    }
+    this.#wrote = false
+    return wrote
+  }
+
+  #append(name: string, chunk: string | Uint8Array): void {
+    try {
+      if (name !== this.#name || this.#descriptor === null) {
+        if (this.#descriptor !== null) closeSync(this.#descriptor)
+        this.#descriptor = openSync(join(this.#folder as string, name), 'a')
+        this.#name = name
+      }
+      if (typeof chunk === 'string') writeSync(this.#descriptor, chunk)
+      else writeSync(this.#descriptor, chunk)
+      this.#wrote = true
+    } catch {
+      // A log that cannot be written must not fail the task.
+    }
+  }
+}

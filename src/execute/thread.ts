@@ -1,0 +1,303 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { parentPort, workerData } from 'node:worker_threads'
+import type { MessagePort } from 'node:worker_threads'
+import { MillraceError } from '../core/errors.ts'
+import { Decoder } from '../model/decode.ts'
+import type { Definition, Variant } from '../model/definition.ts'
+import { Encoder } from '../model/encode.ts'
+import { setHost } from '../model/client.ts'
+import { TaskModules } from './modules.ts'
+import { STATUS } from './protocol.ts'
+import type { FromThread, ThreadStart, ToThread } from './protocol.ts'
+import { RingReader, RingWriter } from './ring.ts'
+import { TaskReader } from './task-reader.ts'
+import type { ReceivedTask } from './task-reader.ts'
+import { OutputWriter } from './task-outputs.ts'
+import { ThreadClient } from './thread-client.ts'
+import { ThreadLog } from './thread-log.ts'
+
+/**
+ * A compute thread. Takes tasks from its ring or as messages, runs them one at a time, and sends results
+ * back. While a task waits for tasks that it called, others may run; otherwise nothing is interleaved.
+ */
+
+/** A result may stay unannounced for this long while more short tasks follow; milliseconds. */
+const QUIET = 0.1
+/** After this long in the loop over the ring, messages get their turn; milliseconds. */
+const TURN = 2
+
+const port = parentPort as MessagePort
+const start = workerData as ThreadStart
+const shift = performance.timeOrigin - start.timeOrigin
+
+const modules = new TaskModules()
+const toThread = new RingReader(start.toThread)
+const fromThread = new RingWriter(start.fromThread)
+const ringDecoder = new Decoder(toThread.memory, hooksFor(null))
+const encoder = new Encoder()
+const outputs = new OutputWriter(encoder, modules)
+const reader = new TaskReader()
+const kinds = new Map<number, { key: string; module: string; definition: Definition | null }>()
+const inbox: Extract<ToThread, { type: 'task' }>[] = []
+const context = new AsyncLocalStorage<Running>()
+
+interface Running extends ReceivedTask {
+  startedAt: number
+}
+
+/** The task whose synchronous code runs now. */
+let current: Running | null = null
+/** A task is on the way that does not wait for others: nothing else may start. */
+let busy = false
+let announcedAt = 0
+
+const log = new ThreadLog(start.logs, () => current ?? context.getStore() ?? null)
+
+const client = new ThreadClient(port, modules, () => context.getStore() ?? current, {
+  blocked: task => {
+    // The coordinator will give this lane to others while the task waits.
+    if (busy && task === active) {
+      busy = false
+      active = null
+      schedule()
+    }
+  },
+  resumed: task => {
+    busy = true
+    active = task as Running
+  },
+})
+/** The task that `busy` is about. */
+let active: Running | null = null
+
+setHost({
+  client: () => client,
+  main: () => Promise.resolve(),
+})
+
+function hooksFor(slots: unknown[] | null) {
+  return {
+    findClass: (module: string, name: string) => modules.findClass(module, name),
+    slot: (index: number) => slots?.[index],
+  }
+}
+
+function post(message: FromThread, transfer: ArrayBuffer[] = []): void {
+  port.postMessage(message, transfer)
+}
+
+// --- taking tasks ---
+
+let scheduled = false
+function schedule(): void {
+  if (scheduled) return
+  scheduled = true
+  setImmediate(() => {
+    scheduled = false
+    pump()
+  })
+}
+
+let begun = false
+function pump(): void {
+  if (!begun) return
+  toThread.awake()
+  const until = performance.now() + TURN
+  while (!busy) {
+    const message = inbox.shift()
+    if (message) {
+      receive(new Decoder(message.bytes, hooksFor(null)), message.blobs)
+      continue
+    }
+    const at = toThread.next()
+    if (at < 0) break
+    ringDecoder.at = at
+    const known = reader.peekKind(ringDecoder, kinds)
+    if (known) receiveFromRing()
+    else {
+      const bytes = toThread.memory.slice(at, toThread.end)
+      toThread.release()
+      receive(new Decoder(bytes, hooksFor(null)), [])
+    }
+    if (performance.now() > until) {
+      announce()
+      return schedule()
+    }
+  }
+  announce()
+  if (busy) return
+  toThread.sleep()
+  if (!toThread.empty || inbox.length > 0) schedule()
+}
+
+function receiveFromRing(): void {
+  const at = ringDecoder.at
+  let task: ReceivedTask | null = null
+  try {
+    task = reader.read(ringDecoder, [], kinds, hooksFor)
+  } catch (error) {
+    if (!(error instanceof MillraceError)) throw error
+    const bytes = toThread.memory.slice(at, toThread.end)
+    toThread.release()
+    return receive(new Decoder(bytes, hooksFor(null)), [])
+  }
+  toThread.release()
+  run(task)
+}
+
+/** For tasks whose module may have to be loaded first. */
+function receive(decoder: Decoder, blobs: ArrayBufferLike[]): void {
+  const header = reader.header(decoder, kinds)
+  const { key, module, definition } = header.kind
+  const ready =
+    definition && (header.variant === 0 || modules.has(definition.variants[header.variant]?.module ?? ''))
+  if (ready && definition) {
+    const task = decodeRest(decoder, blobs, header)
+    if (task) run(task)
+    return
+  }
+  busy = true
+  modules
+    .find(key, module, start.entry)
+    .then(async found => {
+      header.kind.definition = found
+      for (const variant of found.variants) if (variant.module) await modules.load(variant.module)
+      const task = decodeRest(decoder, blobs, header)
+      busy = false
+      if (task) run(task)
+    })
+    .catch((error: unknown) => {
+      busy = false
+      fail(header.task, error)
+    })
+    .finally(schedule)
+    .catch(() => undefined)
+}
+
+function decodeRest(decoder: Decoder, blobs: ArrayBufferLike[], header: ReturnType<TaskReader['header']>) {
+  try {
+    return reader.rest(decoder, blobs, header, hooksFor)
+  } catch (error) {
+    fail(header.task, error)
+    return null
+  }
+}
+
+// --- running ---
+
+function run(task: ReceivedTask): void {
+  for (const { slot, blobs } of task.published) post({ type: 'published', task: task.id, slot, blobs })
+  const running = task as Running
+  running.startedAt = performance.now()
+  current = running
+  let result: unknown
+  try {
+    const { run: body } = task.definition.variants[task.variant] as Variant
+    result = isAsync(body)
+      ? context.run(running, () => body(...task.args) as unknown)
+      : (body(...task.args) as unknown)
+  } catch (error) {
+    current = null
+    return settle(running, STATUS.failed, error)
+  }
+  current = null
+  if (result instanceof Promise || isThenable(result) || client.hasCalled(running)) {
+    busy = true
+    active = running
+    void finishLater(running, result)
+  } else settle(running, STATUS.ok, result)
+}
+
+async function finishLater(task: Running, result: unknown): Promise<void> {
+  let status: number = STATUS.ok
+  let value: unknown
+  try {
+    value = await context.run(task, async () => (await result) as unknown)
+  } catch (error) {
+    status = STATUS.failed
+    value = error
+  }
+  try {
+    await client.finish(task)
+  } catch (error) {
+    if (status === STATUS.ok) {
+      status = STATUS.failed
+      value = error
+    }
+  }
+  if (active === task) {
+    busy = false
+    active = null
+  }
+  settle(task, status, value)
+  schedule()
+}
+
+const asyncPrototype: unknown = Object.getPrototypeOf(async () => undefined)
+const isAsync = (body: Function): boolean => Object.getPrototypeOf(body) === asyncPrototype
+const isThenable = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
+
+// --- results ---
+
+function settle(task: Running, status: number, value: unknown): void {
+  const took = performance.now() - task.startedAt
+  const printed = log.take()
+  const lent = outputs.write(task, status, value, task.startedAt + shift, took, printed)
+  send(lent)
+}
+
+/** A task that could not even begin. */
+function fail(id: number, error: unknown): void {
+  outputs.writeError(id, error, performance.now() + shift, 0, log.take())
+  send([])
+}
+
+function send(lent: ArrayBuffer[]): void {
+  const { blobs, length } = encoder
+  if (blobs.length > 0 || lent.length > 0 || length > fromThread.largest) {
+    const moved = blobs.filter((blob): blob is ArrayBuffer => !(blob instanceof SharedArrayBuffer))
+    return post({ type: 'result', bytes: encoder.copy(), blobs, lent }, [...moved, ...lent])
+  }
+  while (fromThread.write(encoder.bytes, length) === null) {
+    announcedAt = 0
+    announce()
+    fromThread.waitForRoom(5)
+  }
+  const now = performance.now()
+  if (now - announcedAt > QUIET) {
+    announcedAt = now
+    announce()
+  }
+}
+
+/** Wakes the coordinator, unless it is awake. */
+function announce(): void {
+  if (fromThread.shouldWake()) port.postMessage(null)
+}
+
+// --- messages ---
+
+port.on('message', (message: ToThread | null) => {
+  if (message === null) return pump()
+  switch (message.type) {
+    case 'task':
+      inbox.push(message)
+      return pump()
+    case 'answer':
+      return client.answer(message)
+    case 'end':
+      return process.exit(0)
+  }
+})
+
+async function begin(): Promise<void> {
+  if (start.typescript) await modules.enableTypescript()
+  // A module that cannot be loaded fails the tasks that need it, not the thread.
+  for (const module of start.modules) await modules.load(module).catch(() => undefined)
+  begun = true
+  post({ type: 'ready' })
+  pump()
+}
+
+void begin()

@@ -1,0 +1,61 @@
+import type { Stats } from 'node:fs'
+import type { FileHandle } from 'node:fs/promises'
+import { open } from 'node:fs/promises'
+import { currentClient, currentHost } from './client.ts'
+import type { Resolved } from './types.ts'
+
+export type { Stats }
+
+/**
+ * The program: runs in the coordinator only, after the module that calls it is loaded. Compute threads that
+ * load the module for its tasks skip it.
+ */
+export function main(body: () => unknown): Promise<void> {
+  return currentHost().main(body)
+}
+
+/**
+ * Waits for a future, for an object that tasks write, or for all futures in an array or object. Brings the
+ * object itself up to date, in place, and returns it.
+ */
+export function waitOn<T>(value: T): Promise<Resolved<T>> {
+  return currentClient().waitOn(value) as Promise<Resolved<T>>
+}
+
+/** Waits until the file or directory is there as the tasks so far leave it; returns its path. */
+export function waitOnFile(path: string): Promise<string> {
+  return currentClient().waitOnFile(path)
+}
+
+/** Waits for all tasks called so far. Throws the first failure that nothing has waited for. */
+export function barrier(): Promise<void> {
+  return currentClient().barrier()
+}
+
+/**
+ * The tasks called in `body` form a group. Resolves when all have ended; throws when one failed, after
+ * cancelling the rest of the group.
+ */
+export function group<T>(name: string, body: () => T | Promise<T>): Promise<T> {
+  return currentClient().group(name, body)
+}
+
+/** Cancels the tasks of a group: what waits never starts, what runs is stopped. */
+export function cancel(name: string): Promise<void> {
+  return currentClient().cancel(name)
+}
+
+/** Waits for a file and opens it. */
+export async function openFile(path: string, flags: string | number = 'r'): Promise<FileHandle> {
+  return open(await waitOnFile(path), flags)
+}
+
+/** The program will not use this value again; its memory is freed when the tasks that read it have ended. */
+export function remove(value: unknown): void {
+  currentClient().remove(value)
+}
+
+/** Deletes the file or directory when the tasks that read it have ended. */
+export function removeFile(path: string): Promise<void> {
+  return currentClient().removeFile(path)
+}

@@ -1,0 +1,39 @@
+import type { AccessMode, Datum } from '../core/data.ts'
+import type { DatumKind } from './directions.ts'
+import type { Definition } from './definition.ts'
+import type { Stored } from './stored.ts'
+
+/** A datum that a call uses, once per call however often it occurs among the arguments. */
+export interface Slot {
+  readonly datum: Datum
+  readonly kind: DatumKind
+  mode: AccessMode
+  /** OUT parameters: what the task gets to write into. */
+  initial: Stored | null
+}
+
+/** The argument is the value, or the path, of a slot. `within` is the rest of a path inside a directory. */
+export class SlotArgument {
+  readonly slot: number
+  readonly within: string | null
+
+  constructor(slot: number, within: string | null = null) {
+    this.slot = slot
+    this.within = within
+  }
+}
+
+/** A primitive as it is, an encoded value (which may refer to slots), or a slot. */
+export type Argument = Stored | SlotArgument | string | number | boolean | bigint | null | undefined
+
+export interface Call {
+  readonly definition: Definition
+  /** The arguments as given, for constraints that are functions of them. */
+  readonly given: readonly unknown[]
+  readonly args: Argument[]
+  readonly slots: Slot[]
+  /** The data that the returned futures stand for. */
+  readonly results: Datum[]
+}
+
+export const NO_SLOTS: Slot[] = []

@@ -1,0 +1,37 @@
+import type { Definition } from './definition.ts'
+import { MillraceError } from '../core/errors.ts'
+
+/**
+ * Who carries out what a program asks for: in the coordinator the runtime itself, in a compute thread a
+ * client that sends it there. The model only knows this interface.
+ */
+export interface Client {
+  /** Returns the futures of the call. */
+  call(definition: Definition, args: readonly unknown[]): unknown
+  waitOn(value: unknown): Promise<unknown>
+  waitOnFile(path: string): Promise<string>
+  barrier(): Promise<void>
+  group<T>(name: string, body: () => T | Promise<T>): Promise<T>
+  cancel(name: string): Promise<void>
+  remove(value: unknown): void
+  removeFile(path: string): Promise<void>
+}
+
+export interface Host {
+  /** The client of this thread; starts the embedded runtime where there is none. */
+  client(): Client
+  main(body: () => unknown): Promise<void>
+}
+
+let host: Host | null = null
+
+export function setHost(next: Host): void {
+  host = next
+}
+
+export function currentHost(): Host {
+  if (!host) throw new MillraceError('MR_INTERNAL', 'no host is set')
+  return host
+}
+
+export const currentClient = (): Client => currentHost().client()

@@ -1,0 +1,52 @@
+import { MillraceError } from '../core/errors.ts'
+import { demandOf, roundMemory } from '../core/task.ts'
+import type { Demand } from '../core/task.ts'
+import type { Definition } from './definition.ts'
+import { evaluate } from './options.ts'
+import type { CommonOptions } from './options.ts'
+
+type Options = CommonOptions<readonly unknown[]>
+
+const fixed = new WeakMap<Options, Demand>()
+
+/** What a call asks of its node. Functions of the arguments are evaluated per call, the rest once. */
+export function buildDemand(definition: Definition, options: Options, args: readonly unknown[]): Demand {
+  const known = fixed.get(options)
+  if (known) return known
+  const what = `task ${definition.name}`
+  const cpus = evaluate(what, 'cpus', options.cpus, args) ?? 1
+  let memory = evaluate(what, 'memory', options.memory, args) ?? 0
+  const varies = [options.cpus, options.memory, options.tags].some(one => typeof one === 'function')
+  if (typeof options.memory === 'function') memory = roundMemory(memory)
+  const demand = demandOf(cpus, memory, tagsOf(what, options, args))
+  if (!varies) fixed.set(options, demand)
+  return demand
+}
+
+function tagsOf(what: string, { tags }: Options, args: readonly unknown[]): readonly string[] {
+  const value = typeof tags === 'function' ? tags(...args) : tags
+  const list = value === undefined ? [] : typeof value === 'string' ? [value] : value
+  for (const tag of list) {
+    if (typeof tag !== 'string')
+      throw new MillraceError('MR_OPTION', `${what}: tag ${String(tag)} is not a string`)
+  }
+  return list.map(tag => (tag.startsWith('$') ? (process.env[tag.slice(1)] ?? tag) : tag))
+}
+
+export function priorityOf(definition: Definition, args: readonly unknown[]): number {
+  const { priority } = definition.options
+  if (priority === undefined) return 0
+  const value = typeof priority === 'function' ? priority(...args) : priority
+  if (typeof value !== 'number' || Number.isNaN(value)) {
+    throw new MillraceError(
+      'MR_OPTION',
+      `task ${definition.name}: priority is ${String(value)}, which is not a number`,
+    )
+  }
+  return value
+}
+
+/** Attempts after the first. */
+export function retriesOf({ options }: Definition): number {
+  return options.retries ?? (options.onFailure === 'retry' ? 2 : 0)
+}

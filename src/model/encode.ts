@@ -1,0 +1,392 @@
+import { MillraceError } from '../core/errors.ts'
+import { bytesOf, codeOf } from './typed-arrays.ts'
+import { TAG } from './tags.ts'
+
+/**
+ * Values as bytes. One encoding serves all ways that a value can go: to a compute thread, back, into a
+ * file, to another node. It keeps cycles and shared references, and refuses what it cannot keep, with the
+ * path to it. Large arrays are not copied into the bytes: they go beside them as buffers (`blobs`).
+ */
+
+export interface ClassNames {
+  /** Where the class can be found by another thread: the module and the name of the export. */
+  nameOf(constructor: Function): { module: string; name: string } | null
+}
+
+export interface EncodeHooks {
+  classes: ClassNames | null
+  /** The slot of a value that is sent on its own (a future, a tracked object), or -1. */
+  slot?(value: object): number
+  /** What to do with a large array: the buffer to send beside the bytes and the view's offset in it. */
+  blob(view: ArrayBufferView): { buffer: ArrayBufferLike; offset: number }
+  /** For thrown errors: what cannot be kept becomes text, because an error must always get through. */
+  lenient?: boolean
+}
+
+/** Arrays from this size on go beside the bytes. */
+export const BLOB_SIZE = 32 * 1024
+
+const ERROR_TYPES = [
+  Error,
+  TypeError,
+  RangeError,
+  SyntaxError,
+  ReferenceError,
+  EvalError,
+  URIError,
+  AggregateError,
+]
+
+export class Encoder {
+  bytes: Uint8Array = new Uint8Array(1024)
+  length = 0
+  /** Buffers of all values so far; each value counts its own from `base`. */
+  blobs: ArrayBufferLike[] = []
+  base = 0
+  #view = new DataView(this.bytes.buffer)
+  #buffer = Buffer.from(this.bytes.buffer)
+  #seen: Map<object, number> | null = null
+  #count = 0
+  #hooks: EncodeHooks | null = null
+  #path: (string | number)[] = []
+
+  reset(): void {
+    this.length = 0
+    this.blobs = []
+    this.base = 0
+  }
+
+  /** One self-contained value: references to objects already seen do not reach across values. */
+  value(value: unknown, hooks: EncodeHooks): void {
+    this.#hooks = hooks
+    this.#seen = null
+    this.#count = 0
+    this.#path.length = 0
+    this.base = this.blobs.length
+    this.#any(value)
+    this.#hooks = null
+    this.#seen = null
+  }
+
+  /** A copy of the bytes written since `from`. */
+  copy(from = 0): Uint8Array {
+    return this.bytes.slice(from, this.length)
+  }
+
+  reserve(more: number): void {
+    const needed = this.length + more
+    if (needed <= this.bytes.length) return
+    const grown = new Uint8Array(Math.max(needed, this.bytes.length * 2))
+    grown.set(this.bytes.subarray(0, this.length))
+    this.bytes = grown
+    this.#view = new DataView(grown.buffer)
+    this.#buffer = Buffer.from(grown.buffer)
+  }
+
+  byte(value: number): void {
+    this.reserve(1)
+    this.bytes[this.length++] = value
+  }
+
+  /** Whole numbers from 0; seven bits per byte. */
+  varint(value: number): void {
+    this.reserve(8)
+    let rest = value
+    while (rest >= 0x80) {
+      this.bytes[this.length++] = (rest % 0x80) | 0x80
+      rest = Math.floor(rest / 0x80)
+    }
+    this.bytes[this.length++] = rest
+  }
+
+  double(value: number): void {
+    this.reserve(8)
+    this.#view.setFloat64(this.length, value, true)
+    this.length += 8
+  }
+
+  raw(bytes: Uint8Array): void {
+    this.reserve(bytes.length)
+    this.bytes.set(bytes, this.length)
+    this.length += bytes.length
+  }
+
+  /** Text with its length in front. Lone surrogates are legal in JavaScript and must survive. */
+  text(value: string): void {
+    const { length } = value
+    if (length < 24) {
+      this.reserve(length + 2)
+      const start = this.length
+      this.bytes[this.length++] = length << 1
+      let i = 0
+      for (; i < length; i++) {
+        const unit = value.charCodeAt(i)
+        if (unit >= 0x80) break
+        this.bytes[this.length++] = unit
+      }
+      if (i === length) return
+      this.length = start
+    }
+    if (value.isWellFormed()) {
+      const size = Buffer.byteLength(value)
+      this.varint(size * 2)
+      this.reserve(size)
+      this.#buffer.write(value, this.length, 'utf8')
+      this.length += size
+    } else {
+      this.varint(length * 4 + 1)
+      this.reserve(length * 2)
+      this.#buffer.write(value, this.length, 'utf16le')
+      this.length += length * 2
+    }
+  }
+
+  #any(value: unknown): void {
+    switch (typeof value) {
+      case 'undefined':
+        return this.byte(TAG.undefined)
+      case 'boolean':
+        return this.byte(value ? TAG.true : TAG.false)
+      case 'number':
+        return this.#number(value)
+      case 'string':
+        this.byte(TAG.string)
+        return this.text(value)
+      case 'bigint':
+        this.byte(TAG.bigint)
+        return this.text(value.toString(16))
+      case 'object':
+        return value === null ? this.byte(TAG.null) : this.#object(value)
+      case 'function':
+      case 'symbol':
+        return this.#refuse(value, typeof value === 'function' ? `a function${named(value)}` : 'a symbol')
+      default:
+        return this.#refuse(value, typeof value)
+    }
+  }
+
+  #number(value: number): void {
+    if (Number.isInteger(value) && Math.abs(value) < 2 ** 31 && !Object.is(value, -0)) {
+      this.byte(value < 0 ? TAG.negative : TAG.integer)
+      this.varint(Math.abs(value))
+    } else {
+      this.byte(TAG.double)
+      this.double(value)
+    }
+  }
+
+  #object(value: object): void {
+    const slot = this.#hooks?.slot?.(value) ?? -1
+    if (slot >= 0) {
+      this.byte(TAG.slot)
+      return this.varint(slot)
+    }
+    const seen = this.#seen?.get(value)
+    if (seen !== undefined) {
+      this.byte(TAG.seen)
+      return this.varint(seen)
+    }
+    ;(this.#seen ??= new Map()).set(value, this.#count++)
+    if (Array.isArray(value) && Object.getPrototypeOf(value) === Array.prototype) return this.#array(value)
+    const prototype: unknown = Object.getPrototypeOf(value)
+    if (prototype === Object.prototype || prototype === null) {
+      this.byte(prototype === null ? TAG.bareObject : TAG.object)
+      return this.#properties(value)
+    }
+    if (ArrayBuffer.isView(value)) return this.#arrayView(value)
+    if (value instanceof ArrayBuffer || value instanceof SharedArrayBuffer) return this.#arrayBuffer(value)
+    this.#special(value, prototype as object)
+  }
+
+  #array(value: unknown[]): void {
+    const { length } = value
+    this.byte(TAG.array)
+    this.varint(length)
+    const depth = this.#path.length
+    for (let i = 0; i < length; i++) {
+      const item = value[i]
+      if (item === undefined && !(i in value)) this.byte(TAG.hole)
+      else {
+        this.#path[depth] = i
+        this.#any(item)
+      }
+    }
+    this.#path.length = depth
+  }
+
+  #properties(value: object): void {
+    if (Object.getOwnPropertySymbols(value).length > 0 && !this.#hooks?.lenient) {
+      this.#refuse(value, 'an object with symbol keys')
+    }
+    const keys = Object.keys(value)
+    this.varint(keys.length)
+    const depth = this.#path.length
+    for (const key of keys) {
+      this.#path[depth] = key
+      this.text(key)
+      this.#any((value as Record<string, unknown>)[key])
+    }
+    this.#path.length = depth
+  }
+
+  #arrayView(view: ArrayBufferView): void {
+    const code = codeOf(view)
+    if (code < 0) return this.#refuse(view, `a ${view.constructor.name}, a subclass of a typed array`)
+    if (view.byteLength >= BLOB_SIZE || view.buffer instanceof SharedArrayBuffer) {
+      const { buffer, offset } = (this.#hooks as EncodeHooks).blob(view)
+      this.byte(TAG.arrayBeside)
+      this.byte(code)
+      this.varint(this.#blob(buffer))
+      this.varint(offset)
+      return this.varint(view.byteLength)
+    }
+    this.byte(TAG.arrayView)
+    this.byte(code)
+    this.varint(view.byteLength)
+    this.raw(bytesOf(view))
+  }
+
+  #arrayBuffer(buffer: ArrayBufferLike): void {
+    if (buffer.byteLength >= BLOB_SIZE || buffer instanceof SharedArrayBuffer) {
+      const beside = (this.#hooks as EncodeHooks).blob(new Uint8Array(buffer)).buffer
+      this.byte(TAG.bufferBeside)
+      return this.varint(this.#blob(beside))
+    }
+    this.byte(TAG.arrayBuffer)
+    this.varint(buffer.byteLength)
+    this.raw(new Uint8Array(buffer))
+  }
+
+  #blob(buffer: ArrayBufferLike): number {
+    const at = this.blobs.indexOf(buffer, this.base)
+    return (at >= 0 ? at : this.blobs.push(buffer) - 1) - this.base
+  }
+
+  #special(value: object, prototype: object): void {
+    if (
+      value instanceof Error &&
+      (this.#hooks?.lenient || ERROR_TYPES.some(type => type.prototype === prototype))
+    ) {
+      return this.#error(value)
+    }
+    if (prototype === Map.prototype) return this.#map(value as Map<unknown, unknown>)
+    if (prototype === Set.prototype) return this.#set(value as Set<unknown>)
+    if (prototype === Date.prototype) {
+      this.byte(TAG.date)
+      return this.double((value as Date).getTime())
+    }
+    if (prototype === RegExp.prototype) {
+      this.byte(TAG.regexp)
+      this.text((value as RegExp).source)
+      return this.text((value as RegExp).flags)
+    }
+    this.#instance(value, prototype)
+  }
+
+  #map(value: Map<unknown, unknown>): void {
+    this.byte(TAG.map)
+    this.varint(value.size)
+    const depth = this.#path.length
+    for (const [key, item] of value) {
+      this.#path[depth] = `(key ${typeof key === 'object' ? 'object' : String(key)})`
+      this.#any(key)
+      this.#any(item)
+    }
+    this.#path.length = depth
+  }
+
+  #set(value: Set<unknown>): void {
+    this.byte(TAG.set)
+    this.varint(value.size)
+    const depth = this.#path.length
+    for (const item of value) {
+      this.#path[depth] = '(member)'
+      this.#any(item)
+    }
+    this.#path.length = depth
+  }
+
+  #error(value: Error): void {
+    this.byte(TAG.error)
+    const type = ERROR_TYPES.findIndex(one => one.prototype === Object.getPrototypeOf(value))
+    this.byte(Math.max(type, 0))
+    this.text(String(value.name))
+    this.text(String(value.message))
+    this.text(typeof value.stack === 'string' ? value.stack : '')
+    const { cause } = value
+    const errors = value instanceof AggregateError ? value.errors : undefined
+    this.#any(cause)
+    this.#any(errors)
+    const extra = Object.entries(value).filter(
+      ([key]) => !['name', 'message', 'stack', 'cause', 'errors'].includes(key),
+    )
+    this.varint(extra.length)
+    for (const [key, item] of extra) {
+      this.text(key)
+      this.#any(item)
+    }
+  }
+
+  #instance(value: object, prototype: object): void {
+    const constructor = (prototype as { constructor?: unknown }).constructor
+    const found = typeof constructor === 'function' ? this.#hooks?.classes?.nameOf(constructor) : null
+    if (!found || (constructor as Function).prototype !== prototype) {
+      const name = typeof constructor === 'function' ? constructor.name : 'unknown'
+      return this.#refuse(
+        value,
+        `an instance of ${name || 'an anonymous class'}, which no task module exports`,
+      )
+    }
+    if (hasPrivateFields(constructor as Function)) {
+      return this.#refuse(
+        value,
+        `an instance of ${found.name}, which has private #fields that cannot be read`,
+      )
+    }
+    if (value instanceof Map || value instanceof Set || value instanceof Promise || Array.isArray(value)) {
+      return this.#refuse(value, `an instance of ${found.name}, which extends a built-in class`)
+    }
+    this.byte(TAG.instance)
+    this.text(found.module)
+    this.text(found.name)
+    this.#properties(value)
+  }
+
+  #refuse(value: unknown, what: string): void {
+    if (this.#hooks?.lenient) {
+      this.byte(TAG.string)
+      return this.text(describe(value))
+    }
+    const at = this.#path.map(part => (typeof part === 'number' ? `[${part}]` : `.${part}`)).join('')
+    throw new MillraceError(
+      'MR_NOT_CLONEABLE',
+      `${at === '' ? 'the value' : `the value at ${at}`} is ${what}`,
+    )
+  }
+}
+
+const named = (value: Function): string => (value.name ? ` (${value.name})` : '')
+
+function describe(value: unknown): string {
+  try {
+    return String(value)
+  } catch {
+    return typeof value
+  }
+}
+
+const privacy = new WeakMap<Function, boolean>()
+
+/** Private fields cannot be seen from outside, only in the source; without them an instance is not whole. */
+function hasPrivateFields(constructor: Function): boolean {
+  let answer = privacy.get(constructor)
+  if (answer === undefined) {
+    answer = false
+    for (let at: unknown = constructor; typeof at === 'function' && at !== Function.prototype;) {
+      if (/(^|[\s;{])#[\p{L}_$]/u.test(Function.prototype.toString.call(at))) answer = true
+      at = Object.getPrototypeOf(at)
+    }
+    privacy.set(constructor, answer)
+  }
+  return answer
+}

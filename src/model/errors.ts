@@ -1,0 +1,63 @@
+import { MillraceError } from '../core/errors.ts'
+import type { ErrorCode } from '../core/errors.ts'
+
+/** A task failed. `cause` is what it threw. */
+export class TaskError extends MillraceError {
+  override name = 'TaskError'
+  /** Name and number, such as `multiply#12`. */
+  readonly task: string
+  /** The attempt that failed last, from 1. */
+  readonly attempt: number
+  readonly timedOut: boolean
+  readonly exitCode: number | null
+  readonly signal: string | null
+
+  constructor(code: ErrorCode, task: string, attempt: number, cause: unknown) {
+    // An error that comes from a thread has lost its class, but not its fields.
+    const facts = cause as Partial<Pick<ExitError, 'exitCode' | 'signal' | 'shortMessage' | 'hint'>> | null
+    const text = facts?.shortMessage ?? messageOf(cause)
+    const again = attempt > 1 ? ` (attempt ${attempt})` : ''
+    super(code, `${task} failed${again}: ${text}`, {
+      cause,
+      ...(facts?.hint ? { hint: facts.hint } : {}),
+    })
+    this.task = task
+    this.attempt = attempt
+    this.timedOut = code === 'MR_TIMEOUT'
+    this.exitCode = facts?.exitCode ?? null
+    this.signal = facts?.signal ?? null
+  }
+}
+
+/** A task never ran, or was stopped. `cause` is the failure behind it, if there is one. */
+export class CancelledError extends MillraceError {
+  override name = 'CancelledError'
+  readonly task: string
+
+  constructor(task: string, reason: string, cause: TaskError | null) {
+    super(
+      'MR_CANCELLED',
+      `${task} was cancelled: ${reason}`,
+      cause ? { cause, hint: cause.shortMessage } : {},
+    )
+    this.task = task
+  }
+}
+
+/** A command ended in a way that does not count as success. */
+export class ExitError extends MillraceError {
+  override name = 'ExitError'
+  readonly exitCode: number | null
+  readonly signal: string | null
+
+  constructor(program: string, exitCode: number | null, signal: string | null) {
+    super(
+      'MR_EXIT_CODE',
+      signal ? `${program} was ended by ${signal}` : `${program} ended with exit code ${exitCode}`,
+    )
+    this.exitCode = exitCode
+    this.signal = signal
+  }
+}
+
+export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

@@ -1,0 +1,34 @@
+import type { Datum } from '../core/data.ts'
+import { currentClient } from './client.ts'
+
+/**
+ * The result of a task call. Pass it to another task and that task waits for it; `await` it to have the
+ * value. It stands for the value itself: INOUT on a future changes what the future gives from then on.
+ */
+export class Future<T> implements PromiseLike<T> {
+  /** @internal */
+  readonly datum: Datum
+  /** The object that the program was given, which later waits bring up to date in place. @internal */
+  object: object | null = null
+
+  /** @internal */
+  constructor(datum: Datum) {
+    this.datum = datum
+  }
+
+  // oxlint-disable-next-line unicorn/no-thenable -- being thenable is what a future is for
+  then<A = T, B = never>(
+    fulfilled?: ((value: T) => A | PromiseLike<A>) | null,
+    rejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
+  ): Promise<A | B> {
+    return (currentClient().waitOn(this) as Promise<T>).then(fulfilled, rejected)
+  }
+
+  catch<B = never>(rejected?: ((reason: unknown) => B | PromiseLike<B>) | null): Promise<T | B> {
+    return this.then(null, rejected)
+  }
+
+  finally(settled?: (() => void) | null): Promise<T> {
+    return (currentClient().waitOn(this) as Promise<T>).finally(settled)
+  }
+}

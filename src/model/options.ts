@@ -1,0 +1,149 @@
+import { MillraceError } from '../core/errors.ts'
+import type { OnFailure } from '../core/task.ts'
+import { nearest } from '../general/nearest.ts'
+import { parseBytes, parseCount, parseDuration } from '../general/units.ts'
+import { DIRECTIONS } from './directions.ts'
+import type { Direction } from './directions.ts'
+import type { Constraint, TagConstraint } from './types.ts'
+
+/** Options that functions and commands share. */
+export interface CommonOptions<A extends readonly unknown[]> {
+  /** How the task is called in progress, traces and errors. Default: the function's name. */
+  name?: string
+  /** CPUs that it holds while it runs. @default 1 */
+  cpus?: Constraint<A>
+  /** Memory that it claims: bytes or '512MB'. @default 0 */
+  memory?: Constraint<A>
+  /** What its node must have: processor kind, software. */
+  tags?: TagConstraint<A>
+  /** Higher runs first among ready tasks. @default 0 */
+  priority?: number | ((...args: A) => number)
+  /**
+   * What a failure means, after `retries` further attempts. @default 'fail'
+   * 'fail' stops the group (or the run): nothing new of it starts. 'retry' is 'fail' with two retries
+   * unless `retries` says otherwise. 'ignore' goes on with what was written and `defaults`.
+   * 'cancelSuccessors' cancels what depends on it and goes on with the rest.
+   */
+  onFailure?: OnFailure
+  /** Further attempts after a failure, each from the original inputs. @default 0, or 2 for 'retry' */
+  retries?: number
+  /** Milliseconds, or '30s', after which an attempt is stopped and counts as failed. */
+  timeout?: number | string
+}
+
+export interface Defaults {
+  /** The return value, or an array of them with `returns: n`, of an ignored failure. */
+  returns?: unknown
+  /** Values of OUT and INOUT parameters of an ignored failure, by position; for files, the path of a file to copy. */
+  params?: Readonly<Record<number, unknown>>
+}
+
+const COMMON = [
+  'name',
+  'params',
+  'cpus',
+  'memory',
+  'tags',
+  'priority',
+  'onFailure',
+  'retries',
+  'timeout',
+  'defaults',
+]
+export const TASK_OPTIONS = [...COMMON, 'returns']
+export const COMMAND_OPTIONS = [...COMMON, 'cwd', 'env', 'stdin', 'stdout', 'stderr', 'exitCodes']
+
+export function checkOptions(what: string, options: object, known: readonly string[]): void {
+  for (const key of Object.keys(options)) {
+    if (known.includes(key)) continue
+    const close = nearest(key, known)
+    throw new MillraceError(
+      'MR_OPTION',
+      `${what} has no option '${key}'${close ? `; did you mean '${close}'?` : ''}`,
+      {
+        hint: `Options: ${known.join(', ')}.`,
+      },
+    )
+  }
+  const { onFailure, params, retries } = options as {
+    onFailure?: unknown
+    params?: unknown
+    retries?: unknown
+  }
+  const forms = ['retry', 'fail', 'ignore', 'cancelSuccessors']
+  if (onFailure !== undefined && !forms.includes(onFailure as string)) {
+    const close = nearest(String(onFailure), forms)
+    throw new MillraceError(
+      'MR_OPTION',
+      `${what}: onFailure cannot be '${String(onFailure)}'${close ? `; did you mean '${close}'?` : ''}`,
+      { hint: `It is one of ${forms.join(', ')}.` },
+    )
+  }
+  if (retries !== undefined && !(Number.isInteger(retries) && (retries as number) >= 0)) {
+    throw new MillraceError('MR_OPTION', `${what}: retries is ${String(retries)}`, {
+      hint: 'Write a whole number from 0.',
+    })
+  }
+  if (params !== undefined) checkDirections(what, params)
+}
+
+function checkDirections(what: string, params: unknown): asserts params is Direction[] {
+  if (!Array.isArray(params)) {
+    throw new MillraceError('MR_DIRECTION', `${what}: params is not an array of directions`)
+  }
+  for (const direction of params as unknown[]) {
+    if (typeof direction === 'string' && direction in DIRECTIONS) continue
+    const close = nearest(String(direction), Object.keys(DIRECTIONS))
+    throw new MillraceError(
+      'MR_DIRECTION',
+      `${what}: '${String(direction)}' is no direction${close ? `; did you mean ${close}?` : ''}`,
+    )
+  }
+}
+
+/** The value of a constraint that may be a number, a unit string, '$ENV' or a function of the arguments. */
+export function evaluate<A extends readonly unknown[]>(
+  what: string,
+  option: 'cpus' | 'memory',
+  constraint: Constraint<A> | undefined,
+  args: A | null,
+): number | null {
+  if (constraint === undefined) return null
+  let value = constraint
+  if (typeof value === 'function') {
+    if (!args) return null
+    value = value(...args)
+  }
+  if (typeof value === 'string' && value.startsWith('$'))
+    value = fromEnvironment(what, option, value.slice(1))
+  const number = option === 'cpus' ? parseCount(value) : parseBytes(value)
+  if (number === null || (option === 'cpus' && number < 1)) {
+    const expected = option === 'cpus' ? 'a whole number of CPUs from 1' : 'a size such as 512MB or 1.5GiB'
+    throw new MillraceError('MR_UNIT', `${what}: ${option} is '${String(value)}', which is not ${expected}`)
+  }
+  return number
+}
+
+function fromEnvironment(what: string, option: string, name: string): string {
+  const value = process.env[name]
+  if (value === undefined || value === '') {
+    throw new MillraceError('MR_ENV', `${what}: ${option} is '$${name}', but ${name} is not set`)
+  }
+  return value
+}
+
+export function evaluateTimeout(what: string, timeout: number | string | undefined): number {
+  if (timeout === undefined) return 0
+  const value =
+    typeof timeout === 'string' && timeout.startsWith('$')
+      ? fromEnvironment(what, 'timeout', timeout.slice(1))
+      : timeout
+  const milliseconds = parseDuration(value)
+  if (milliseconds === null || milliseconds <= 0) {
+    throw new MillraceError(
+      'MR_UNIT',
+      `${what}: timeout is '${String(value)}', which is not a duration such as 30s or 5min`,
+    )
+  }
+  return milliseconds
+}

@@ -1,0 +1,49 @@
+import { bytesOf } from './typed-arrays.ts'
+
+/** A value in its encoded form: bytes, and the buffers that go beside them. */
+export class Stored {
+  readonly bytes: Uint8Array
+  /** Shared buffers can be read by many at once; plain ones exist once and are lent or moved. */
+  blobs: readonly ArrayBufferLike[]
+
+  constructor(bytes: Uint8Array, blobs: readonly ArrayBufferLike[]) {
+    this.bytes = bytes
+    this.blobs = blobs
+  }
+
+  /** Has buffers that only one thread can have at a time. */
+  get exclusive(): boolean {
+    return this.blobs.some(blob => !(blob instanceof SharedArrayBuffer))
+  }
+}
+
+/** `undefined` as a value, where `undefined` means that there is none. */
+export const NOTHING = Object.freeze({ nothing: true })
+
+/** What is kept for a value: primitives as they are, everything else encoded. */
+export type Kept = Stored | typeof NOTHING | string | number | boolean | bigint | null
+
+export const isPrimitive = (value: unknown): boolean =>
+  value === null || (typeof value !== 'object' && typeof value !== 'function' && typeof value !== 'symbol')
+
+export const keepPrimitive = (value: unknown): Kept => (value === undefined ? NOTHING : (value as Kept))
+
+const sameBytes = (a: Uint8Array, b: Uint8Array): boolean =>
+  a.length === b.length && Buffer.compare(a, b) === 0
+
+/** Whether two encoded values are the same, so that one copy can serve both. */
+export function sameStored(a: Kept, b: Stored): boolean {
+  if (!(a instanceof Stored) || a.blobs.length !== b.blobs.length || !sameBytes(a.bytes, b.bytes))
+    return false
+  return a.blobs.every((blob, i) => {
+    const other = b.blobs[i] as ArrayBufferLike
+    return blob === other || sameBytes(new Uint8Array(blob), new Uint8Array(other))
+  })
+}
+
+/** A copy of a view in shared memory, where any number of threads can read it. */
+export function shareCopy(view: ArrayBufferView): SharedArrayBuffer {
+  const copy = new SharedArrayBuffer(view.byteLength)
+  new Uint8Array(copy).set(bytesOf(view))
+  return copy
+}

@@ -1,0 +1,333 @@
+import { Datum } from '../core/data.ts'
+import type { AccessMode } from '../core/data.ts'
+import { MillraceError } from '../core/errors.ts'
+import { NO_SLOTS, SlotArgument } from './call.ts'
+import type { Argument, Call, Slot } from './call.ts'
+import type { Definition } from './definition.ts'
+import { DIRECTIONS } from './directions.ts'
+import type { DatumKind, Direction } from './directions.ts'
+import { BLOB_SIZE, Encoder } from './encode.ts'
+import type { ClassNames, EncodeHooks } from './encode.ts'
+import { Future } from './future.ts'
+import { Paths } from './paths.ts'
+import { SharedMemory } from './shared.ts'
+import { Stored, isPrimitive, sameStored, shareCopy } from './stored.ts'
+import type { Kept } from './stored.ts'
+import { TAG } from './tags.ts'
+import { codeOf } from './typed-arrays.ts'
+
+/** What is known of an object that was passed to tasks. */
+export interface Tracked {
+  readonly datum: Datum
+  /** A task writes it, so the object here is out of date until `waitOn`. */
+  dirty: boolean
+}
+
+/**
+ * Follows the data of one program: objects by identity, files by path. Turns arguments into what a call
+ * carries, captured at the moment of the call, so that the program means what it would mean run in sequence.
+ */
+export class Tracker {
+  readonly paths = new Paths()
+  readonly #tracked = new WeakMap<object, Tracked>()
+  /** Objects inside an object that tasks write: their own value is not known until the whole is waited for. */
+  readonly #partOf = new WeakMap<object, Tracked>()
+  readonly #shared = new SharedMemory()
+  /** Encoders at rest; capturing one value can need another one captured meanwhile. */
+  readonly #encoders: Encoder[] = []
+  readonly #classes: ClassNames
+  /** Tells the client that the program has given a datum a new value. */
+  readonly #wrote: (datum: Datum, value: Kept) => void
+
+  constructor(classes: ClassNames, wrote: (datum: Datum, value: Kept) => void) {
+    this.#classes = classes
+    this.#wrote = wrote
+  }
+
+  find(value: object): Tracked | undefined {
+    return isSharedView(value) ? this.#shared.find(value) : this.#tracked.get(value)
+  }
+
+  /** After a wait: the program's object is the datum's value again. */
+  adopt(value: object, datum: Datum): void {
+    if (isSharedView(value)) return
+    const tracked = this.#tracked.get(value)
+    if (tracked?.datum === datum) tracked.dirty = false
+    else this.#tracked.set(value, { datum, dirty: false })
+  }
+
+  forget(value: object): void {
+    this.#tracked.delete(value)
+  }
+
+  call(definition: Definition, given: readonly unknown[]): Call {
+    const { params } = definition
+    if (params && given.length > params.length) {
+      throw new MillraceError(
+        'MR_DIRECTION',
+        `${definition.name} takes ${params.length} arguments and was called with ${given.length}`,
+      )
+    }
+    const call: Call = { definition, given, args: [], slots: NO_SLOTS, results: [] }
+    for (let i = 0; i < given.length; i++) {
+      const value = given[i]
+      const direction = params?.[i] ?? 'IN'
+      if (direction === 'IN' && isPrimitive(value)) call.args.push(value as Argument)
+      else call.args.push(this.#argument(call, value, direction, i))
+    }
+    if (params) {
+      for (let i = given.length; i < params.length; i++) {
+        if (params[i] !== 'IN') this.#argument(call, undefined, params[i] as Direction, i)
+      }
+    }
+    return call
+  }
+
+  #argument(call: Call, value: unknown, direction: Direction, position: number): Argument {
+    const { kind, mode } = DIRECTIONS[direction]
+    try {
+      if (kind !== 'value') return this.#path(call, value, kind, mode, direction)
+      if (mode === 'in') return this.#read(call, value)
+      return this.#write(call, value, mode, direction)
+    } catch (error) {
+      if (!(error instanceof MillraceError)) throw error
+      const where = `argument ${position + 1} of ${call.definition.name}`
+      throw new MillraceError(error.code, `${where}: ${error.shortMessage}`, {
+        hint: error.hint,
+        cause: error,
+      })
+    }
+  }
+
+  // --- values that are read ---
+
+  #read(call: Call, value: unknown): Argument {
+    if (isPrimitive(value)) return value as Argument
+    if (typeof value !== 'object' || value === null) return this.#encode(value, null)
+    const slot = this.#readSlot(call, value)
+    if (slot >= 0) return new SlotArgument(slot)
+    const stored = this.#encode(value, inner => this.#readSlot(call, inner))
+    if (stored.bytes.length < BLOB_SIZE && stored.blobs.length === 0) return stored
+    if (call.slots.length > 0) return stored
+    // Large values are kept once, however many calls they are passed to.
+    const datum = new Datum()
+    datum.current.value = stored
+    this.#tracked.set(value, { datum, dirty: false })
+    return new SlotArgument(addSlot(call, datum, 'in', 'value'))
+  }
+
+  /** The slot of a value that exists on its own: a future, a tracked object, shared memory; else -1. */
+  #readSlot(call: Call, value: object): number {
+    if (value instanceof Future) {
+      checkRemoved(value.datum)
+      if (value.object) this.#refresh(value.object)
+      return addSlot(call, value.datum, 'in', 'value')
+    }
+    if (isSharedView(value)) {
+      return addSlot(call, this.#shared.track(value, () => this.#encode(value, null)).datum, 'in', 'value')
+    }
+    const tracked = this.#tracked.get(value)
+    if (!tracked) {
+      if (this.#partOf.get(value)?.dirty) {
+        throw new MillraceError('MR_ALIAS', 'the object is part of another object that a task is writing')
+      }
+      return -1
+    }
+    if (!tracked.dirty && this.#isCollection(value)) return -1
+    checkRemoved(tracked.datum)
+    if (!tracked.dirty) this.#refresh(value)
+    return addSlot(call, tracked.datum, 'in', 'value')
+  }
+
+  /** Captures the program's own object again, if it has changed since. */
+  #refresh(value: object): void {
+    const tracked = this.#tracked.get(value)
+    if (!tracked || tracked.dirty) return
+    const stored = this.#encode(value, null)
+    if (!sameStored(tracked.datum.current.value as Kept, stored)) this.#wrote(tracked.datum, stored)
+  }
+
+  // --- values that are written ---
+
+  #write(call: Call, value: unknown, mode: AccessMode, direction: Direction): Argument {
+    if (value instanceof Future) {
+      checkRemoved(value.datum)
+      if (value.object) this.#refreshAndGiveAway(value.object)
+      return new SlotArgument(addSlot(call, value.datum, mode === 'out' ? 'inout' : mode, 'value'))
+    }
+    if (typeof value !== 'object' || value === null) {
+      const what = value === null ? 'null' : typeof value
+      throw new MillraceError(
+        'MR_DIRECTION',
+        `${direction} needs an object that the task can write, and got ${what}`,
+      )
+    }
+    if (isSharedView(value)) {
+      return new SlotArgument(
+        addSlot(call, this.#shared.track(value, () => this.#encode(value, null)).datum, mode, 'value'),
+      )
+    }
+    if (this.#partOf.get(value)?.dirty) {
+      throw new MillraceError('MR_ALIAS', 'the object is part of another object that a task is writing')
+    }
+    let tracked = this.#tracked.get(value)
+    if (!tracked?.dirty && this.#isCollection(value))
+      return this.#encode(value, inner => this.#writeElement(call, inner, mode))
+    if (tracked) {
+      checkRemoved(tracked.datum)
+      if (!tracked.dirty && mode !== 'out') this.#refresh(value)
+    } else {
+      tracked = { datum: new Datum(), dirty: false }
+      if (mode !== 'out') tracked.datum.current.value = this.#encodeWhole(value, tracked)
+      this.#tracked.set(value, tracked)
+    }
+    if (mode === 'concurrent') rejectUnshareable(tracked.datum.current.value)
+    const slot = addSlot(call, tracked.datum, mode, 'value')
+    if (mode === 'out') (call.slots[slot] as Slot).initial = this.#shapeOf(value, tracked)
+    tracked.dirty = true
+    return new SlotArgument(slot)
+  }
+
+  /**
+   * An array or plain object that holds futures, tracked objects or shared arrays is a collection: its
+   * elements are data of their own, the collection itself only says which ones.
+   */
+  #isCollection(value: object): boolean {
+    const prototype: unknown = Object.getPrototypeOf(value)
+    if (prototype !== Array.prototype && prototype !== Object.prototype && prototype !== null) return false
+    return Object.values(value).some(
+      item =>
+        typeof item === 'object' &&
+        item !== null &&
+        (this.#isElement(item as object) || this.#isCollection(item as object)),
+    )
+  }
+
+  #isElement(value: object): boolean {
+    return value instanceof Future || this.#tracked.has(value) || isSharedView(value)
+  }
+
+  #writeElement(call: Call, inner: object, mode: AccessMode): number {
+    if (!this.#isElement(inner) && !ArrayBuffer.isView(inner)) return -1
+    return (this.#write(call, inner, mode, 'INOUT') as SlotArgument).slot
+  }
+
+  #refreshAndGiveAway(value: object): void {
+    this.#refresh(value)
+    const tracked = this.#tracked.get(value)
+    if (tracked) tracked.dirty = true
+  }
+
+  /** What a task gets to write into: arrays of the right size, other objects as they are. */
+  #shapeOf(value: object, tracked: Tracked): Stored {
+    if (!ArrayBuffer.isView(value)) return this.#encodeWhole(value, tracked)
+    const encoder = new Encoder()
+    encoder.byte(TAG.zeros)
+    encoder.byte(codeOf(value))
+    encoder.varint(value.byteLength)
+    return new Stored(encoder.copy(), [])
+  }
+
+  // --- files and directories ---
+
+  #path(call: Call, value: unknown, kind: DatumKind, mode: AccessMode, direction: Direction): Argument {
+    if (typeof value !== 'string' || value === '' || value.includes('\0')) {
+      const got = value instanceof Future ? 'a future; its path is not known yet' : describePath(value)
+      throw new MillraceError('MR_DIRECTION', `${direction} needs a path, and got ${got}`)
+    }
+    const path = Paths.absolute(value)
+    const above = this.paths.directoryAbove(path)
+    const existing = this.paths.find(path)
+    if (above && (!existing || existing.current.id < above.current.id)) {
+      // The file is part of a directory that a task makes, or made: it is where that version is.
+      if (mode !== 'in') {
+        throw new MillraceError(
+          'MR_ALIAS',
+          `${path} is inside ${above.path}, which is a directory parameter of another task`,
+          {
+            hint: 'Pass the directory as DIR_INOUT to tasks that write files in it.',
+          },
+        )
+      }
+      return new SlotArgument(
+        addSlot(call, above, 'in', 'directory'),
+        path.slice((above.path as string).length + 1),
+      )
+    }
+    if (kind === 'directory') {
+      for (const inner of this.paths.inside(path)) addSlot(call, inner, 'in', 'file')
+    }
+    return new SlotArgument(addSlot(call, this.paths.datum(path, kind === 'directory'), mode, kind))
+  }
+
+  // --- encoding ---
+
+  #encode(value: unknown, slot: ((inner: object) => number) | null): Stored {
+    const encoder = this.#encoders.pop() ?? new Encoder()
+    encoder.reset()
+    const hooks: EncodeHooks = { classes: this.#classes, blob: shareBlob }
+    if (slot) hooks.slot = inner => (inner === value ? -1 : slot(inner))
+    encoder.value(value, hooks)
+    const stored = new Stored(encoder.copy(), encoder.blobs)
+    this.#encoders.push(encoder)
+    return stored
+  }
+
+  /** An object that tasks write as a whole: what is inside it is written with it. */
+  #encodeWhole(value: object, owner: Tracked): Stored {
+    return this.#encode(value, inner => {
+      this.#partOf.set(inner, owner)
+      return -1
+    })
+  }
+}
+
+const isSharedView = (value: object): value is ArrayBufferView =>
+  ArrayBuffer.isView(value) && value.buffer instanceof SharedArrayBuffer
+
+const shareBlob: EncodeHooks['blob'] = view =>
+  view.buffer instanceof SharedArrayBuffer
+    ? { buffer: view.buffer, offset: view.byteOffset }
+    : { buffer: shareCopy(view), offset: 0 }
+
+/** One slot per datum and call: several uses in one call are merged, the stronger one counts. */
+function addSlot(call: Call, datum: Datum, mode: AccessMode, kind: DatumKind): number {
+  checkRemoved(datum)
+  if (call.slots === NO_SLOTS) (call as { slots: Slot[] }).slots = []
+  const { slots } = call
+  for (let i = 0; i < slots.length; i++) {
+    const slot = slots[i] as Slot
+    if (slot.datum !== datum) continue
+    if (slot.mode === mode) return i
+    const modes = [slot.mode, mode]
+    if (modes.includes('concurrent') || modes.includes('commutative')) {
+      throw new MillraceError(
+        'MR_DIRECTION',
+        `the same datum is passed twice, as ${slot.mode} and as ${mode}`,
+      )
+    }
+    slot.mode = 'inout'
+    return i
+  }
+  return slots.push({ datum, kind, mode, initial: null }) - 1
+}
+
+function checkRemoved(datum: Datum): void {
+  if (datum.removed) throw new MillraceError('MR_REMOVED', `${datum.path ?? 'the value'} was removed`)
+}
+
+function rejectUnshareable(value: unknown): void {
+  if (value === undefined) return
+  if (!(value instanceof Stored) || value.bytes[0] !== TAG.arrayBeside) {
+    throw new MillraceError(
+      'MR_DIRECTION',
+      'CONCURRENT needs memory that tasks can share: a large typed array',
+      {
+        hint: 'Use shared(Float64Array, n), or COMMUTATIVE for other objects.',
+      },
+    )
+  }
+}
+
+const describePath = (value: unknown): string =>
+  typeof value === 'string' ? JSON.stringify(value) : typeof value

@@ -1,0 +1,34 @@
+import { createWriteStream } from 'node:fs'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import type { RunEvent } from '../core/events.ts'
+import { groupedGraph, KindGraph } from './graph-kinds.ts'
+import { detailedGraph, TaskGraph } from './graph-tasks.ts'
+import { Statistics } from './statistics.ts'
+
+/** Above this many tasks a picture of each shows nothing. */
+export const MAX_DRAWN_TASKS = 2000
+
+/**
+ * The graph of a run as DOT. The same program gives the same bytes whatever the timing, so that two runs
+ * can be compared with `diff`: no times, no version numbers, everything sorted, and tasks numbered by their
+ * place in the program (see graph-tasks.ts).
+ */
+export async function writeGraph(events: AsyncIterable<RunEvent>, path: string): Promise<void> {
+  const lines = await graphLines(events)
+  await pipeline(Readable.from(lines.map(line => `${line}\n`)), createWriteStream(path))
+}
+
+export async function graphLines(events: AsyncIterable<RunEvent>): Promise<string[]> {
+  const statistics = new Statistics()
+  const kinds = new KindGraph()
+  const tasks = new TaskGraph(MAX_DRAWN_TASKS)
+  for await (const event of events) {
+    statistics.observe(event)
+    kinds.observe(event)
+    tasks.observe(event)
+  }
+  const names = new Map([...statistics.kinds.values()].map(kind => [kind.kind, kind.name]))
+  if (tasks.isTooLarge) return groupedGraph(kinds, statistics, MAX_DRAWN_TASKS)
+  return detailedGraph(tasks, names)
+}

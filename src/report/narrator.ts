@@ -1,0 +1,150 @@
+import type { RunEvent } from '../core/events.ts'
+import { Completions, type CompletionState } from './completions.ts'
+import { failureBlock, failureLine, keptFailureBlocks } from './failure-block.ts'
+import type { Paint } from './paint.ts'
+import { KEPT_FAILURES, Statistics } from './statistics.ts'
+import { summaryLines } from './summary.ts'
+import { clean } from './text.ts'
+
+type Of<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>
+
+export interface NarratorOptions {
+  /** Prints one or several lines, given without the last line end. */
+  print: (text: string) => void
+  paint: Paint
+  columns: () => number
+  now: () => number
+  /** Whether tasks that end well get a line too. */
+  isVerbose: boolean
+  journal?: string | undefined
+}
+
+/** Failures in full that are repeated at the end; the rest of those kept get one line each. */
+const BLOCKS_AT_END = 3
+
+/** Says in lines what happens in a run. Live and plain mode differ only in what they do around it. */
+export class Narrator {
+  readonly statistics = new Statistics()
+  readonly completions: Completions
+  readonly #options: NarratorOptions
+  #clockAt = 0
+
+  constructor(options: NarratorOptions) {
+    this.#options = options
+    this.completions = new Completions({ ...options, progress: () => this.progress })
+  }
+
+  get progress(): string {
+    return `[${this.statistics.ended}/${this.statistics.total.submitted}]`
+  }
+
+  /** Time of the run now, which is later than its last event; a simulated run has no other time than that. */
+  get elapsed(): number {
+    const { run, elapsed } = this.statistics
+    if (run === null || run.simulated) return elapsed
+    return Math.max(elapsed, this.#options.now() - this.#clockAt)
+  }
+
+  observe(event: RunEvent): void {
+    const { statistics } = this
+    const { print, paint, isVerbose } = this.#options
+    switch (event.type) {
+      case 'finished': {
+        if (isVerbose) this.#completed('ok', event)
+        else statistics.observe(event)
+        return
+      }
+      case 'cancelled':
+        if (isVerbose) this.#completed('cancelled', event, event.reason)
+        else statistics.observe(event)
+        return
+      case 'failed':
+        return this.#failed(event)
+      case 'run-started':
+        this.#clockAt = this.#options.now() - event.at
+        break
+      case 'note':
+        print(event.level === 'warning' ? `${paint.warn('warning')} ${clean(event.text)}` : clean(event.text))
+        break
+      case 'thread-died':
+        print(
+          `${paint.warn('warning')} thread ${event.lane}${this.#onNode(event.node)} died: ${clean(event.reason)}`,
+        )
+        break
+      case 'interrupted':
+        print(`${paint.warn(clean(event.signal))} ${afterSignal(event.times)}`)
+        break
+      case 'returned':
+        if (isVerbose) return this.#completed('retry', event, event.reason)
+        break
+      case 'kind-defined':
+      case 'submitted':
+      case 'ready':
+      case 'started':
+      case 'blocked':
+      case 'resumed':
+      case 'committed':
+      case 'run-ended':
+        break
+    }
+    statistics.observe(event)
+  }
+
+  /** Summary first, failures last: what is at the end of the output is what people read. */
+  conclude(): void {
+    const { print, paint, journal } = this.#options
+    this.completions.flush()
+    if (this.statistics.run === null && this.statistics.total.submitted === 0) return
+    const lines = summaryLines(this.statistics, paint, journal)
+    if (this.statistics.failureCount > 0) {
+      lines.push('', ...keptFailureBlocks(this.statistics, BLOCKS_AT_END, paint))
+    }
+    print(lines.join('\n'))
+  }
+
+  #failed(event: Of<'failed'>): void {
+    const { print, paint, isVerbose } = this.#options
+    const { statistics } = this
+    if (event.next === 'retry') return this.#completed('retry', event, causeOf(event))
+    if (event.next === 'ignore') return this.#completed('ignored', event, causeOf(event))
+    const willBeKept = statistics.failureCount < KEPT_FAILURES
+    if (!willBeKept) return this.#completed('failed', event, causeOf(event))
+    if (isVerbose) this.#completed('failed', event)
+    else statistics.observe(event)
+    const name = statistics.failedName(event.task)
+    print(failureBlock(event, name, statistics.run, paint).join('\n'))
+  }
+
+  #completed(
+    state: CompletionState,
+    event: Of<'finished' | 'failed' | 'cancelled' | 'returned'>,
+    why?: string,
+  ): void {
+    const attempt = this.statistics.attemptOf(event.task)
+    const name = this.statistics.kindName(event.task)
+    this.statistics.observe(event)
+    const took = attempt ? event.at - attempt.startedAt : null
+    this.completions.add({
+      state,
+      name,
+      task: event.task,
+      took,
+      ...(why === undefined ? {} : { detail: why }),
+    })
+  }
+
+  #onNode(node: number): string {
+    const nodes = this.statistics.run?.nodes ?? []
+    return nodes.length > 1 ? ` of ${clean(nodes[node]?.name ?? `node ${node}`)}` : ''
+  }
+}
+
+function causeOf(event: Of<'failed'>): string {
+  return failureLine(event, '').slice(2)
+}
+
+function afterSignal(times: number): string {
+  return times > 1
+    ? 'again: running tasks are killed'
+    : 'nothing new is started, running tasks are waited for; once more kills them'
+}

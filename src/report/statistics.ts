@@ -1,0 +1,357 @@
+import type { Outcome, RunEvent } from '../core/events.ts'
+import { IdTable } from './id-table.ts'
+import { emptyKind, type Attempt, type KindStatistics } from './statistics-kind.ts'
+
+type Of<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>
+
+/** Failures kept in full. */
+export const KEPT_FAILURES = 20
+
+/**
+ * The state of a run, kept event by event at constant cost: the one place where counts are made for the
+ * terminal, the summary and `show`. Memory grows with the tasks that are alive and with kinds, never with
+ * tasks that have ended.
+ *
+ * Parallelism achieved is the mean number of tasks running while any ran: running time of all attempts
+ * divided by the time during which at least one ran.
+ */
+export class Statistics {
+  readonly kinds = new Map<number, KindStatistics>()
+  readonly total: KindStatistics = emptyKind(-1, 'all')
+  run: Of<'run-started'> | null = null
+  /** Null until the run ended. */
+  outcome: Outcome | null = null
+  endMessage: string | null = null
+  /** The first failures that were final, in full; `failureCount` has them all. */
+  readonly failures: Of<'failed'>[] = []
+  failureCount = 0
+  warnings = 0
+  bytesCommitted = 0
+  /** Latest time seen. Events step back by up to a batch, and then count as of this time where order matters. */
+  elapsed = 0
+  /** Running time times cpus. */
+  cpuBusyMs = 0
+  /** Running time of attempts that failed or were lost. */
+  lostMs = 0
+  anyRanMs = 0
+  /** Lane time idle while tasks waited for data that others were making. */
+  starvedMs = 0
+
+  /** Tasks that wait or are ready: twice their kind, plus 1 if ready, plus 1 because 0 means absent. */
+  readonly #queued = new IdTable()
+  readonly #attempts = new Map<number, Attempt>()
+  readonly #names = new Map<number, string>()
+  #cpus = 0
+  #cpusRunning = 0
+  #blame = 0
+  /** Sum of `since` over what runs, so that running time up to now needs no loop. */
+  #sinceSum = 0
+
+  get cpus(): number {
+    return this.#cpus
+  }
+
+  /** Tasks that will not change any more. */
+  get ended(): number {
+    const { done, failed, cancelled, ignored } = this.total
+    return done + failed + cancelled + ignored
+  }
+
+  get parallelism(): number {
+    const ran = this.total.busyMs + this.#underWay(this.elapsed)
+    return this.anyRanMs > 0 ? ran / this.anyRanMs : 0
+  }
+
+  /** Share of the cpus' time in which no task held them, or null when no task holds cpus. */
+  get idleShare(): number | null {
+    const offered = this.#cpus * this.elapsed
+    return offered > 0 && this.cpuBusyMs > 0 ? Math.max(0, 1 - this.cpuBusyMs / offered) : null
+  }
+
+  /** The kind with most running time. */
+  get longestKind(): KindStatistics | null {
+    return this.#most(kind => kind.busyMs)
+  }
+
+  /** The kind that others waited for most, while lanes were idle. */
+  get blamedKind(): KindStatistics | null {
+    return this.#most(kind => kind.blameMs)
+  }
+
+  attemptOf(task: number): Attempt | undefined {
+    return this.#attempts.get(task)
+  }
+
+  /** Name of the kind of a task that has not ended. */
+  kindName(task: number): string {
+    const attempt = this.#attempts.get(task)
+    if (attempt) return attempt.kind.name
+    const packed = this.#queued.get(task)
+    return packed === 0 ? 'task' : this.#kind((packed - 1) >> 1).name
+  }
+
+  /** `name#id` of a failure that is kept, whose task is no longer known. */
+  failedName(task: number): string {
+    return `${this.#names.get(task) ?? 'task'}#${task}`
+  }
+
+  /** Attempts that have run longest. Looks at all that run: for a painter, not for each event. */
+  slowest(limit: number): Attempt[] {
+    const running = [...this.#attempts.values()].filter(attempt => !attempt.isBlocked)
+    return running.sort((a, b) => a.startedAt - b.startedAt || a.task - b.task).slice(0, limit)
+  }
+
+  /**
+   * Milliseconds until all tasks known now will have ended, or null while there is no basis. The rest of
+   * each kind takes its own mean time (the overall mean if none has ended), at the parallelism so far.
+   */
+  eta(now = this.elapsed): number | null {
+    const { total, parallelism } = this
+    if (total.done === 0 || parallelism === 0) return null
+    let queued = 0
+    let begun = 0
+    for (const kind of this.kinds.values()) {
+      const basis = kind.done > 0 ? kind : total
+      const mean = basis.busyMs / basis.done
+      queued += (kind.waiting + kind.ready + kind.blocked) * mean
+      begun += kind.running * mean
+    }
+    // A task that takes longer than others of its kind says nothing about those that have not begun.
+    const left = queued + Math.max(0, begun - this.#underWay(now))
+    return left > 0 ? left / parallelism : null
+  }
+
+  observe(event: RunEvent): void {
+    switch (event.type) {
+      case 'run-started':
+        this.run = event
+        this.#cpus = event.nodes.reduce((sum, node) => sum + node.cpus, 0)
+        break
+      case 'kind-defined':
+        this.#kind(event.kind).name = event.name
+        break
+      case 'submitted':
+        this.#advance(event.at)
+        this.#enqueue(event.task, this.#kind(event.kind), false)
+        this.#kind(event.kind).submitted++
+        this.total.submitted++
+        break
+      case 'ready':
+        this.#advance(event.at)
+        this.#becomeReady(event.task)
+        break
+      case 'started':
+        this.#advance(event.at)
+        this.#start(event)
+        break
+      case 'blocked':
+        this.#advance(event.at)
+        this.#block(event)
+        break
+      case 'resumed':
+        this.#advance(event.at)
+        this.#resume(event)
+        break
+      case 'finished':
+        this.#advance(event.at)
+        this.#end(event.task, event.at, 'done')
+        break
+      case 'failed':
+        this.#advance(event.at)
+        this.#fail(event)
+        break
+      case 'cancelled':
+        this.#advance(event.at)
+        this.#end(event.task, event.at, 'cancelled')
+        break
+      case 'returned':
+        this.#advance(event.at)
+        this.#again(event.task, event.at)
+        break
+      case 'committed':
+        this.bytesCommitted += event.bytes
+        break
+      case 'note':
+        if (event.level === 'warning') this.warnings++
+        break
+      case 'thread-died':
+      case 'interrupted':
+        this.#advance(event.at)
+        break
+      case 'run-ended':
+        this.#advance(event.at)
+        this.outcome = event.outcome
+        this.endMessage = event.message ?? null
+        break
+    }
+  }
+
+  /**
+   * Starvation is shared among those that run, without a loop over them: `#blame` is the integral of idle
+   * lanes per running task, and each attempt takes the part of it that falls into its time.
+   */
+  #advance(at: number): void {
+    const passed = at - this.elapsed
+    if (passed <= 0) return
+    this.elapsed = at
+    const { running, ready, waiting } = this.total
+    if (running === 0) return
+    this.anyRanMs += passed
+    const idle = this.#cpus - this.#cpusRunning
+    if (idle > 0 && ready === 0 && waiting > 0) {
+      this.starvedMs += idle * passed
+      this.#blame += (idle * passed) / running
+    }
+  }
+
+  /** How long those that run now have run, all together. */
+  #underWay(now: number): number {
+    return Math.max(0, this.total.running * now - this.#sinceSum)
+  }
+
+  #kind(id: number): KindStatistics {
+    let kind = this.kinds.get(id)
+    if (kind === undefined) {
+      kind = emptyKind(id, `kind ${id}`)
+      this.kinds.set(id, kind)
+    }
+    return kind
+  }
+
+  #enqueue(task: number, kind: KindStatistics, isReady: boolean): void {
+    this.#queued.set(task, kind.kind * 2 + (isReady ? 2 : 1))
+    if (isReady) {
+      kind.ready++
+      this.total.ready++
+    } else {
+      kind.waiting++
+      this.total.waiting++
+    }
+  }
+
+  #dequeue(task: number): KindStatistics | null {
+    const packed = this.#queued.get(task)
+    if (packed === 0) return null
+    this.#queued.delete(task)
+    const kind = this.#kind((packed - 1) >> 1)
+    if (packed % 2 === 0) {
+      kind.ready--
+      this.total.ready--
+    } else {
+      kind.waiting--
+      this.total.waiting--
+    }
+    return kind
+  }
+
+  #becomeReady(task: number): void {
+    const packed = this.#queued.get(task)
+    if (packed % 2 === 1) this.#enqueue(task, this.#dequeue(task)!, true)
+  }
+
+  #start(event: Of<'started'>): void {
+    const kind = this.#dequeue(event.task)
+    if (kind === null) return
+    const { task, attempt, node, lane, cpus, at } = event
+    const times = { startedAt: at, since: at, ranMs: 0, blameAt: this.#blame }
+    this.#attempts.set(task, { task, kind, attempt, node, lane, cpus, isBlocked: false, ...times })
+    this.#cpusRunning += cpus
+    this.#sinceSum += at
+    kind.running++
+    this.total.running++
+  }
+
+  #block({ task, at }: Of<'blocked'>): void {
+    const attempt = this.#attempts.get(task)
+    if (attempt === undefined || attempt.isBlocked) return
+    this.#pause(attempt, at)
+    attempt.isBlocked = true
+    attempt.kind.blocked++
+    this.total.blocked++
+  }
+
+  #resume({ task, at, node, lane }: Of<'resumed'>): void {
+    const attempt = this.#attempts.get(task)
+    if (attempt === undefined || !attempt.isBlocked) return
+    attempt.isBlocked = false
+    attempt.since = at
+    attempt.blameAt = this.#blame
+    attempt.node = node
+    attempt.lane = lane
+    this.#cpusRunning += attempt.cpus
+    this.#sinceSum += at
+    attempt.kind.blocked--
+    this.total.blocked--
+    attempt.kind.running++
+    this.total.running++
+  }
+
+  #pause(attempt: Attempt, at: number): void {
+    const ran = Math.max(0, at - attempt.since)
+    attempt.ranMs += ran
+    attempt.kind.busyMs += ran
+    attempt.kind.blameMs += this.#blame - attempt.blameAt
+    this.total.busyMs += ran
+    this.cpuBusyMs += ran * attempt.cpus
+    this.#cpusRunning -= attempt.cpus
+    this.#sinceSum -= attempt.since
+    attempt.kind.running--
+    this.total.running--
+  }
+
+  #endAttempt(task: number, at: number): Attempt | null {
+    const attempt = this.#attempts.get(task)
+    if (attempt === undefined) return null
+    this.#attempts.delete(task)
+    const { kind } = attempt
+    if (attempt.isBlocked) {
+      kind.blocked--
+      this.total.blocked--
+    } else {
+      this.#pause(attempt, at)
+    }
+    const { ranMs } = attempt
+    if (ranMs > kind.longestMs) kind.longestMs = ranMs
+    if (ranMs > this.total.longestMs) this.total.longestMs = ranMs
+    return attempt
+  }
+
+  #end(task: number, at: number, state: 'done' | 'failed' | 'cancelled' | 'ignored'): Attempt | null {
+    const attempt = this.#endAttempt(task, at)
+    const kind = attempt?.kind ?? this.#dequeue(task)
+    if (kind) {
+      kind[state]++
+      this.total[state]++
+    }
+    if (attempt && state !== 'done') this.lostMs += attempt.ranMs
+    return attempt
+  }
+
+  #fail(event: Of<'failed'>): void {
+    const { task, at } = event
+    if (event.next === 'retry') return this.#again(task, at)
+    const attempt = this.#end(task, at, event.next === 'ignore' ? 'ignored' : 'failed')
+    if (event.next === 'ignore') return
+    this.failureCount++
+    if (this.failures.length === KEPT_FAILURES) return
+    this.failures.push(event)
+    if (attempt) this.#names.set(task, attempt.kind.name)
+  }
+
+  #again(task: number, at: number): void {
+    const attempt = this.#endAttempt(task, at)
+    if (attempt === null) return
+    this.lostMs += attempt.ranMs
+    attempt.kind.retried++
+    this.total.retried++
+    this.#enqueue(task, attempt.kind, true)
+  }
+
+  #most(measure: (kind: KindStatistics) => number): KindStatistics | null {
+    let best: KindStatistics | null = null
+    for (const kind of this.kinds.values()) {
+      if (measure(kind) > (best === null ? 0 : measure(best))) best = kind
+    }
+    return best
+  }
+}

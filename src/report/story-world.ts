@@ -1,0 +1,95 @@
+import type { RunEvent } from '../core/events.ts'
+
+/** What a story needs to know of the other tasks: who they are, what they made, and when. */
+export class StoryWorld {
+  readonly #kinds = new Map<number, string>()
+  readonly #kindOf = new Map<number, number>()
+  readonly #makers = new Map<number, number | number[]>()
+  readonly #endedAt = new Map<number, number>()
+  readonly #committed = new Map<number, { at: number; bytes: number }>()
+  #nodes: string[] = []
+  lastTask = 0
+  runEndedAt: number | null = null
+
+  get taskCount(): number {
+    return this.#kindOf.size
+  }
+
+  observe(event: RunEvent): void {
+    switch (event.type) {
+      case 'run-started':
+        this.#nodes = event.nodes.map(node => node.name)
+        break
+      case 'kind-defined':
+        this.#kinds.set(event.kind, event.name)
+        break
+      case 'submitted':
+        this.#kindOf.set(event.task, event.kind)
+        this.lastTask = Math.max(this.lastTask, event.task)
+        for (const version of event.writes) this.#addMaker(version, event.task)
+        break
+      case 'finished':
+        this.#endedAt.set(event.task, event.at)
+        break
+      case 'committed':
+        this.#committed.set(event.version, event)
+        break
+      case 'run-ended':
+        this.runEndedAt = event.at
+        break
+      case 'ready':
+      case 'started':
+      case 'blocked':
+      case 'resumed':
+      case 'failed':
+      case 'cancelled':
+      case 'returned':
+      case 'thread-died':
+      case 'note':
+      case 'interrupted':
+        break
+    }
+  }
+
+  kindNames(): Iterable<string> {
+    return this.#kinds.values()
+  }
+
+  kindNameOf(task: number): string | null {
+    const kind = this.#kindOf.get(task)
+    return kind === undefined ? null : (this.#kinds.get(kind) ?? `kind ${kind}`)
+  }
+
+  nameOf(task: number): string {
+    return `${this.kindNameOf(task) ?? 'task'}#${task}`
+  }
+
+  nodeName(node: number): string {
+    return this.#nodes[node] ?? `node ${node}`
+  }
+
+  makersOf(version: number): number[] {
+    const makers = this.#makers.get(version)
+    return makers === undefined ? [] : typeof makers === 'number' ? [makers] : makers
+  }
+
+  bytesOf(version: number): number {
+    return this.#committed.get(version)?.bytes ?? 0
+  }
+
+  /** When the version was there: when it was committed, if that was recorded, else when its makers ended. */
+  madeAt(version: number): number | null {
+    const committed = this.#committed.get(version)
+    if (committed) return committed.at
+    const ends = this.makersOf(version).map(maker => this.#endedAt.get(maker) ?? null)
+    if (ends.length === 0 || ends.includes(null)) return null
+    return Math.max(...(ends as number[]))
+  }
+
+  #addMaker(version: number, task: number): void {
+    const makers = this.#makers.get(version)
+    if (makers === undefined) this.#makers.set(version, task)
+    else if (typeof makers === 'number') this.#makers.set(version, [makers, task])
+    else makers.push(task)
+  }
+}

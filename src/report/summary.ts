@@ -1,0 +1,64 @@
+import type { Outcome } from '../core/events.ts'
+import { finding } from './finding.ts'
+import { formatCount, formatDuration, plural } from './format.ts'
+import type { Paint } from './paint.ts'
+import type { Statistics } from './statistics.ts'
+import { clean } from './text.ts'
+
+/** How the run ended, in at most 12 lines. Without an end event it says that the journal stops there. */
+export function summaryLines(statistics: Statistics, paint: Paint, journal?: string): string[] {
+  const { run, total, outcome, elapsed } = statistics
+  const lines: string[] = []
+  const add = (label: string, text: string | null): void => {
+    if (text !== null) lines.push(`  ${paint.dim(label.padEnd(12))} ${text}`)
+  }
+  const name = run === null ? '' : ` ${paint.strong(clean(run.run))}`
+  const simulated = run?.simulated ? ' (simulated)' : ''
+  lines.push(`${outcomeText(outcome, paint)}${name} after ${formatDuration(elapsed)}${simulated}`)
+  if (statistics.endMessage !== null) add('', clean(statistics.endMessage))
+  add('tasks', taskCounts(statistics))
+  if (total.retried > 0) add('repeated', `${plural(total.retried, 'attempt')} failed and made again`)
+  if (total.busyMs > 0) {
+    const cpus = statistics.cpus > 0 ? ` (${plural(statistics.cpus, 'cpu')})` : ''
+    const mean = `${statistics.parallelism.toFixed(1)} tasks at once, on average while any ran`
+    add('parallelism', mean + cpus)
+  }
+  const longest = statistics.longestKind
+  if (longest !== null) {
+    const count = longest.done + longest.failed + longest.cancelled + longest.ignored
+    const spent = `${formatDuration(longest.busyMs)} in ${plural(count, 'task')}`
+    add('slowest', `${clean(longest.name)}: ${spent}, longest ${formatDuration(longest.longestMs)}`)
+  }
+  add('finding', finding(statistics))
+  if (statistics.warnings > 0) add('warnings', formatCount(statistics.warnings))
+  if (journal !== undefined) {
+    add('journal', clean(journal))
+    if (run !== null) add('again', `millrace show ${clean(run.run)}`)
+  }
+  return lines
+}
+
+export function taskCounts({ total, ended }: Statistics): string {
+  const parts = [`${formatCount(total.done)} ok`]
+  const add = (count: number, word: string): void => {
+    if (count > 0) parts.push(`${formatCount(count)} ${word}`)
+  }
+  add(total.failed, 'failed')
+  add(total.ignored, 'failed and ignored')
+  add(total.cancelled, 'cancelled')
+  add(total.submitted - ended, 'not ended')
+  return `${parts.join(', ')}, of ${formatCount(total.submitted)}`
+}
+
+function outcomeText(outcome: Outcome | null, paint: Paint): string {
+  switch (outcome) {
+    case 'ok':
+      return paint.good('done')
+    case 'failed':
+      return paint.bad('failed')
+    case 'interrupted':
+      return paint.warn('interrupted')
+    case null:
+      return paint.warn('not ended')
+  }
+}

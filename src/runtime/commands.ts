@@ -1,0 +1,103 @@
+import { join } from 'node:path'
+import { MillraceError } from '../core/errors.ts'
+import type { Task } from '../core/task.ts'
+import { CommandProcess } from '../execute/command-process.ts'
+import type { CommandRequest } from '../execute/command-process.ts'
+import { SlotArgument } from '../model/call.ts'
+import { ExitError } from '../model/errors.ts'
+import { NOTHING, Stored } from '../model/stored.ts'
+import type { Kept } from '../model/stored.ts'
+import type { CommandExtra } from '../model/task.ts'
+import { jobOf, liveOf } from './job.ts'
+
+export interface CommandOutcome {
+  exitCode: number
+  printed: boolean
+}
+
+/** What is needed to run commands that the task itself does not say. */
+export interface CommandContext {
+  run: string
+  logs: string | null
+  decode(stored: Stored, slots: unknown[]): unknown
+  valueOf(task: Task, slot: number): Kept
+}
+
+/** Builds the command line of a task and runs it. */
+export async function runCommand(task: Task, context: CommandContext): Promise<CommandOutcome> {
+  const request = prepare(task, context)
+  const process = new CommandProcess()
+  liveOf(task).process = process
+  const { exitCode, signal, printed } = await process.run(request)
+  const { exitCodes } = jobOf(task).definition.extra as CommandExtra
+  if (exitCode !== null && accepted(exitCode, exitCodes)) return { exitCode, printed }
+  throw Object.assign(new ExitError(request.argv[0] ?? '', exitCode, signal), { printed })
+}
+
+function accepted(code: number, exitCodes: CommandExtra['exitCodes']): boolean {
+  if (exitCodes === undefined) return code === 0
+  return typeof exitCodes === 'function' ? exitCodes(code) : exitCodes.includes(code)
+}
+
+/** The arguments as the command's functions see them: values decoded, files as paths. */
+function argumentsOf(task: Task, context: CommandContext): unknown[] {
+  const { args, slots } = jobOf(task)
+  const { paths } = liveOf(task)
+  const values = slots.map((slot, i) => {
+    if (slot.kind !== 'value') return paths?.[i]
+    const kept = context.valueOf(task, i)
+    if (kept instanceof Stored) return context.decode(kept, [])
+    return kept === NOTHING ? undefined : kept
+  })
+  return args.map(argument => {
+    if (argument instanceof SlotArgument) {
+      const value = values[argument.slot]
+      return argument.within === null ? value : join(value as string, argument.within)
+    }
+    return argument instanceof Stored ? context.decode(argument, values) : argument
+  })
+}
+
+/** What is typed to see the command again; also shown when it fails. */
+export function commandLine(argv: readonly string[]): string {
+  return argv
+    .map(word => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`))
+    .join(' ')
+}
+
+function prepare(task: Task, context: CommandContext): CommandRequest {
+  const { definition } = jobOf(task)
+  const extra = definition.extra as CommandExtra
+  const args = argumentsOf(task, context)
+  const run = definition.variants[0]?.run as (...given: unknown[]) => unknown
+  const argv = run(...args)
+  if (
+    !Array.isArray(argv) ||
+    argv.length === 0 ||
+    !argv.every(word => ['string', 'number'].includes(typeof word))
+  ) {
+    throw new MillraceError('MR_OPTION', `command ${definition.name} did not give a list of words`, {
+      hint: "Return an array such as ['sort', '-n', path]; for a shell write ['sh', '-c', text].",
+    })
+  }
+  const evaluate = <T>(value: T | ((...given: never[]) => T) | undefined): T | undefined =>
+    typeof value === 'function' ? (value as (...given: unknown[]) => T)(...args) : value
+  const file = (position: number | undefined): string | null =>
+    position === undefined ? null : (args[position] as string)
+  const words = argv.map(String)
+  const cwd = evaluate<string>(extra.cwd) ?? process.cwd()
+  liveOf(task).command = { line: commandLine(words), cwd }
+  return {
+    argv: words,
+    cwd,
+    env: {
+      ...(process.env as Record<string, string>),
+      ...evaluate<Readonly<Record<string, string>>>(extra.env),
+      MILLRACE_RUN: context.run,
+    },
+    stdin: file(extra.stdin),
+    stdout: file(extra.stdout),
+    stderr: file(extra.stderr),
+    log: context.logs === null ? null : join(context.logs, `${task.id}.${task.attempt}.log`),
+  }
+}

@@ -1,0 +1,514 @@
+import { source } from '../core/data.ts'
+import type { Access, Datum, Version } from '../core/data.ts'
+import { nearestValid } from '../core/data.ts'
+import { MillraceError } from '../core/errors.ts'
+import type { Task } from '../core/task.ts'
+import { Guard } from '../execute/guard.ts'
+import { killAllCommands } from '../execute/command-process.ts'
+import { STATUS } from '../execute/protocol.ts'
+import { SlotArgument } from '../model/call.ts'
+import type { Slot } from '../model/call.ts'
+import type { Decoder } from '../model/decode.ts'
+import { modulePath, taskModules } from '../model/definition.ts'
+import { Encoder } from '../model/encode.ts'
+import { Stored, isPrimitive, keepPrimitive, shareCopy } from '../model/stored.ts'
+import type { Kept } from '../model/stored.ts'
+import { FileCopy, FileStore } from '../storage/file-store.ts'
+import { runCommand } from './commands.ts'
+import { factsOf } from './failure.ts'
+import { jobOf, liveOf } from './job.ts'
+import { Loans } from './loans.ts'
+import { logPath, tailOf } from './logs.ts'
+import type { Nested } from './nested.ts'
+import { readResult } from './results.ts'
+import type { Result } from './results.ts'
+import type { Runtime, RuntimeOptions } from './runtime.ts'
+import { Threads } from './threads.ts'
+
+/** Looks after results that were not announced and after lanes that got stuck; milliseconds. */
+const TICK = 10
+
+/** Carries out what the core decides: starts, stops and finishes tasks on threads and as processes. */
+export class Executor {
+  readonly files: FileStore
+  readonly #runtime: Runtime
+  readonly #options: RuntimeOptions
+  readonly #nested: Nested
+  readonly #guard: Guard
+  readonly #loans = new Loans()
+  readonly #threads: Threads
+  readonly #running = new Map<number, Task>()
+  #ticking: NodeJS.Timeout | null = null
+
+  constructor(runtime: Runtime, options: RuntimeOptions, nested: Nested) {
+    this.#runtime = runtime
+    this.#options = options
+    this.#nested = nested
+    this.#guard = new Guard(options.id)
+    this.files = new FileStore(options.id, folder => this.#guard.folder(folder))
+    this.#threads = new Threads(this.#loans, () => this.#threadOptions(), {
+      result: (decoder, end, blobs, lent) => this.#result(decoder, end, blobs, lent),
+      message: (message, lane) => {
+        if (message.type === 'published') this.#published(message.task, message.slot, message.blobs)
+        else this.#nested.receive(message, this.#running.get('task' in message ? message.task : -1), lane)
+      },
+      lost: (task, guilty, reason) => this.#lost(task, guilty, reason),
+      refused: (task, error) => this.#failed(task, error, false),
+      died: (lane, reason, taken) => this.#threadDied(lane, reason, taken),
+      printed: (stream, text) => options.print?.(stream, text),
+    })
+  }
+
+  get threads(): Threads {
+    return this.#threads
+  }
+
+  get loans(): Loans {
+    return this.#loans
+  }
+
+  warmUp(): void {
+    this.#threads.warmUp(this.#options.node.cpus)
+  }
+
+  drain(): void {
+    this.#threads.drain()
+  }
+
+  start(task: Task): void {
+    this.#running.set(task.id, task)
+    const { slots, definition } = jobOf(task)
+    const { engine } = this.#runtime
+    const isHead = engine.nodes[task.node]?.lanes[task.lane]?.queue.peek() === task
+    if (isHead) engine.started(task, this.#runtime.now())
+    if (definition.timeout > 0) this.#limit(task, definition.timeout)
+    if (slots.some(slot => slot.kind !== 'value')) void this.#startWithFiles(task)
+    else this.#launch(task)
+  }
+
+  /** The task has its lane back: the answers that it waited for may go. */
+  resume(task: Task): void {
+    const session = liveOf(task).session
+    const answers = session?.answers ?? []
+    if (session) session.answers = []
+    for (const answer of answers) answer()
+  }
+
+  stop(task: Task): void {
+    const live = liveOf(task)
+    this.#cancelCalled(task)
+    if (live.process) live.process.stop()
+    else if (jobOf(task).definition.form === 'function') this.#threads.stop(task, task.reason)
+    // A command that has not been started yet sees that it is stopping before it starts.
+  }
+
+  discard(version: Version): void {
+    if (version.readers > 0 || !version.obsolete) return
+    if (version.value instanceof FileCopy) {
+      void this.files
+        .discard(version)
+        .then(() => this.#publishLatest(version.datum))
+        .catch(() => undefined)
+    } else version.value = undefined
+  }
+
+  /** Brings the version to the path that the user named. */
+  async publish(version: Version): Promise<void> {
+    for (;;) {
+      const inTheWay = await this.files.publish(version)
+      if (!inTheWay) return
+      await this.#runtime.unread(inTheWay)
+    }
+  }
+
+  /** A copy of a value for the program: what it does with it must not reach tasks. */
+  async takeOut(version: Version): Promise<Kept> {
+    const kept = version.value as Kept | undefined
+    if (kept instanceof Stored && this.#loans.isAway(kept)) {
+      await new Promise<void>(resolve => this.#loans.whenBack(kept, resolve))
+    }
+    if (kept === undefined || (kept instanceof Stored && this.#loans.isLost(kept))) {
+      throw new MillraceError('MR_DATA_LOST', 'the value is gone')
+    }
+    if (!(kept instanceof Stored) || kept.blobs.length === 0 || version.datum.inPlace) return kept
+    return new Stored(
+      kept.bytes,
+      kept.blobs.map(blob => new Uint8Array(blob).slice().buffer),
+    )
+  }
+
+  /** While tasks are alive the process must be, and someone must look after threads that forgot to call. */
+  keepAlive(needed: boolean): void {
+    if (needed && !this.#ticking) {
+      this.#ticking = setInterval(() => {
+        this.#threads.drain()
+        this.#threads.takeBack(this.#runtime.engine, this.#runtime.now())
+        this.#runtime.decide()
+      }, TICK)
+    } else if (!needed && this.#ticking) {
+      clearInterval(this.#ticking)
+      this.#ticking = null
+    }
+  }
+
+  async end(data: Iterable<Datum>): Promise<void> {
+    this.keepAlive(false)
+    killAllCommands()
+    this.#threads.end()
+    await this.files.end(data)
+    this.#guard.end()
+  }
+
+  /** For the end of the process, where nothing can be waited for. */
+  endNow(): void {
+    killAllCommands()
+    this.files.endNow()
+    this.#guard.end()
+  }
+
+  /** Stops everything that runs, at once. */
+  killAll(): void {
+    killAllCommands()
+    this.#threads.end()
+  }
+
+  // --- starting ---
+
+  async #startWithFiles(task: Task): Promise<void> {
+    const { slots } = jobOf(task)
+    const live = liveOf(task)
+    try {
+      const paths: (string | null)[] = []
+      live.paths = paths
+      for (let i = 0; i < slots.length; i++) {
+        paths[i] = await this.#path(task, slots[i] as Slot, task.accesses[i] as Access)
+      }
+    } catch (error) {
+      return this.#failed(task, error, false)
+    }
+    if (task.state === 'running') this.#launch(task)
+    else this.#lost(task, true, task.reason)
+  }
+
+  async #path(task: Task, slot: Slot, access: Access): Promise<string | null> {
+    if (slot.kind === 'value') return null
+    const { read, write, mode } = access
+    if (!write) return this.files.read(read as Version)
+    const directory = slot.kind === 'directory'
+    if (mode === 'concurrent') return this.#sharedStage(access, directory)
+    const from = mode === 'out' ? null : source(access)
+    const take = from !== null && from.readers <= 1 && from.superseded && task.attempt > task.retries
+    return this.files.stage(slot.datum, directory, from, take)
+  }
+
+  /** CONCURRENT tasks write one file together. */
+  async #sharedStage({ read, write }: Access, directory: boolean): Promise<string> {
+    const version = write as Version
+    if (version.value === undefined) {
+      const made = this.files.stage(version.datum, directory, read, false)
+      version.value = made
+      version.value = new FileCopy(await made, true)
+    }
+    if (version.value instanceof Promise) return version.value as Promise<string>
+    return this.files.pathOf(version)
+  }
+
+  #launch(task: Task): void {
+    if (jobOf(task).definition.form === 'function') this.#threads.send(task)
+    else void this.#runCommand(task)
+  }
+
+  async #runCommand(task: Task): Promise<void> {
+    this.#guard.start()
+    const started = this.#runtime.now()
+    try {
+      const outcome = await runCommand(task, {
+        run: this.#options.id,
+        logs: this.#options.logs,
+        decode: (stored, slots) => this.#runtime.decode(stored, slots),
+        valueOf: (one, slot) => source(one.accesses[slot] as Access)?.value as Kept,
+      })
+      const now = this.#runtime.now()
+      await this.#finish(task, { startedAt: started, took: now - started, outputs: [outcome.exitCode] })
+    } catch (error) {
+      const timedOut = liveOf(task).timedOut
+      this.#failed(task, timedOut ? timeout(task) : error, (error as { printed?: boolean }).printed ?? false)
+    }
+  }
+
+  #limit(task: Task, milliseconds: number): void {
+    const live = liveOf(task)
+    live.timer = setTimeout(() => {
+      live.timedOut = true
+      this.#cancelCalled(task)
+      if (live.process) live.process.stop()
+      else this.#threads.stop(task, `it took longer than ${milliseconds} ms`)
+    }, milliseconds)
+  }
+
+  #threadOptions() {
+    const modules = [...taskModules()]
+    const all = this.#options.entry ? [...modules, this.#options.entry] : modules
+    const throughTsx = process.execArgv.some(argument => /[\\/]tsx[\\/]|^tsx\b/.test(argument))
+    return {
+      typescript: throughTsx || all.some(module => /\.[cm]?tsx?$/.test(modulePath(module))),
+      modules,
+      entry: this.#options.entry,
+      logs: this.#options.logs,
+      timeOrigin: this.#runtime.timeOrigin,
+      capture: this.#options.print !== null,
+    }
+  }
+
+  // --- finishing ---
+
+  #result(
+    decoder: Decoder,
+    end: number,
+    blobs: readonly ArrayBufferLike[],
+    lent: readonly ArrayBuffer[],
+  ): void {
+    const task = this.#running.get(decoder.varint())
+    if (!task) return
+    const { engine } = this.#runtime
+    const now = this.#runtime.now()
+    this.#threads.heard(task.lane, now)
+    const live = liveOf(task)
+    const returned: ArrayBufferLike[] = [...lent]
+    for (const stored of live.lent) this.#loans.back(stored, returned)
+    live.lent = []
+    const result = readResult(decoder, end, blobs)
+    engine.started(task, Math.min(result.startedAt, now))
+    this.#runtime.schedule()
+    if (task.state === 'stopping') return this.#lost(task, true, task.reason)
+    if (result.status === STATUS.failed) this.#failed(task, result.error, result.printed, result.outputs)
+    else if (live.paths) void this.#finish(task, result)
+    else this.#finishNow(task, result)
+  }
+
+  async #finish(task: Task, result: Pick<Result, 'startedAt' | 'took' | 'outputs'>): Promise<void> {
+    try {
+      await this.#commitFiles(task)
+    } catch (error) {
+      return this.#failed(task, error, false)
+    }
+    this.#finishNow(task, result)
+    this.#runtime.schedule()
+  }
+
+  #finishNow(task: Task, { startedAt, took, outputs }: Pick<Result, 'startedAt' | 'took' | 'outputs'>): void {
+    const job = jobOf(task)
+    this.#store(task, outputs, job.definition.returns || 1)
+    this.#forget(task)
+    this.#runtime.engine.finished(task, Math.min(startedAt + took, this.#runtime.now()), took)
+  }
+
+  /** Puts the values that a task made where their readers will look. */
+  #store(task: Task, outputs: readonly (Kept | undefined)[], returns: number): void {
+    const { slots } = jobOf(task)
+    const { accesses } = task
+    for (let i = 0; i < returns; i++) {
+      const version = accesses[slots.length + i]?.write
+      if (version) version.value = outputs[i]
+    }
+    let next = returns
+    for (let i = 0; i < slots.length; i++) {
+      const { write, mode } = accesses[i] as Access
+      if (!write || mode === 'in' || (slots[i] as Slot).kind !== 'value') continue
+      const output = outputs[next++]
+      if (output !== undefined) write.value = output
+      else if (write.value === undefined) write.value = source(accesses[i] as Access)?.value
+    }
+  }
+
+  async #commitFiles(task: Task, onlyExisting = false): Promise<void> {
+    const { slots } = jobOf(task)
+    const { paths } = liveOf(task)
+    if (!paths) return
+    for (let i = 0; i < slots.length; i++) {
+      const { write, mode } = task.accesses[i] as Access
+      const path = paths[i]
+      if (!write || !path || mode === 'concurrent') continue
+      const old = write.team ? write.value : undefined
+      try {
+        await this.files.commit(write, path, task.name)
+      } catch (error) {
+        if (!onlyExisting) throw error
+      }
+      if (old instanceof FileCopy && old.staged) await this.files.drop(old.path)
+    }
+  }
+
+  // --- failing ---
+
+  #failed(task: Task, error: unknown, printed: boolean, partial: readonly (Kept | undefined)[] = []): void {
+    const live = liveOf(task)
+    const { engine } = this.#runtime
+    const next = engine.afterFailure(task)
+    if (task.state === 'stopping' || (!printed && !live.paths && !live.command)) {
+      if (next === 'ignore') this.#storeIgnored(task, partial)
+      this.#settleFailure(task, error, undefined, undefined)
+    } else void this.#failLater(task, error, printed, partial)
+  }
+
+  async #failLater(task: Task, error: unknown, printed: boolean, partial: readonly (Kept | undefined)[]) {
+    const log = printed ? logPath(this.#options.logs, task) : undefined
+    const tail = log ? await tailOf(log) : undefined
+    if (this.#runtime.engine.afterFailure(task) === 'ignore') {
+      this.#storeIgnored(task, partial)
+      await this.#commitFiles(task, true).catch(() => undefined)
+      await this.#defaultFiles(task).catch(() => undefined)
+    } else await this.#dropFiles(task)
+    this.#settleFailure(task, error, log, tail)
+  }
+
+  #settleFailure(task: Task, error: unknown, log: string | undefined, tail: string | undefined): void {
+    const { engine } = this.#runtime
+    const job = jobOf(task)
+    const command = job.live?.command
+    const facts = factsOf(error, command?.line, command?.cwd)
+    if (tail) facts.tail = tail
+    const final = engine.afterFailure(task) === 'fail'
+    this.#forget(task)
+    if (final) job.caller.unhandled.add(task)
+    engine.failed(task, facts, error, this.#runtime.now(), log)
+    this.#runtime.schedule()
+  }
+
+  /** What an ignored failure leaves: what was written, and defaults where there are any. */
+  #storeIgnored(task: Task, partial: readonly (Kept | undefined)[]): void {
+    const { definition, slots, args } = jobOf(task)
+    const { defaults } = definition.options
+    const returns = definition.returns || 1
+    const given =
+      definition.returns > 0 ? ((defaults?.returns as unknown[] | undefined) ?? []) : [defaults?.returns]
+    const outputs: (Kept | undefined)[] = Array.from({ length: returns }, (_, i) => this.#keep(given[i]))
+    outputs.push(...partial)
+    this.#store(task, outputs, returns)
+    for (const [position, value] of Object.entries(defaults?.params ?? {})) {
+      const argument = args[Number(position)]
+      const index = argument instanceof SlotArgument ? argument.slot : -1
+      const write = task.accesses[index]?.write
+      if (write && slots[index]?.kind === 'value') write.value = this.#keep(value)
+    }
+    for (let i = 0; i < slots.length; i++) {
+      const write = task.accesses[i]?.write
+      if (!write || slots[i]?.kind !== 'value' || write.value !== undefined) continue
+      write.value = slots[i]?.initial ?? keepPrimitive(undefined)
+    }
+  }
+
+  async #defaultFiles(task: Task): Promise<void> {
+    const { definition, slots, args } = jobOf(task)
+    for (const [position, value] of Object.entries(definition.options.defaults?.params ?? {})) {
+      const argument = args[Number(position)]
+      const index = argument instanceof SlotArgument ? argument.slot : -1
+      const slot = slots[index]
+      const write = task.accesses[index]?.write
+      if (!slot || !write || slot.kind === 'value' || write.value !== undefined) continue
+      const path = await this.files.copyIn(slot.datum, slot.kind === 'directory', String(value))
+      await this.files.commit(write, path, task.name)
+    }
+  }
+
+  #keep(value: unknown): Kept {
+    if (isPrimitive(value)) return keepPrimitive(value)
+    const encoder = new Encoder()
+    encoder.value(value, {
+      classes: this.#runtime.modules,
+      blob: view => ({ buffer: shareCopy(view), offset: 0 }),
+    })
+    return new Stored(encoder.copy(), encoder.blobs)
+  }
+
+  async #dropFiles(task: Task): Promise<void> {
+    const { slots } = jobOf(task)
+    const { paths } = liveOf(task)
+    for (let i = 0; i < slots.length; i++) {
+      const { write, mode } = task.accesses[i] as Access
+      const path = paths?.[i]
+      if (write && path && mode !== 'concurrent') await this.files.drop(path).catch(() => undefined)
+    }
+  }
+
+  #forget(task: Task): void {
+    const job = jobOf(task)
+    this.#running.delete(task.id)
+    if (job.live?.timer) clearTimeout(job.live.timer)
+    job.live = null
+  }
+
+  // --- threads that end ---
+
+  #threadDied(lane: number, reason: string, taken: (position: number) => boolean): void {
+    const tasks = [...this.#running.values()].filter(
+      task => task.lane === lane && jobOf(task).live?.sent && jobOf(task).definition.form === 'function',
+    )
+    const began = tasks.filter(task => task.state !== 'blocked')
+    const guilty =
+      tasks.find(task => liveOf(task).guilty) ??
+      began.find(task => liveOf(task).position !== null && taken(liveOf(task).position as number)) ??
+      began.find(task => liveOf(task).position === null)
+    this.#runtime.engine.observer?.({ type: 'thread-died', at: this.#runtime.now(), node: 0, lane, reason })
+    for (const task of tasks) this.#lost(task, task === guilty, reason)
+    this.#runtime.schedule()
+  }
+
+  #lost(task: Task, guilty: boolean, reason: string): void {
+    const live = liveOf(task)
+    const { engine } = this.#runtime
+    for (const stored of live.lent) this.#loans.lost(stored)
+    this.#cancelCalled(task)
+    if (task.state === 'stopping') {
+      void this.#dropFiles(task).then(() => {
+        this.#forget(task)
+        engine.stopped(task, this.#runtime.now())
+        this.#runtime.schedule()
+      })
+    } else if (guilty) {
+      const error = live.timedOut ? timeout(task) : new MillraceError('MR_THREAD_DIED', reason)
+      this.#failed(task, error, true)
+    } else if (live.moved) {
+      this.#failed(
+        task,
+        new MillraceError('MR_DATA_LOST', `its input was in a thread that ended: ${reason}`),
+        false,
+      )
+    } else {
+      void this.#dropFiles(task).then(() => {
+        this.#forget(task)
+        engine.returned(task, reason, this.#runtime.now())
+        this.#runtime.schedule()
+      })
+    }
+  }
+
+  /** A task that ends takes with it what it called. */
+  #cancelCalled(task: Task): void {
+    const session = jobOf(task).live?.session
+    if (!session || session.group.live === 0) return
+    this.#runtime.engine.cancel(session.group, `${task.name}, which called it, ended`, this.#runtime.now())
+    this.#runtime.schedule()
+  }
+
+  // --- memory and files that others wait for ---
+
+  #published(id: number, slot: number, blobs: SharedArrayBuffer[]): void {
+    const task = this.#running.get(id)
+    const version = task ? source(task.accesses[slot] as Access) : null
+    if (version?.value instanceof Stored) this.#loans.back(version.value, blobs)
+    this.#runtime.schedule()
+  }
+
+  async #publishLatest(datum: Datum): Promise<void> {
+    const version = nearestValid(datum.current)
+    if (version.state === 'ready' && !version.superseded && !datum.removed) await this.files.publish(version)
+  }
+}
+
+function timeout(task: Task): MillraceError {
+  return new MillraceError(
+    'MR_TIMEOUT',
+    `it took longer than its timeout of ${jobOf(task).definition.timeout} ms`,
+  )
+}

@@ -1,0 +1,71 @@
+import type { ErrorCode, MillraceError } from '../core/errors.ts'
+import type { FailureFacts } from '../core/events.ts'
+import type { Task } from '../core/task.ts'
+import { CancelledError, ExitError, TaskError, messageOf } from '../model/errors.ts'
+import type { Version } from '../core/data.ts'
+
+const OWN_CODES: readonly string[] = [
+  'MR_TIMEOUT',
+  'MR_EXIT_CODE',
+  'MR_SPAWN',
+  'MR_THREAD_DIED',
+  'MR_OUTPUT_MISSING',
+  'MR_INPUT_MISSING',
+  'MR_MODULE',
+  'MR_NOT_TOP_LEVEL',
+  'MR_NOT_CLONEABLE',
+  'MR_CALL_AT_LOAD',
+  'MR_DATA_LOST',
+  'MR_OPTION',
+]
+
+function codeOf(error: unknown): string | undefined {
+  const code = (error as { code?: unknown } | null)?.code
+  return typeof code === 'string' ? code : undefined
+}
+
+/** Why a task failed, in the form in which it is written down. */
+export function factsOf(error: unknown, command?: string, cwd?: string): FailureFacts {
+  const code = codeOf(error)
+  const facts: FailureFacts = {
+    name: error instanceof Error ? error.name : typeof error,
+    message: shortMessage(error),
+  }
+  if (code !== undefined) facts.code = code
+  if (error instanceof Error && error.stack) facts.stack = error.stack
+  if (code === 'MR_TIMEOUT') facts.timedOut = true
+  if (error instanceof ExitError) {
+    if (error.exitCode !== null) facts.exitCode = error.exitCode
+    if (error.signal !== null) facts.signal = error.signal
+  }
+  if (command !== undefined) facts.command = command
+  if (cwd !== undefined) facts.cwd = cwd
+  return facts
+}
+
+/** Errors that crossed from a thread have lost their class but not their fields. */
+const shortMessage = (error: unknown): string => {
+  const short = (error as { shortMessage?: unknown } | null)?.shortMessage
+  return typeof short === 'string' ? short : messageOf(error)
+}
+
+/** The error that whoever waits for a failed task gets. */
+export function taskError(task: Task): TaskError {
+  const code = codeOf(task.error)
+  const known = code !== undefined && OWN_CODES.includes(code) ? (code as ErrorCode) : 'MR_TASK_FAILED'
+  return new TaskError(known, task.name, task.attempt, task.error)
+}
+
+/** The error that whoever waits for this version gets. */
+export function versionError(version: Version): MillraceError {
+  const { cause } = version
+  if (!cause) return new CancelledError('the task that makes it', 'it will never come', null)
+  if (version.state === 'failed') return taskError(cause)
+  return cancelledError(version.producer ?? cause)
+}
+
+export function cancelledError(task: Task): CancelledError | TaskError {
+  if (task.state === 'failed') return new CancelledError('the task', `${task.name} failed`, taskError(task))
+  const failed = task.cause?.state === 'failed' ? taskError(task.cause) : null
+  return new CancelledError(task.name, task.reason, failed)
+}

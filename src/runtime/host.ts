@@ -1,0 +1,243 @@
+import { randomBytes } from 'node:crypto'
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { MillraceError } from '../core/errors.ts'
+import type { Outcome } from '../core/events.ts'
+import { fifo, findPolicy } from '../core/policy.ts'
+import type { Policy } from '../core/policy.ts'
+import { TaskModules } from '../execute/modules.ts'
+import type { Client, Host } from '../model/client.ts'
+import { taskModules } from '../model/definition.ts'
+import { TaskError, CancelledError } from '../model/errors.ts'
+import { Reporting } from './reporting.ts'
+import { describeNode, runOptions } from './run-options.ts'
+import type { RunOptions } from './run-options.ts'
+import { Runtime } from './runtime.ts'
+import { taskError } from './failure.ts'
+import { packageVersion } from './version.ts'
+
+let suppliedPolicy: Policy | null = null
+
+/** Uses a policy of the program's own; to be called before the first task. */
+export function usePolicy(policy: Policy): void {
+  suppliedPolicy = policy
+}
+
+interface Run {
+  runtime: Runtime
+  reporting: Reporting
+  options: RunOptions
+}
+
+/** The embedded runtime: starts at the first call and ends with the last, or with `main`. */
+export class EmbeddedHost implements Host {
+  #run: Run | null = null
+  #interrupts = 0
+  #hasMain = false
+  #ending: Promise<void> | null = null
+
+  client(): Client {
+    return this.#start().runtime
+  }
+
+  async main(body: () => unknown): Promise<void> {
+    if (this.#hasMain) {
+      throw new MillraceError('MR_OPTION', 'main was called twice', { hint: 'A program has one main.' })
+    }
+    this.#hasMain = true
+    let failure: unknown
+    let failed = false
+    try {
+      await afterLoading()
+      await loadPolicy(runOptions())
+      const { runtime } = this.#start()
+      await this.#loadClasses(runtime)
+      await body()
+      await runtime.idle(runtime.main.group)
+    } catch (error) {
+      failure = error
+      failed = true
+    }
+    await this.#end(failed, failure)
+  }
+
+  #start(): Run {
+    if (this.#run) return this.#run
+    const options = runOptions()
+    const reporting = new Reporting(options)
+    const node = describeNode(options)
+    const policy = policyOf(options)
+    const runtime = new Runtime({
+      id: `${process.pid.toString(36)}${randomBytes(4).toString('hex')}`,
+      node,
+      policy,
+      logs: reporting.logs,
+      observer: reporting.observer,
+      print:
+        reporting.mode === 'live' || reporting.mode === 'json'
+          ? (_stream, text) => reporting.print(String(text))
+          : null,
+      entry: process.argv[1] ? pathToFileURL(process.argv[1]).href : null,
+    })
+    this.#run = { runtime, reporting, options }
+    runtime.engine.observer?.({
+      type: 'run-started',
+      at: 0,
+      run: reporting.run,
+      version: packageVersion(),
+      wallTime: new Date().toISOString(),
+      program: process.argv[1] ?? '',
+      args: process.argv.slice(2),
+      cwd: process.cwd(),
+      pid: process.pid,
+      nodes: [{ name: node.name, cpus: node.cpus, memory: node.memory }],
+      policy: policy.name,
+      simulated: false,
+    })
+    runtime.executor.warmUp()
+    process.on('SIGINT', this.#onSignal)
+    process.on('SIGTERM', this.#onSignal)
+    process.on('beforeExit', this.#onBeforeExit)
+    process.on('exit', this.#onExit)
+    return this.#run
+  }
+
+  /** Classes that task modules export can cross between threads; here they are known already, or soon. */
+  async #loadClasses(runtime: Runtime): Promise<void> {
+    const entry = process.argv[1] ? pathToFileURL(process.argv[1]).href : null
+    const loads = [...taskModules()].map(module => {
+      const load = runtime.modules.load(module).catch(() => undefined)
+      // A program that waits for main at its top level is not loaded until main ends.
+      return module === entry ? Promise.race([load, pause()]) : load
+    })
+    await Promise.all(loads)
+  }
+
+  readonly #onSignal = (signal: NodeJS.Signals): void => {
+    const run = this.#run
+    if (!run) return
+    const { runtime } = run
+    this.#interrupts++
+    runtime.engine.observer?.({ type: 'interrupted', at: runtime.now(), signal, times: this.#interrupts })
+    if (this.#interrupts > 1 || signal === 'SIGTERM') {
+      process.exitCode = signal === 'SIGTERM' ? 143 : 130
+      process.exit()
+    }
+    runtime.close('the run was interrupted')
+    if (!this.#hasMain) void runtime.idle(runtime.main.group).then(() => this.#end(false, undefined))
+  }
+
+  /** A program without main ends when nothing is left to do. */
+  readonly #onBeforeExit = (): void => {
+    if (!this.#ending) void this.#end(false, undefined)
+  }
+
+  readonly #onExit = (code: number): void => {
+    const run = this.#run
+    if (!run) return
+    const { runtime, reporting } = run
+    runtime.executor.endNow()
+    if (!this.#ending) {
+      const outcome: Outcome = this.#interrupts > 0 ? 'interrupted' : code === 0 ? 'ok' : 'failed'
+      runtime.engine.observer?.({ type: 'run-ended', at: runtime.now(), outcome })
+      reporting.closeNow()
+    }
+  }
+
+  #end(failed: boolean, failure: unknown): Promise<void> {
+    return (this.#ending ??= this.#endOnce(failed, failure))
+  }
+
+  async #endOnce(failed: boolean, failure: unknown): Promise<void> {
+    const run = this.#run
+    const unhandled = run ? [...run.runtime.main.unhandled] : []
+    const interrupted = this.#interrupts > 0
+    const outcome: Outcome = interrupted ? 'interrupted' : failed || unhandled.length > 0 ? 'failed' : 'ok'
+    if (outcome !== 'ok') process.exitCode = interrupted ? 130 : exitCodeFor(failure)
+    if (run) {
+      const { runtime, reporting } = run
+      if (failed) {
+        runtime.close('the program failed')
+        await runtime.idle(runtime.main.group)
+      }
+      await runtime.end()
+      const message = failed ? firstLine(failure) : undefined
+      runtime.engine.observer?.({
+        type: 'run-ended',
+        at: runtime.now(),
+        outcome,
+        ...(message === undefined ? {} : { message }),
+      })
+      await reporting.close().catch((error: unknown) => complain(error))
+      const shown = reporting.mode === 'live' || reporting.mode === 'plain'
+      if (!shown) for (const task of unhandled) complain(taskError(task))
+      if (
+        failed &&
+        !interrupted &&
+        !(shown && (failure instanceof TaskError || failure instanceof CancelledError))
+      ) {
+        complain(failure)
+      }
+      process.off('SIGINT', this.#onSignal)
+      process.off('SIGTERM', this.#onSignal)
+    } else if (failed) complain(failure)
+  }
+}
+
+/** Errors in how Millrace is used are 2, failures of tasks and programs 1. */
+function exitCodeFor(failure: unknown): number {
+  const usage = ['MR_OPTION', 'MR_UNIT', 'MR_ENV', 'MR_CONSTRAINT', 'MR_POLICY', 'MR_DIRECTION']
+  return failure instanceof MillraceError && !(failure instanceof TaskError) && usage.includes(failure.code)
+    ? 2
+    : 1
+}
+
+function policyOf({ policy }: RunOptions): Policy {
+  if (suppliedPolicy) return suppliedPolicy
+  return policy === undefined ? fifo : findPolicy(policy)
+}
+
+/** A policy may be the default export of a module; loading it takes a moment, which only main has. */
+async function loadPolicy({ policy }: RunOptions): Promise<void> {
+  if (policy === undefined || suppliedPolicy || !/[\\/]|\.[cm]?[jt]s$/.test(policy)) return
+  const modules = new TaskModules()
+  if (/\.[cm]?ts$/.test(policy)) await modules.enableTypescript()
+  const { default: found } = (await import(pathToFileURL(resolve(policy)).href).catch((error: unknown) => {
+    throw new MillraceError('MR_POLICY', `policy ${policy} could not be loaded: ${firstLine(error)}`, {
+      cause: error,
+    })
+  })) as { default?: Policy | { default?: Policy } }
+  const one = found && 'default' in found ? found.default : found
+  if (typeof (one as Policy | undefined)?.score !== 'function') {
+    throw new MillraceError('MR_POLICY', `${policy} does not export a policy`, {
+      hint: 'Its default export must be { name, score(task, situation) }.',
+    })
+  }
+  suppliedPolicy = one as Policy
+}
+
+/** The module that calls main is not loaded completely yet. */
+const afterLoading = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
+
+const pause = (): Promise<void> => new Promise(resolve => setTimeout(resolve, 50))
+
+const firstLine = (error: unknown): string =>
+  (error instanceof MillraceError
+    ? error.shortMessage
+    : error instanceof Error
+      ? error.message
+      : String(error)
+  ).split('\n')[0] ?? ''
+
+/** The one thing that is printed without a reporter: why a program ended, when nobody shows it. */
+function complain(error: unknown): void {
+  const text =
+    error instanceof MillraceError
+      ? `${error.name}: ${error.message}`
+      : error instanceof Error
+        ? error.stack
+        : String(error)
+  const cause =
+    error instanceof Error && error.cause instanceof Error ? `\n  caused by ${error.cause.stack}` : ''
+  process.stderr.write(`${text}${cause}\n`)
+}

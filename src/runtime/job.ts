@@ -1,0 +1,63 @@
+import type { Task } from '../core/task.ts'
+import type { Argument, Slot } from '../model/call.ts'
+import type { Definition } from '../model/definition.ts'
+import type { CommandProcess } from '../execute/command-process.ts'
+import type { Stored } from '../model/stored.ts'
+import type { Session } from './session.ts'
+
+/** What the runtime keeps with a task of the core. There may be millions: fields that are rare are in `live`. */
+export class Job {
+  readonly definition: Definition
+  readonly args: Argument[]
+  readonly slots: Slot[]
+  /** The program, or the task, that called it. */
+  readonly caller: Session
+  live: LiveJob | null = null
+
+  constructor(definition: Definition, args: Argument[], slots: Slot[], caller: Session) {
+    this.definition = definition
+    this.args = args
+    this.slots = slots
+    this.caller = caller
+  }
+}
+
+/** A job that has been started. */
+export interface LiveJob {
+  /** Its place in the ring of its thread; null when it went as a message or is a process. */
+  position: number | null
+  sent: boolean
+  /** Paths of its file slots; for written ones, where the attempt writes. */
+  paths: (string | null)[] | null
+  timer: NodeJS.Timeout | null
+  process: CommandProcess | null
+  command: { line: string; cwd: string } | null
+  /** What it called. */
+  session: Session | null
+  timedOut: boolean
+  /** Values whose buffers it was lent. */
+  lent: Stored[]
+  /** It was given memory that exists only once, and cannot start again without it. */
+  moved: boolean
+  /** Its thread is being stopped because of it. */
+  guilty: boolean
+}
+
+export const jobOf = (task: Task): Job => task.payload as Job
+
+export function liveOf(task: Task): LiveJob {
+  const job = jobOf(task)
+  return (job.live ??= {
+    position: null,
+    sent: false,
+    paths: null,
+    timer: null,
+    process: null,
+    command: null,
+    session: null,
+    timedOut: false,
+    lent: [],
+    moved: false,
+    guilty: false,
+  })
+}

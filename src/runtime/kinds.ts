@@ -1,0 +1,47 @@
+import type { Engine } from '../core/engine.ts'
+import { Implementation } from '../core/task.ts'
+import type { Kind } from '../core/task.ts'
+import type { Definition } from '../model/definition.ts'
+import { buildDemand } from '../model/demand.ts'
+
+/** The core's view of definitions. */
+export class Kinds {
+  readonly #engine: Engine
+  readonly #now: () => number
+  #last = 0
+
+  constructor(engine: Engine, now: () => number) {
+    this.#engine = engine
+    this.#now = now
+  }
+
+  of(definition: Definition): Kind {
+    let { kind } = definition
+    if (!kind) {
+      kind = {
+        id: ++this.#last,
+        name: definition.name,
+        form: definition.form,
+        module: definition.module,
+        implementations: [new Implementation(definition.name)],
+      }
+      definition.kind = kind
+      this.#engine.observer?.({
+        type: 'kind-defined',
+        at: this.#now(),
+        kind: kind.id,
+        name: kind.name,
+        form: kind.form,
+        module: kind.module,
+      })
+    }
+    for (let i = kind.implementations.length; i < definition.variants.length; i++) {
+      const variant = definition.variants[i]
+      if (variant)
+        kind.implementations.push(
+          new Implementation(variant.name, buildDemand(definition, variant.options, [])),
+        )
+    }
+    return kind
+  }
+}

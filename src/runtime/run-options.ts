@@ -1,0 +1,100 @@
+import { availableParallelism, totalmem } from 'node:os'
+import { MillraceError } from '../core/errors.ts'
+import type { NodeDescription } from '../core/machine.ts'
+import { parseBytes, parseCount } from '../general/units.ts'
+import { nearest } from '../general/nearest.ts'
+
+/** How a run is carried out. The launcher passes them on in MILLRACE_OPTIONS as JSON. */
+export interface RunOptions {
+  /** CPUs to use. @default all */
+  cpus?: number | string
+  /** Memory that tasks may claim. @default all */
+  memory?: number | string
+  /** What this machine has, for tasks that ask for `tags`. */
+  tags?: string[]
+  /** fifo, lifo, fifo-data, or the path of a module that exports a policy. */
+  policy?: string
+  /** live, plain, json or none. @default live on a terminal; for a program started by itself, none elsewhere */
+  progress?: string
+  color?: boolean
+  /** Where to write a trace that opens in Perfetto. */
+  trace?: string
+  /** Where to write the graph of tasks, in DOT. */
+  graph?: string
+  /** Keep a journal and logs in .millrace/runs. @default true */
+  journal?: boolean
+  /** Started by `millrace run`. */
+  launched?: boolean
+  /** The folder that has .millrace. @default the working directory */
+  folder?: string
+}
+
+const KNOWN: (keyof RunOptions)[] = [
+  'cpus',
+  'memory',
+  'tags',
+  'policy',
+  'progress',
+  'color',
+  'trace',
+  'graph',
+  'journal',
+  'launched',
+  'folder',
+]
+
+let configured: RunOptions = {}
+
+/** Options of the embedded runtime, given before the first task is called. */
+export function configure(options: RunOptions): void {
+  for (const key of Object.keys(options)) {
+    if ((KNOWN as string[]).includes(key)) continue
+    const close = nearest(key, KNOWN)
+    throw new MillraceError(
+      'MR_OPTION',
+      `configure has no option '${key}'${close ? `; did you mean '${close}'?` : ''}`,
+      {
+        hint: `Options: ${KNOWN.join(', ')}.`,
+      },
+    )
+  }
+  configured = { ...configured, ...options }
+}
+
+/** Launcher over environment over program over defaults. */
+export function runOptions(): RunOptions {
+  const { env } = process
+  const options: RunOptions = { ...configured }
+  if (env['MILLRACE_POLICY']) options.policy = env['MILLRACE_POLICY']
+  if (env['MILLRACE_CPUS']) options.cpus = env['MILLRACE_CPUS']
+  if (env['MILLRACE_MEMORY']) options.memory = env['MILLRACE_MEMORY']
+  if (env['MILLRACE_PROGRESS']) options.progress = env['MILLRACE_PROGRESS']
+  if (env['MILLRACE_JOURNAL'])
+    options.journal = !['0', 'off', 'false', 'no'].includes(env['MILLRACE_JOURNAL'])
+  if (env['MILLRACE_OPTIONS']) {
+    try {
+      Object.assign(options, JSON.parse(env['MILLRACE_OPTIONS']) as RunOptions)
+    } catch (error) {
+      throw new MillraceError('MR_OPTION', 'MILLRACE_OPTIONS is not JSON', { cause: error })
+    }
+  }
+  return options
+}
+
+export function describeNode(options: RunOptions): NodeDescription {
+  const cpus = options.cpus === undefined ? availableParallelism() : parseCount(options.cpus)
+  if (cpus === null || cpus < 1) {
+    throw new MillraceError(
+      'MR_UNIT',
+      `cpus is '${String(options.cpus)}', which is not a whole number from 1`,
+    )
+  }
+  const memory = options.memory === undefined ? totalmem() : parseBytes(options.memory)
+  if (memory === null) {
+    throw new MillraceError(
+      'MR_UNIT',
+      `memory is '${String(options.memory)}', which is not a size such as 16GB`,
+    )
+  }
+  return { name: 'local', cpus, memory, tags: options.tags ?? [] }
+}

@@ -1,0 +1,379 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { Datum } from '../core/data.ts'
+import type { Access, Version } from '../core/data.ts'
+import { Engine } from '../core/engine.ts'
+import type { Instruction } from '../core/engine.ts'
+import { MillraceError } from '../core/errors.ts'
+import type { Observer } from '../core/events.ts'
+import type { NodeDescription } from '../core/machine.ts'
+import type { Policy } from '../core/policy.ts'
+import type { Group, Task } from '../core/task.ts'
+import { nearest } from '../general/nearest.ts'
+import { TaskModules } from '../execute/modules.ts'
+import type { Call } from '../model/call.ts'
+import type { Client } from '../model/client.ts'
+import { Decoder } from '../model/decode.ts'
+import type { Definition } from '../model/definition.ts'
+import { buildDemand, priorityOf, retriesOf } from '../model/demand.ts'
+import { Future } from '../model/future.ts'
+import { Paths } from '../model/paths.ts'
+import { NOTHING, Stored } from '../model/stored.ts'
+import type { Kept } from '../model/stored.ts'
+import { Tracker } from '../model/tracker.ts'
+import { resolveInside } from '../model/wait.ts'
+import { Executor } from './executor.ts'
+import { taskError, versionError } from './failure.ts'
+import { Job, jobOf } from './job.ts'
+import { Kinds } from './kinds.ts'
+import { createSession } from './session.ts'
+import type { Session } from './session.ts'
+import { Nested } from './nested.ts'
+
+export interface RuntimeOptions {
+  /** Unique on this machine. */
+  id: string
+  node: NodeDescription
+  policy: Policy
+  logs: string | null
+  observer: Observer | null
+  /** Take what tasks print, for a display that must not be torn. */
+  print: ((stream: 'stdout' | 'stderr', text: Buffer) => void) | null
+  /** The program's own module. */
+  entry: string | null
+}
+
+/** Calls of a program are looked at in bunches of this many while it does not pause. */
+const BUNCH = 64
+
+/** Binds the core to threads, processes, files and a real clock, and is the main program's client. */
+export class Runtime implements Client {
+  readonly engine: Engine
+  readonly modules = new TaskModules()
+  readonly main: Session
+  readonly #origin = performance.now()
+  readonly #tracker: Tracker
+  readonly #kinds: Kinds
+  readonly #executor: Executor
+  readonly #settled = new Map<Version, (() => void)[]>()
+  readonly #unread = new Map<Version, (() => void)[]>()
+  readonly #idle = new Map<Group, (() => void)[]>()
+  readonly #group = new AsyncLocalStorage<Group>()
+  #usesGroups = false
+  #calls = 0
+  #scheduled = false
+  #deciding = false
+  #ended = false
+
+  constructor(options: RuntimeOptions) {
+    this.engine = new Engine({ nodes: [options.node], policy: options.policy, observer: options.observer })
+    this.main = createSession(null, this.engine.root)
+    this.#kinds = new Kinds(this.engine, () => this.now())
+    this.#tracker = new Tracker(this.modules, (datum, value) => this.engine.write(datum, value, this.now()))
+    this.#executor = new Executor(this, options, new Nested(this))
+  }
+
+  /** Milliseconds since the run began. */
+  now(): number {
+    return performance.now() - this.#origin
+  }
+
+  /** `performance.timeOrigin` on which `now` would be `performance.now`, for threads. */
+  get timeOrigin(): number {
+    return performance.timeOrigin + this.#origin
+  }
+
+  get paths(): Paths {
+    return this.#tracker.paths
+  }
+
+  get executor(): Executor {
+    return this.#executor
+  }
+
+  // --- what programs call ---
+
+  call(definition: Definition, args: readonly unknown[]): unknown {
+    if (this.#ended)
+      throw new MillraceError('MR_ENDED', `task ${definition.name} was called after the run had ended`)
+    const call = this.#tracker.call(definition, args)
+    const results = makeResults(definition)
+    const group = (this.#usesGroups ? this.#group.getStore() : undefined) ?? this.main.group
+    this.submit(call, results, this.main, group)
+    if (++this.#calls % BUNCH === 0) {
+      this.#executor.drain()
+      this.decide()
+    } else this.schedule()
+    if (definition.returns > 0) return results.map(datum => new Future(datum))
+    return new Future(results[0] as Datum)
+  }
+
+  submit(
+    call: Call,
+    results: readonly Datum[],
+    caller: Session,
+    group: Group,
+    demand = buildDemand(call.definition, call.definition.variants[0]?.options ?? {}, call.given),
+    priority = priorityOf(call.definition, call.given),
+  ): Task {
+    const { definition, args, slots } = call
+    const accesses: { datum: Datum; mode: Access['mode'] }[] = []
+    for (const { datum, mode } of slots) accesses.push({ datum, mode })
+    for (const datum of results) accesses.push({ datum, mode: 'out' })
+    return this.engine.submit(
+      {
+        kind: this.#kinds.of(definition),
+        group,
+        parent: caller.task,
+        priority,
+        demand,
+        onFailure: definition.options.onFailure ?? 'fail',
+        retries: retriesOf(definition),
+        timed: definition.timeout > 0,
+        payload: new Job(definition, args, slots, caller),
+      },
+      accesses,
+      this.now(),
+    )
+  }
+
+  waitOn(value: unknown): Promise<unknown> {
+    return resolveInside(value, this.#tracker, datum => this.fetch(datum))
+  }
+
+  async waitOnFile(path: string): Promise<string> {
+    const absolute = Paths.absolute(path)
+    const datum = this.paths.find(absolute) ?? this.paths.directoryAbove(absolute)
+    if (datum) {
+      const version = this.engine.read(datum, this.now())
+      await this.settled(version)
+      if (version.state !== 'ready') this.#throwFor(version)
+      await this.#executor.publish(version)
+    }
+    return absolute
+  }
+
+  async barrier(): Promise<void> {
+    const group = (this.#usesGroups ? this.#group.getStore() : undefined) ?? this.main.group
+    await this.idle(group)
+    const [failed] = this.main.unhandled
+    if (failed) throw this.handle(failed)
+  }
+
+  async group<T>(name: string, body: () => T | Promise<T>): Promise<T> {
+    this.#usesGroups = true
+    const parent = this.#group.getStore() ?? this.main.group
+    const group = this.openGroup(this.main, name, parent)
+    try {
+      const result = await this.#group.run(group, async () => body())
+      await this.closeGroup(this.main, group)
+      return result
+    } catch (error) {
+      if (group.live > 0) {
+        this.engine.cancel(group, `group ${name} failed`, this.now())
+        this.schedule()
+        await this.idle(group)
+      }
+      this.main.groups.delete(name)
+      this.engine.closeGroup(group)
+      if (group.failure && !(error instanceof MillraceError)) throw error
+      if (group.failure) this.handle(group.failure)
+      throw error
+    }
+  }
+
+  cancel(name: string): Promise<void> {
+    return this.cancelGroup(this.main, name)
+  }
+
+  remove(value: unknown): void {
+    const datum = value instanceof Future ? value.datum : this.#tracker.find(value as object)?.datum
+    if (!datum || datum.removed) return
+    this.engine.remove(datum, this.now())
+    if (!(value instanceof Future)) this.#tracker.forget(value as object)
+    this.schedule()
+  }
+
+  async removeFile(path: string): Promise<void> {
+    const absolute = Paths.absolute(path)
+    const datum = this.paths.find(absolute)
+    if (datum) {
+      const version = this.engine.read(datum, this.now())
+      await this.settled(version)
+      this.engine.remove(datum, this.now())
+      await this.unread(version)
+    }
+    await this.#executor.files.remove(absolute)
+  }
+
+  // --- what programs and running tasks have in common ---
+
+  openGroup(session: Session, name: string, parent: Group): Group {
+    if (session.groups.has(name))
+      throw new MillraceError('MR_GROUP', `a group called '${name}' is open already`)
+    const group = this.engine.createGroup(name, parent)
+    session.groups.set(name, group)
+    return group
+  }
+
+  /** The barrier of a group: throws its failure. */
+  async closeGroup(session: Session, group: Group): Promise<void> {
+    await this.idle(group)
+    session.groups.delete(group.name)
+    this.engine.closeGroup(group)
+    if (group.failure) throw this.handle(group.failure)
+  }
+
+  async cancelGroup(session: Session, name: string): Promise<void> {
+    const group = session.groups.get(name)
+    if (!group) {
+      const close = nearest(name, session.groups.keys())
+      throw new MillraceError(
+        'MR_GROUP',
+        `no group is called '${name}'${close ? `; did you mean '${close}'?` : ''}`,
+        {
+          hint: 'A group can be cancelled from its call until its barrier.',
+        },
+      )
+    }
+    this.engine.cancel(group, `group ${name} was cancelled`, this.now())
+    this.schedule()
+    await this.idle(group)
+  }
+
+  /** The value of a datum as the program, or a task, may have it. */
+  async fetch(datum: Datum): Promise<unknown> {
+    const kept = await this.fetchKept(datum)
+    if (!(kept instanceof Stored)) return kept === NOTHING ? undefined : kept
+    return datum.inPlace ? undefined : this.decode(kept, [])
+  }
+
+  async fetchKept(datum: Datum): Promise<Kept> {
+    if (datum.removed) throw new MillraceError('MR_REMOVED', 'the value was removed')
+    const version = this.engine.read(datum, this.now())
+    await this.settled(version)
+    if (version.state !== 'ready') this.#throwFor(version)
+    if (datum.inPlace) await this.unread(version)
+    return this.#executor.takeOut(version)
+  }
+
+  decode(stored: Stored, slots: unknown[]): unknown {
+    const decoder = new Decoder(stored.bytes, {
+      findClass: (module, name) => this.modules.findClass(module, name),
+      slot: index => slots[index],
+    })
+    decoder.beside(stored.blobs)
+    return decoder.value()
+  }
+
+  settled(version: Version): Promise<void> {
+    if (version.settled) return Promise.resolve()
+    return this.#wait(this.#settled, version, () => this.engine.watch(version))
+  }
+
+  unread(version: Version): Promise<void> {
+    if (version.readers === 0) return Promise.resolve()
+    return this.#wait(this.#unread, version, () => this.engine.watchReaders(version))
+  }
+
+  idle(group: Group): Promise<void> {
+    if (group.live === 0) return Promise.resolve()
+    return this.#wait(this.#idle, group, () => this.engine.watchGroup(group))
+  }
+
+  /** The program is told of this failure now: what it calls from now on runs again. */
+  handle(task: Task): MillraceError {
+    jobOf(task).caller.unhandled.delete(task)
+    for (let group: Group | null = task.group; group; group = group.parent) {
+      if (group.failure === task) this.engine.acknowledge(group)
+    }
+    return taskError(task)
+  }
+
+  // --- the loop ---
+
+  schedule(): void {
+    if (this.#scheduled) return
+    this.#scheduled = true
+    queueMicrotask(() => {
+      this.#scheduled = false
+      this.decide()
+    })
+  }
+
+  /** Carries out what the core decides until there is nothing more to do at once. */
+  decide(): void {
+    if (this.#deciding) return
+    this.#deciding = true
+    try {
+      for (;;) {
+        const instructions = this.engine.decide(this.now())
+        if (instructions.length === 0) break
+        for (const instruction of instructions) this.#carryOut(instruction)
+      }
+    } finally {
+      this.#deciding = false
+    }
+    this.#executor.keepAlive(this.engine.root.live > 0)
+  }
+
+  /** Nothing more starts; what has not started is cancelled. */
+  close(reason: string): void {
+    this.engine.close(reason, this.now())
+    this.schedule()
+  }
+
+  async end(): Promise<void> {
+    this.#ended = true
+    await this.#executor.end(this.paths.all())
+  }
+
+  #carryOut(instruction: Instruction): void {
+    switch (instruction.type) {
+      case 'start':
+        return this.#executor.start(instruction.task)
+      case 'resume':
+        return this.#executor.resume(instruction.task)
+      case 'stop':
+        return this.#executor.stop(instruction.task)
+      case 'discard':
+        return this.#executor.discard(instruction.version)
+      case 'settled':
+        return wake(this.#settled, instruction.version)
+      case 'unread':
+        return wake(this.#unread, instruction.version)
+      case 'idle':
+        return wake(this.#idle, instruction.group)
+    }
+  }
+
+  #throwFor(version: Version): never {
+    const error = versionError(version)
+    const { cause } = version
+    if (cause) this.handle(cause)
+    this.engine.fallBack(version.datum)
+    throw error
+  }
+
+  #wait<K>(map: Map<K, (() => void)[]>, key: K, watch: () => void): Promise<void> {
+    return new Promise(resolve => {
+      const waiting = map.get(key)
+      if (waiting) waiting.push(resolve)
+      else {
+        map.set(key, [resolve])
+        watch()
+      }
+      this.schedule()
+    })
+  }
+}
+
+function wake<K>(map: Map<K, (() => void)[]>, key: K): void {
+  const waiting = map.get(key)
+  map.delete(key)
+  for (const go of waiting ?? []) go()
+}
+
+function makeResults({ returns }: Definition): Datum[] {
+  if (returns === 0) return [new Datum()]
+  return Array.from({ length: returns }, () => new Datum())
+}

@@ -1,0 +1,155 @@
+import { source } from '../core/data.ts'
+import type { Access, Version } from '../core/data.ts'
+import { MillraceError } from '../core/errors.ts'
+import type { Task } from '../core/task.ts'
+import { SlotArgument } from '../model/call.ts'
+import type { Slot } from '../model/call.ts'
+import { Encoder } from '../model/encode.ts'
+import type { EncodeHooks } from '../model/encode.ts'
+import { NOTHING, Stored } from '../model/stored.ts'
+import type { Kept } from '../model/stored.ts'
+import { ARGUMENT, FLAG, SHARE } from '../execute/protocol.ts'
+import { liveOf, jobOf } from './job.ts'
+import { plainBuffers, shareHere } from './loans.ts'
+import type { Loans } from './loans.ts'
+
+const primitives: EncodeHooks = {
+  classes: null,
+  blob: view => ({ buffer: view.buffer, offset: view.byteOffset }),
+}
+
+/** Writes task records (see execute/protocol.ts), deciding for each slot who may do what with its memory. */
+export class TaskWriter {
+  readonly encoder = new Encoder()
+  /** Buffers that move to the thread with this record. */
+  transfer: ArrayBuffer[] = []
+  /** Values whose buffers are lent with this record, in order. */
+  lent: Stored[] = []
+  readonly #loans: Loans
+
+  constructor(loans: Loans) {
+    this.#loans = loans
+  }
+
+  /** A value that is away must come back before the task can be written; null when nothing is missing. */
+  missing(task: Task): Stored | null {
+    const { slots } = jobOf(task)
+    for (let i = 0; i < slots.length; i++) {
+      const kept = this.#version(task, i)?.value
+      if (kept instanceof Stored && this.#loans.isAway(kept)) return kept
+    }
+    return null
+  }
+
+  write(task: Task, kindNumber: number, named: boolean): void {
+    const { definition, args, slots } = jobOf(task)
+    const { encoder } = this
+    encoder.reset()
+    this.transfer = []
+    this.lent = []
+    encoder.varint(task.id)
+    encoder.varint(task.attempt)
+    encoder.varint(kindNumber)
+    encoder.byte((named ? FLAG.named : 0) | (task.onFailure === 'ignore' ? FLAG.partial : 0))
+    if (named) {
+      encoder.text(definition.key)
+      encoder.text(definition.module)
+    }
+    encoder.varint(Math.max(0, task.kind.implementations.indexOf(task.implementation)))
+    encoder.varint(slots.length)
+    for (let i = 0; i < slots.length; i++) this.#slot(task, i, slots[i] as Slot)
+    encoder.varint(args.length)
+    for (const argument of args) {
+      if (argument instanceof SlotArgument) {
+        encoder.byte(argument.within === null ? ARGUMENT.slot : ARGUMENT.inside)
+        encoder.varint(argument.slot)
+        if (argument.within !== null) encoder.text(argument.within)
+      } else {
+        encoder.byte(ARGUMENT.value)
+        encoder.varint(encoder.blobs.length)
+        if (argument instanceof Stored) {
+          encoder.raw(argument.bytes)
+          encoder.blobs.push(...argument.blobs)
+        } else encoder.value(argument, primitives)
+      }
+    }
+  }
+
+  #version(task: Task, index: number): Version | null {
+    return source(task.accesses[index] as Access)
+  }
+
+  #slot(task: Task, index: number, slot: Slot): void {
+    const { encoder } = this
+    if (slot.kind !== 'value') {
+      encoder.byte(SHARE.path)
+      return encoder.text(liveOf(task).paths?.[index] ?? '')
+    }
+    const access = task.accesses[index] as Access
+    if (slot.initial && !access.read) return this.#kept(SHARE.own, slot.initial)
+    const version = this.#version(task, index) as Version
+    let kept = version.value as Kept | undefined
+    if (kept === undefined || (kept instanceof Stored && this.#loans.isLost(kept))) {
+      throw new MillraceError('MR_DATA_LOST', `a value that ${task.name} reads is gone`)
+    }
+    const share = this.#share(task, access, version, kept)
+    kept = version.value as Kept
+    this.#kept(share, kept)
+    if (!(kept instanceof Stored) || kept.blobs.length === 0) return
+    if (share === SHARE.own) {
+      // From now on the memory belongs to the task, which will write it.
+      this.transfer.push(...plainBuffers(kept))
+      version.value = undefined
+    } else if (share === SHARE.lend || share === SHARE.publish) {
+      this.transfer.push(...this.#loans.lend(kept))
+      if (share === SHARE.lend) this.lent.push(kept)
+    }
+  }
+
+  #kept(share: number, kept: Kept): void {
+    const { encoder } = this
+    encoder.byte(share)
+    encoder.varint(encoder.blobs.length)
+    if (kept instanceof Stored) {
+      encoder.varint(kept.blobs.length)
+      encoder.raw(kept.bytes)
+      encoder.blobs.push(...kept.blobs)
+    } else {
+      encoder.varint(0)
+      encoder.value(kept === NOTHING ? undefined : kept, primitives)
+    }
+  }
+
+  #share(task: Task, access: Access, version: Version, kept: Kept): number {
+    const again = task.attempt <= task.retries
+    const exclusive = kept instanceof Stored && kept.exclusive
+    if (access.mode === 'in') {
+      if (!exclusive) return SHARE.read
+      return version.readers === 1 && !version.watched && !again ? SHARE.lend : SHARE.publish
+    }
+    if (version.datum.inPlace) return again ? SHARE.guarded : SHARE.inPlace
+    if (!(kept instanceof Stored) || kept.blobs.length === 0) return SHARE.own
+    if (access.mode === 'concurrent') return this.#concurrent(access, version, kept)
+    if (version.readers <= 1 && !version.watched && !again) return SHARE.own
+    if (access.write?.team && version === access.write && !again) return SHARE.own
+    if (exclusive) shareHere(kept)
+    return SHARE.copy
+  }
+
+  /** Members of a team write the same memory; the first gives the team memory of its own, if others read the base. */
+  #concurrent(access: Access, version: Version, kept: Stored): number {
+    const write = access.write as Version
+    if (version !== write) {
+      const team = write.team
+      const alone = version.readers <= (team?.live ?? 0)
+      const own = alone ? kept : new Stored(kept.bytes, kept.blobs)
+      if (!alone || kept.exclusive) {
+        own.blobs = own.blobs.map(blob => blob.slice(0) as ArrayBufferLike)
+        shareHere(own)
+      }
+      write.value = own
+      version.value = alone ? own : kept
+    }
+    return SHARE.inPlace
+  }
+}

@@ -1,0 +1,158 @@
+import type { Engine } from '../core/engine.ts'
+import type { Lane } from '../core/machine.ts'
+import type { Task } from '../core/task.ts'
+import { LaneThread } from '../execute/lane-thread.ts'
+import type { LaneThreadOptions } from '../execute/lane-thread.ts'
+import type { FromThread } from '../execute/protocol.ts'
+import type { Decoder } from '../model/decode.ts'
+import { jobOf, liveOf } from './job.ts'
+import type { Loans } from './loans.ts'
+import { TaskWriter } from './task-writer.ts'
+
+export interface ThreadsEvents {
+  result(decoder: Decoder, end: number, blobs: readonly ArrayBufferLike[], lent: readonly ArrayBuffer[]): void
+  message(message: Exclude<FromThread, { type: 'result' } | { type: 'ready' }>, lane: number): void
+  /** The attempt ended with its thread; `guilty` when the thread died because of it. */
+  lost(task: Task, guilty: boolean, reason: string): void
+  /** The task could not be written. */
+  refused(task: Task, error: unknown): void
+  /** `taken` tells whether the thread had begun with what was at a position of its ring. */
+  died(lane: number, reason: string, taken: (position: number) => boolean): void
+  printed(stream: 'stdout' | 'stderr', text: Buffer): void
+}
+
+/** A lane that has not answered for this long, with tasks waiting behind, is asked for them back; milliseconds. */
+const STUCK = 10
+
+/** The compute threads of this machine, one per lane. */
+export class Threads {
+  readonly #threads: (LaneThread | null)[] = []
+  /** Kinds that each thread knows by number. */
+  readonly #known: Set<number>[] = []
+  readonly #heard: number[] = []
+  readonly #writer: TaskWriter
+  readonly #loans: Loans
+  readonly #events: ThreadsEvents
+  readonly #options: () => Omit<LaneThreadOptions, 'lane'>
+  #ending = false
+
+  constructor(loans: Loans, options: () => Omit<LaneThreadOptions, 'lane'>, events: ThreadsEvents) {
+    this.#loans = loans
+    this.#writer = new TaskWriter(loans)
+    this.#options = options
+    this.#events = events
+  }
+
+  /** Starts threads ahead of the first task, so that they load while the program goes on. */
+  warmUp(count: number): void {
+    for (let lane = 0; lane < count; lane++) this.#thread(lane)
+  }
+
+  send(task: Task): void {
+    const missing = this.#writer.missing(task)
+    if (missing) return this.#loans.whenBack(missing, () => this.#sendIfWanted(task))
+    const { lane } = task
+    const thread = this.#thread(lane)
+    const known = this.#known[lane] as Set<number>
+    const number = task.kind.id
+    const live = liveOf(task)
+    try {
+      this.#writer.write(task, number, !known.has(number))
+    } catch (error) {
+      return this.#events.refused(task, error)
+    }
+    known.add(number)
+    live.sent = true
+    live.lent = this.#writer.lent
+    const { encoder, transfer } = this.#writer
+    live.moved = transfer.length > 0 && live.lent.length === 0
+    if (encoder.blobs.length === 0 && encoder.length <= thread.largest) {
+      live.position = thread.sendRecord(encoder.bytes, encoder.length)
+      if (live.position !== null) return
+    }
+    live.position = null
+    thread.send({ type: 'task', bytes: encoder.copy(), blobs: encoder.blobs }, transfer)
+  }
+
+  /** Answers a question of a running task. */
+  answer(
+    lane: number,
+    request: number,
+    ok: boolean,
+    bytes: Uint8Array,
+    blobs: readonly ArrayBufferLike[],
+  ): void {
+    this.#threads[lane]?.send({ type: 'answer', request, ok, bytes, blobs })
+  }
+
+  /** Takes results that are there already. */
+  drain(): void {
+    for (const thread of this.#threads) thread?.drain()
+  }
+
+  heard(lane: number, now: number): void {
+    this.#heard[lane] = now
+  }
+
+  /**
+   * Short tasks queue on a lane; when one of them turns out to be long, those behind it go back to be
+   * started elsewhere.
+   */
+  takeBack(engine: Engine, now: number): void {
+    const node = engine.nodes[0]
+    if (!node || node.freeLanes === 0) return
+    for (const lane of node.lanes) {
+      if (lane.queue.size < 2 || now - (this.#heard[lane.index] ?? 0) < STUCK) continue
+      for (const task of [...lane.queue].slice(1)) this.#revoke(task, lane, engine, now)
+    }
+  }
+
+  /** Stops the thread in which the task runs. What else was on it is lost without fault. */
+  stop(task: Task, reason: string): void {
+    const live = liveOf(task)
+    if (!live.sent) return this.#events.lost(task, true, reason)
+    if (live.position !== null && this.#threads[task.lane]?.revoke(live.position)) {
+      return this.#events.lost(task, true, reason)
+    }
+    live.guilty = true
+    this.#threads[task.lane]?.kill(reason)
+  }
+
+  end(): void {
+    this.#ending = true
+    for (const thread of this.#threads) thread?.kill('the run ended')
+  }
+
+  #sendIfWanted(task: Task): void {
+    if (task.state === 'running') this.send(task)
+  }
+
+  #revoke(task: Task, lane: Lane, engine: Engine, now: number): void {
+    const { position } = liveOf(task)
+    if (position === null || !this.#threads[lane.index]?.revoke(position)) return
+    jobOf(task).live = null
+    engine.returned(task, 'the task before it on its thread takes longer than expected', now)
+  }
+
+  #thread(lane: number): LaneThread {
+    const existing = this.#threads[lane]
+    if (existing) return existing
+    this.#known[lane] = new Set()
+    const thread = new LaneThread(
+      { ...this.#options(), lane },
+      {
+        result: this.#events.result,
+        message: message => this.#events.message(message, lane),
+        ended: reason => this.#ended(lane, thread, reason),
+        printed: this.#events.printed,
+      },
+    )
+    this.#threads[lane] = thread
+    return thread
+  }
+
+  #ended(lane: number, thread: LaneThread, reason: string): void {
+    if (this.#threads[lane] === thread) this.#threads[lane] = null
+    if (!this.#ending) this.#events.died(lane, reason, position => !thread.revoke(position))
+  }
+}

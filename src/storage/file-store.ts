@@ -1,0 +1,176 @@
+import { constants } from 'node:fs'
+import { copyFile, cp, link, lstat, mkdir, rename, rm } from 'node:fs/promises'
+import { rmSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { nearestValid } from '../core/data.ts'
+import type { Datum, Version } from '../core/data.ts'
+import { MillraceError } from '../core/errors.ts'
+
+/** Where one version of a file or directory is. */
+export class FileCopy {
+  path: string
+  /** Still in a staging folder beside the place where the user wants it. */
+  staged: boolean
+
+  constructor(path: string, staged: boolean) {
+    this.path = path
+    this.staged = staged
+  }
+}
+
+/**
+ * Versions of files. A task never writes to the path that the user named, but to one in a staging folder on
+ * the same file system; what it made is renamed into place, whole, when the task has ended well. So a
+ * failed, cancelled or killed task leaves its inputs and earlier outputs as they were, each attempt starts
+ * from the original, and a reader of an older version is not disturbed by a newer one.
+ */
+export class FileStore {
+  readonly #run: string
+  readonly #announce: (folder: string) => void
+  readonly #folders = new Set<string>()
+  /** The version that is at the user's path; none is recorded before the first commit. */
+  readonly #inPlace = new WeakMap<Datum, Version>()
+  #count = 0
+
+  constructor(run: string, announce: (folder: string) => void) {
+    this.#run = run
+    this.#announce = announce
+  }
+
+  /** The path of a version that is read; fails when nothing is there. */
+  async read(version: Version): Promise<string> {
+    const path = this.pathOf(version)
+    if (!(await exists(path))) {
+      throw new MillraceError('MR_INPUT_MISSING', `${version.datum.path} does not exist${reasonFor(version)}`)
+    }
+    return path
+  }
+
+  pathOf(version: Version): string {
+    return version.value instanceof FileCopy ? version.value.path : (version.datum.path as string)
+  }
+
+  /** A place to write a version to, holding what is in `source` when that is given. */
+  async stage(datum: Datum, directory: boolean, source: Version | null, take: boolean): Promise<string> {
+    const path = datum.path as string
+    const folder = join(dirname(path), `.millrace-${this.#run}`)
+    if (!this.#folders.has(folder)) {
+      this.#folders.add(folder)
+      this.#announce(folder)
+    }
+    const staged = join(folder, String(++this.#count), basename(path))
+    await mkdir(directory ? staged : dirname(staged), { recursive: true })
+    if (!source) return staged
+    const from = await this.read(source)
+    if (take && source.value instanceof FileCopy && source.value.staged) {
+      if (directory) await rm(staged, { recursive: true })
+      await rename(from, staged)
+      source.value = undefined
+    } else if (directory) await cp(from, staged, { recursive: true, preserveTimestamps: true })
+    else await copyFile(from, staged, constants.COPYFILE_FICLONE)
+    return staged
+  }
+
+  /** A place holding a copy of a file that is not a datum. */
+  async copyIn(datum: Datum, directory: boolean, from: string): Promise<string> {
+    const staged = await this.stage(datum, directory, null, false)
+    await cp(from, staged, { recursive: directory })
+    return staged
+  }
+
+  /** The task has written the version: it is moved to the user's path as soon as nobody reads an older one there. */
+  async commit(version: Version, staged: string, task: string): Promise<void> {
+    if (!(await exists(staged))) {
+      throw new MillraceError('MR_OUTPUT_MISSING', `${task} ended without writing ${version.datum.path}`)
+    }
+    version.value = new FileCopy(staged, true)
+    if (!version.superseded) await this.publish(version)
+  }
+
+  /** Returns the version whose readers are in the way, if there is one. */
+  async publish(version: Version): Promise<Version | null> {
+    const copy = version.value
+    if (!(copy instanceof FileCopy) || !copy.staged) return null
+    const { datum } = version
+    const path = datum.path as string
+    const older = this.#inPlace.get(datum) ?? firstOf(version)
+    if (older && older !== version && older.readers > 0) return older
+    const isDirectory = (await lstat(copy.path)).isDirectory()
+    if (version.readers > 0) {
+      // Its readers know it under the staged name, so that name has to stay.
+      if (isDirectory) return version
+      const second = `${copy.path}.published`
+      await link(copy.path, second).catch(() => copyFile(copy.path, second))
+      await rename(second, path)
+    } else {
+      if (isDirectory) await this.#makeWay(path)
+      await rename(copy.path, path)
+      copy.path = path
+      copy.staged = false
+    }
+    this.#inPlace.set(datum, version)
+    return null
+  }
+
+  async discard(version: Version): Promise<void> {
+    const copy = version.value
+    version.value = undefined
+    if (copy instanceof FileCopy && copy.staged) await this.drop(copy.path)
+  }
+
+  /** Deletes what an attempt left. */
+  async drop(staged: string): Promise<void> {
+    await rm(dirname(staged), { recursive: true, force: true })
+  }
+
+  async remove(path: string): Promise<void> {
+    await rm(path, { recursive: true, force: true })
+  }
+
+  /** Brings the last good version of each to its place, and removes the staging folders. */
+  async end(data: Iterable<Datum>): Promise<void> {
+    for (const datum of data) {
+      const version = nearestValid(datum.current)
+      if (version.state === 'ready' && !datum.removed) await this.publish(version).catch(() => null)
+    }
+    await Promise.all([...this.#folders].map(folder => rm(folder, { recursive: true, force: true })))
+    this.#folders.clear()
+  }
+
+  /** For the end of the process, where nothing can be waited for. */
+  endNow(): void {
+    for (const folder of this.#folders) {
+      try {
+        rmSync(folder, { recursive: true, force: true })
+      } catch {
+        // The next thing to try is the guard.
+      }
+    }
+  }
+
+  /** A directory cannot be renamed over one that has files in it. */
+  async #makeWay(path: string): Promise<void> {
+    if (!(await exists(path))) return
+    const aside = join(dirname(path), `.millrace-${this.#run}`, `${++this.#count}-old`)
+    await rename(path, aside)
+    await rm(aside, { recursive: true, force: true })
+  }
+}
+
+/** The version that was there before the run; it has no copy of its own recorded. */
+function firstOf(version: Version): Version | null {
+  let at: Version | null = version.previous
+  while (at?.previous) at = at.previous
+  return at
+}
+
+const reasonFor = ({ datum }: Version): string => (datum.path === null ? '' : ' and no task makes it')
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    await lstat(path)
+    return true
+  } catch {
+    return false
+  }
+}
