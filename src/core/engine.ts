@@ -497,7 +497,8 @@ export class Engine {
   #spoil(version: Version, by: Task, now: number): void {
     version.state = by.state === 'failed' ? 'failed' : 'cancelled'
     version.cause = by.state === 'failed' ? by : (by.cause ?? by)
-    version.producer = null
+    // Whoever waits for it is told which task was to make it.
+    version.producer = by
     this.#settle(version, now)
   }
 

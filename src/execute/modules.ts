@@ -2,6 +2,7 @@ import { isMainThread } from 'node:worker_threads'
 import { MillraceError } from '../core/errors.ts'
 import { findDefinition, modulePath } from '../model/definition.ts'
 import type { Definition } from '../model/definition.ts'
+import { DEFINITION } from '../model/task.ts'
 
 /** Loads the modules that define tasks, and knows the classes that they export. */
 export class TaskModules {
@@ -62,6 +63,8 @@ export class TaskModules {
       const exported = { ...(namespace['default'] as object | undefined), ...namespace }
       this.#namespaces.set(module, exported)
       for (const [name, value] of Object.entries(exported)) {
+        const definition = (value as { [DEFINITION]?: Definition } | null | undefined)?.[DEFINITION]
+        if (definition?.unnamed) definition.name = name
         if (typeof value === 'function' && /^class\b/.test(Function.prototype.toString.call(value))) {
           this.#names.set(value, { module, name })
         }

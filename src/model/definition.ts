@@ -15,7 +15,9 @@ export interface Variant {
 /** What `task` or `command` defined, found again in every thread under the same key. */
 export interface Definition {
   readonly key: string
-  readonly name: string
+  /** As given, or the function's; a task without either is called after the name that its module exports it by. */
+  name: string
+  readonly unnamed: boolean
   readonly form: 'function' | 'command'
   readonly module: string
   readonly params: readonly Direction[] | null

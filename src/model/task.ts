@@ -8,13 +8,13 @@ import { COMMAND_OPTIONS, TASK_OPTIONS, checkOptions, evaluate, evaluateTimeout 
 import type { Future } from './future.ts'
 import type { Arguments, CommandParameters, DirectionsFor, Futures } from './types.ts'
 
-const DEFINITION = Symbol('millrace.definition')
+export const DEFINITION: unique symbol = Symbol.for('millrace.definition') as never
 
 /** What `task` returns: call it like the function, and get a future of its result. */
 export interface TaskFunction<A extends readonly unknown[], F> {
   (...args: Arguments<A>): F
   /** @internal */
-  readonly [DEFINITION]: Definition
+  readonly [DEFINITION]?: Definition
 }
 
 export interface TaskOptions<A extends readonly unknown[]> extends CommonOptions<A> {
@@ -74,6 +74,7 @@ export function task(given: object, run: Function): unknown {
   return callable(
     define(name, {
       form: 'function',
+      unnamed: !options.name && !run.name,
       params,
       returns,
       options: checked,
@@ -147,6 +148,7 @@ export function command<const D extends readonly Direction[], A extends CommandP
   return callable(
     define(name, {
       form: 'command',
+      unnamed: !options.name && !argv.name,
       params,
       returns: 0,
       options: checked,

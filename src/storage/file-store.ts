@@ -28,7 +28,7 @@ export class FileStore {
   readonly #run: string
   readonly #announce: (folder: string) => void
   readonly #folders = new Set<string>()
-  /** The version that is at the user's path; none is recorded before the first commit. */
+  /** The version that is at the user's path. */
   readonly #inPlace = new WeakMap<Datum, Version>()
   #count = 0
 
@@ -53,6 +53,8 @@ export class FileStore {
   /** A place to write a version to, holding what is in `source` when that is given. */
   async stage(datum: Datum, directory: boolean, source: Version | null, take: boolean): Promise<string> {
     const path = datum.path as string
+    // Nothing of it is committed before it is staged, so the oldest version is the one from before the run.
+    if (!this.#inPlace.has(datum)) this.#inPlace.set(datum, oldest(datum.current))
     const folder = join(dirname(path), `.millrace-${this.#run}`)
     if (!this.#folders.has(folder)) {
       this.#folders.add(folder)
@@ -84,19 +86,20 @@ export class FileStore {
       throw new MillraceError('MR_OUTPUT_MISSING', `${task} ended without writing ${version.datum.path}`)
     }
     version.value = new FileCopy(staged, true)
-    if (!version.superseded) await this.publish(version)
+    // No reader has been told the staged path yet.
+    if (!version.superseded) await this.publish(version, false)
   }
 
   /** Returns the version whose readers are in the way, if there is one. */
-  async publish(version: Version): Promise<Version | null> {
+  async publish(version: Version, hasReaders = version.readers > 0): Promise<Version | null> {
     const copy = version.value
     if (!(copy instanceof FileCopy) || !copy.staged) return null
     const { datum } = version
     const path = datum.path as string
-    const older = this.#inPlace.get(datum) ?? firstOf(version)
+    const older = this.#inPlace.get(datum)
     if (older && older !== version && older.readers > 0) return older
     const isDirectory = (await lstat(copy.path)).isDirectory()
-    if (version.readers > 0) {
+    if (hasReaders) {
       // Its readers know it under the staged name, so that name has to stay.
       if (isDirectory) return version
       const second = `${copy.path}.published`
@@ -157,10 +160,9 @@ export class FileStore {
   }
 }
 
-/** The version that was there before the run; it has no copy of its own recorded. */
-function firstOf(version: Version): Version | null {
-  let at: Version | null = version.previous
-  while (at?.previous) at = at.previous
+function oldest(version: Version): Version {
+  let at = version
+  while (at.previous) at = at.previous
   return at
 }
 

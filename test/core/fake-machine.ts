@@ -1,0 +1,524 @@
+import assert from 'node:assert/strict'
+import { Datum, source } from '../../src/core/data.ts'
+import type { Access, Version } from '../../src/core/data.ts'
+import { Engine } from '../../src/core/engine.ts'
+import type { AccessRequest, Instruction } from '../../src/core/engine.ts'
+import type { RunEvent } from '../../src/core/events.ts'
+import type { NodeDescription } from '../../src/core/machine.ts'
+import type { Policy } from '../../src/core/policy.ts'
+import type { Group, Task, TaskSpec } from '../../src/core/task.ts'
+import { Heap } from '../../src/general/heap.ts'
+import { checkMachine } from './invariants.ts'
+import { Storyline } from './storyline.ts'
+import { Random } from './random.ts'
+import { effect, fresh, plus, show } from './values.ts'
+import type { Value } from './values.ts'
+
+/**
+ * An executor with a virtual clock. It carries out what the engine says, as threads would, and checks on
+ * every step that what it is told makes sense. Memory is real enough: each version has a box; all versions
+ * of in-place data share one, which a writer spoils while it runs.
+ */
+
+/** Where a value lies. */
+export class Box {
+  value: Value | null
+  readers = new Set<Task>()
+  writers = new Map<Task, Version>()
+
+  constructor(value: Value | null) {
+    this.value = value
+  }
+}
+
+/** What a task does when it runs; kept in its payload. */
+export interface Work {
+  uid: string
+  /** So many attempts fail. */
+  failures: number
+  short: boolean
+  /** Number of the access whose version is committed half way, or -1. */
+  early: number
+  /** Makes calls inside; to be waited for before the task goes on. Returns null if it makes none. */
+  inside: ((task: Task) => Inside) | null
+}
+
+export interface Inside {
+  group: Group
+  data: Datum[]
+}
+
+/** One attempt, from `start` until the engine has been told how it ended. */
+interface Attempt {
+  task: Task
+  begun: boolean
+  beganAt: number
+  over: boolean
+  stopping: boolean
+  inputs: string[]
+  /** How many of them are its own, not given by calls inside. */
+  own: number
+  /** Per access: what a COMMUTATIVE or in-place writer found. */
+  found: (Value | null)[]
+  inside: Inside | null
+  /** Runs when the attempt may go on after it was blocked. */
+  goOn: (() => void) | null
+}
+
+interface Planned {
+  at: number
+  order: number
+  run: () => void
+}
+
+const workOf = (task: Task): Work => task.payload as Work
+
+const boxOf = (version: Version): Box => {
+  assert(version.value instanceof Box, `version ${version.id} has no value (${version.state})`)
+  return version.value
+}
+
+export class FakeMachine {
+  readonly engine: Engine
+  readonly random: Random
+  readonly tasks: Task[] = []
+  readonly discarded = new Set<Version>()
+  readonly versions = new Set<Version>()
+  readonly settled = new Set<Version>()
+  readonly watched = new Set<Version>()
+  readonly idle = new Set<Group>()
+  readonly attempts = new Map<Task, Attempt>()
+  readonly story = new Storyline()
+  now = 0
+  /** Deaths of threads still to come, so that every program ends. */
+  deaths: number
+  readonly #planned = new Heap<Planned>((a, b) => a.at < b.at || (a.at === b.at && a.order < b.order))
+  #order = 0
+  /** In-place data: the value that a version had before somebody wrote over it. */
+  readonly #saved = new Map<Version, Value>()
+  readonly #waitingInside = new Map<Group, Task>()
+
+  constructor(options: { nodes: NodeDescription[]; policy?: Policy; seed: number; deaths?: number }) {
+    this.random = new Random(options.seed)
+    this.deaths = options.deaths ?? 0
+    this.engine = new Engine({
+      nodes: options.nodes,
+      ...(options.policy ? { policy: options.policy } : {}),
+      observer: event => this.#observe(event),
+    })
+  }
+
+  #observe(event: RunEvent): void {
+    this.story.add(event)
+  }
+
+  // --- what a program does ---
+
+  datum(inPlace: boolean, path: string | null, value: string): Datum {
+    const datum = new Datum(path, inPlace)
+    datum.current.value = new Box(fresh(value))
+    this.versions.add(datum.current)
+    return datum
+  }
+
+  submit(spec: TaskSpec, accesses: AccessRequest[]): Task {
+    const task = this.engine.submit(spec, accesses, this.now)
+    this.tasks.push(task)
+    for (const { datum } of accesses) this.versions.add(datum.current)
+    for (const { write } of task.accesses) if (write) this.versions.add(write)
+    return task
+  }
+
+  write(datum: Datum, value: string): void {
+    this.versions.add(this.engine.write(datum, new Box(fresh(value)), this.now))
+  }
+
+  fallBack(datum: Datum): void {
+    this.engine.fallBack(datum)
+    const before = this.#saved.get(datum.current)
+    if (!datum.inPlace || !before) return
+    const box = boxOf(datum.current)
+    assert.equal(box.writers.size, 0, 'the datum fell back while a task still wrote it')
+    box.value = before
+  }
+
+  watch(version: Version): void {
+    this.watched.add(version)
+    this.engine.watch(version)
+  }
+
+  /** Whether the clock has something to go on for. */
+  get alive(): boolean {
+    return this.#planned.size > 0
+  }
+
+  /** Lets time pass until something happens, and lets the engine decide. */
+  step(): void {
+    const next = this.#planned.pop()
+    assert(next, this.deadlock('nothing is going to happen'))
+    this.now = Math.max(this.now, next.at)
+    next.run()
+    // Reports come in batches: now and then several of them before the engine is asked.
+    if (this.random.chance(0.3) && this.#planned.size > 0) return
+    this.turn()
+  }
+
+  /** Asks the engine what to do until it wants nothing more. */
+  turn(): void {
+    for (let rounds = 0; ; rounds++) {
+      assert(rounds < 10_000, 'the engine goes on giving instructions')
+      const instructions = this.engine.decide(this.now)
+      for (const one of instructions) this.#perform(one)
+      this.#beginHeads()
+      checkMachine(this)
+      if (instructions.length === 0) break
+    }
+  }
+
+  deadlock(what: string): string {
+    const open = this.tasks.filter(task => !task.ended)
+    return `deadlock: ${what}\n${open.map(task => `${workOf(task).uid} ${task.name}: ${task.story()}`).join('\n')}`
+  }
+
+  // --- instructions ---
+
+  #perform(instruction: Instruction): void {
+    switch (instruction.type) {
+      case 'start':
+        return this.#start(instruction.task)
+      case 'resume': {
+        const attempt = this.attempts.get(instruction.task)
+        assert(attempt?.goOn && !attempt.over, `${instruction.task.name} is resumed but was not blocked`)
+        const { goOn } = attempt
+        attempt.goOn = null
+        return goOn()
+      }
+      case 'stop':
+        return this.#stop(instruction.task)
+      case 'discard':
+        return this.#discard(instruction.version)
+      case 'settled': {
+        const { version } = instruction
+        assert(version.settled, 'told that a version is settled, and it is not')
+        assert(this.watched.delete(version), 'told of a version that nobody watches')
+        this.settled.add(version)
+        return
+      }
+      case 'unread':
+        return
+      case 'idle': {
+        const caller = this.#waitingInside.get(instruction.group)
+        if (caller) this.#insideEnded(instruction.group, caller)
+        else this.idle.add(instruction.group)
+        return
+      }
+      default:
+        assert.fail(`unknown instruction ${String(instruction satisfies never)}`)
+    }
+  }
+
+  #start(task: Task): void {
+    assert.equal(task.state, 'running')
+    assert(!this.attempts.has(task), `${task.name} is started while an attempt runs`)
+    for (const { read } of task.accesses) {
+      assert(!read || read.state === 'ready', `${task.name} starts before what it reads is there`)
+    }
+    const lane = this.engine.nodes[task.node]?.lanes[task.lane]
+    assert(lane && [...lane.queue].includes(task), `${task.name} is started but not on its lane`)
+    this.attempts.set(task, {
+      task,
+      begun: false,
+      beganAt: -1,
+      over: false,
+      stopping: false,
+      inputs: [],
+      own: 0,
+      found: [],
+      inside: null,
+      goOn: null,
+    })
+  }
+
+  #beginHeads(): void {
+    for (const node of this.engine.nodes) {
+      for (const lane of node.lanes) {
+        const head = lane.queue.peek()
+        const attempt = head && this.attempts.get(head)
+        if (!attempt || attempt.begun) continue
+        // A thread that has already been told to stop a task need not begin it.
+        if (attempt.stopping && this.random.chance(0.7)) continue
+        this.#begin(attempt)
+      }
+    }
+  }
+
+  #begin(attempt: Attempt): void {
+    const { task } = attempt
+    attempt.begun = true
+    attempt.beganAt = this.now
+    this.engine.started(task, this.now)
+    this.#readInputs(attempt)
+    const work = workOf(task)
+    const half = this.#duration(work) / 2
+    this.#plan(attempt, half, () => {
+      if (work.early >= 0) this.#commitEarly(attempt, work.early)
+      if (work.inside && !attempt.stopping) this.#callInside(attempt, work.inside, half)
+      else this.#plan(attempt, half, () => this.#endAttempt(attempt))
+    })
+  }
+
+  #duration({ short }: Work): number {
+    const { random } = this
+    if (short) return random.chance(0.05) ? random.next() * 5 : random.next() * 0.3
+    return random.next() * 10
+  }
+
+  /** Does something later, unless the attempt is over by then. */
+  #plan(attempt: Attempt, after: number, run: () => void): void {
+    this.later(after, () => {
+      if (!attempt.over) run()
+    })
+  }
+
+  later(after: number, run: () => void): void {
+    this.#planned.push({ at: this.now + after, order: this.#order++, run })
+  }
+
+  // --- memory ---
+
+  #readInputs(attempt: Attempt): void {
+    const { task } = attempt
+    for (const access of task.accesses) {
+      const { mode, read, write } = access
+      if (read) assert(!this.discarded.has(read), `${task.name} reads a version that was discarded`)
+      const from = source(access)
+      const box = from ? boxOf(from) : null
+      const inPlace = (write ?? read)?.datum.inPlace ?? false
+      let found: Value | null = null
+      if (mode === 'commutative') {
+        found = (box as Box).value
+        assert(found, `${task.name} and another COMMUTATIVE task run at one time`)
+      } else if (mode !== 'concurrent' && read) {
+        found = boxOf(read).value
+        assert(found, `${task.name} reads what another task is writing`)
+        attempt.inputs.push(show(found))
+      }
+      attempt.found.push(found)
+      if (inPlace && box) this.#enter(attempt, access, box)
+    }
+    attempt.own = attempt.inputs.length
+    // Only now, so that a task which uses the same memory twice sees it unspoiled.
+    for (const { mode, read, write } of task.accesses) {
+      const exclusive = mode === 'inout' || mode === 'commutative'
+      if (write?.datum.inPlace && exclusive && read) boxOf(read).value = null
+    }
+  }
+
+  /** Memory that exists once: whoever runs there must not disturb another. */
+  #enter({ task }: Attempt, { mode, read, write }: Access, box: Box): void {
+    const others = [...box.writers].filter(([other]) => other !== task)
+    if (write) {
+      for (const reader of box.readers) {
+        assert(reader === task, `${task.name} writes in place while ${reader.name} reads`)
+      }
+      for (const [other, version] of others) {
+        assert(mode === 'concurrent' && version === write, `${task.name} and ${other.name} write in place`)
+      }
+      const base = write.team?.base ?? read
+      if (base && !this.#saved.has(base) && box.value) this.#saved.set(base, box.value)
+      box.writers.set(task, write)
+    } else {
+      assert.equal(others.length, 0, `${task.name} reads in place while ${others[0]?.[0].name} writes`)
+      box.readers.add(task)
+    }
+  }
+
+  #leaveMemory(attempt: Attempt, restore: boolean): void {
+    const { task } = attempt
+    if (!attempt.begun) return
+    for (const [index, { mode, read, write }] of task.accesses.entries()) {
+      const version = read ?? write
+      if (!version?.datum.inPlace) continue
+      const box = boxOf(version)
+      if (restore && write && mode !== 'concurrent') box.value = attempt.found[index] as Value
+      box.readers.delete(task)
+      box.writers.delete(task)
+    }
+  }
+
+  /** Puts what the task makes where the next one finds it. */
+  #apply(attempt: Attempt, partial: boolean, only = -1): void {
+    const { task } = attempt
+    const inputs = partial ? attempt.inputs.slice(0, attempt.own) : attempt.inputs
+    for (const [index, access] of task.accesses.entries()) {
+      const { mode, read, write } = access
+      if (!write || (only >= 0 && only !== index)) continue
+      if (only < 0 && workOf(task).early === index && write.settled) continue
+      const made = effect(workOf(task).uid, index, inputs, partial)
+      const inPlace = write.datum.inPlace
+      if (mode === 'concurrent' || mode === 'commutative') {
+        const now = boxOf(source(access) as Version).value
+        // A read-modify-write as a program would do it: what happened meanwhile is overwritten.
+        const old = mode === 'concurrent' || this.#again(task, index) ? now : attempt.found[index]
+        const next = plus(old as Value, made)
+        if (inPlace) {
+          boxOf(read as Version).value = next
+          write.value = (read as Version).value
+        } else write.value = new Box(next)
+      } else if (inPlace) {
+        boxOf(read as Version).value = fresh(made)
+        write.value = (read as Version).value
+      } else write.value = new Box(fresh(made))
+    }
+  }
+
+  /** Whether an earlier access of the same task writes the same version. */
+  #again(task: Task, index: number): boolean {
+    const { write } = task.accesses[index] as Access
+    return task.accesses.findIndex(other => other.write === write) < index
+  }
+
+  #commitEarly(attempt: Attempt, index: number): void {
+    const { write } = attempt.task.accesses[index] as Access
+    if (write?.state !== 'pending') return
+    this.#apply(attempt, false, index)
+    this.engine.commit(write, this.now)
+  }
+
+  #discard(version: Version): void {
+    assert(!this.discarded.has(version), `version ${version.id} is discarded twice`)
+    assert(version.settled, 'a version is discarded before it is settled')
+    assert(!this.watched.has(version), 'a version is discarded before its watcher was told')
+    for (let at: Version | null = version.datum.current; at; at = at.previous) {
+      if (at === version) assert(version.datum.removed, 'a version is discarded that could be fallen back to')
+    }
+    for (const task of this.tasks) {
+      if (task.ended) continue
+      assert(
+        task.accesses.every(({ read }) => read !== version),
+        `version ${version.id} is discarded, but ${task.name} reads it: ${task.story()}`,
+      )
+    }
+    this.discarded.add(version)
+    version.value = undefined
+  }
+
+  // --- ends ---
+
+  #endAttempt(attempt: Attempt): void {
+    const { task } = attempt
+    const work = workOf(task)
+    for (const [index, { read, write }] of task.accesses.entries()) {
+      if (!read?.datum.inPlace || write) continue
+      const doubled = task.accesses.some(other => other.write?.datum === read.datum)
+      if (!doubled) assert.equal(boxOf(read).value, attempt.found[index], `${task.name}: input changed`)
+    }
+    if (task.state === 'stopping') {
+      // It ends by itself before it was stopped: what it made is not kept.
+      this.#over(attempt, true)
+      return this.engine.finished(task, this.now)
+    }
+    if (this.deaths > 0 && this.random.chance(0.05)) {
+      this.deaths--
+      return this.#threadDies(attempt)
+    }
+    if (task.attempt <= work.failures) return this.#fail(attempt, this.random.chance(0.3))
+    const took = this.now - attempt.beganAt
+    this.#apply(attempt, false)
+    this.#over(attempt, false)
+    this.engine.finished(task, this.now, took)
+  }
+
+  #fail(attempt: Attempt, timedOut: boolean): void {
+    const { task } = attempt
+    const keeps = this.engine.afterFailure(task) === 'ignore'
+    const stopping = task.state === 'stopping'
+    if (keeps && !stopping) this.#apply(attempt, true)
+    this.#over(attempt, !keeps || stopping)
+    const name = timedOut ? 'TimeoutError' : 'Error'
+    this.engine.failed(task, { name, message: 'planned', timedOut }, new Error('planned'), this.now)
+  }
+
+  #over(attempt: Attempt, restore: boolean): void {
+    assert(!attempt.over)
+    attempt.over = true
+    this.#leaveMemory(attempt, restore)
+    this.attempts.delete(attempt.task)
+    const group = attempt.inside?.group
+    if (group && group.live > 0) this.engine.cancel(group, 'its caller ended', this.now)
+    if (group) this.engine.closeGroup(group)
+  }
+
+  /** The thread behind a lane ends: everything that was on it comes back. */
+  #threadDies(attempt: Attempt): void {
+    const { node, lane } = attempt.task
+    const victims = [...this.attempts.values()].filter(
+      ({ task }) => task.node === node && task.lane === lane && task.lane >= 0,
+    )
+    for (const victim of victims) {
+      const { failures, early } = workOf(victim.task)
+      const mayFail = victim !== attempt && victim.begun && victim.task.attempt <= failures && early < 0
+      if (mayFail && this.random.chance(0.3)) {
+        this.#fail(victim, false)
+        continue
+      }
+      this.#over(victim, true)
+      this.engine.returned(victim.task, 'its thread died', this.now)
+    }
+  }
+
+  #stop(task: Task): void {
+    assert.equal(task.state, 'stopping')
+    const attempt = this.attempts.get(task)
+    assert(attempt, `${task.name} is to be stopped but does not run`)
+    attempt.stopping = true
+    this.#plan(attempt, this.random.next() * 3, () => {
+      this.#over(attempt, true)
+      this.engine.stopped(task, this.now)
+    })
+  }
+
+  // --- calls inside ---
+
+  #callInside(attempt: Attempt, make: (task: Task) => Inside, rest: number): void {
+    const { task } = attempt
+    attempt.inside = make(task)
+    const { group } = attempt.inside
+    if (this.random.chance(0.2)) {
+      // The caller does not wait at once.
+      this.#plan(attempt, this.random.next(), () => this.#block(attempt, group, rest))
+    } else this.#block(attempt, group, rest)
+  }
+
+  #block(attempt: Attempt, group: Group, rest: number): void {
+    const { task } = attempt
+    this.engine.blocked(task, 'what it called', this.now)
+    this.#waitingInside.set(group, task)
+    this.engine.watchGroup(group)
+    attempt.goOn = () => this.#plan(attempt, rest, () => this.#endInside(attempt))
+    if (attempt.stopping) return
+    if (task.attempt <= workOf(task).failures && this.random.chance(0.3)) {
+      // Its time is up while it waits.
+      this.#plan(attempt, this.random.next() * 3, () => {
+        if (attempt.stopping || task.state !== 'blocked') return
+        this.#fail(attempt, true)
+      })
+    }
+  }
+
+  #insideEnded(group: Group, caller: Task): void {
+    this.#waitingInside.delete(group)
+    const attempt = this.attempts.get(caller)
+    if (attempt?.inside?.group === group) this.engine.unblocked(caller)
+  }
+
+  /** Goes on with what the calls gave, or throws what they threw. */
+  #endInside(attempt: Attempt): void {
+    const bad = attempt.inside?.data.some(datum => this.engine.read(datum, this.now).state !== 'ready')
+    if (bad) return this.#fail(attempt, false)
+    for (const datum of attempt.inside?.data ?? []) {
+      attempt.inputs.push(show(boxOf(datum.current).value as Value))
+    }
+    this.#endAttempt(attempt)
+  }
+}

@@ -1,0 +1,239 @@
+import fc from 'fast-check'
+import type { AccessMode } from '../../src/core/data.ts'
+import type { NodeDescription } from '../../src/core/machine.ts'
+import { demandOf } from '../../src/core/task.ts'
+import type { Demand, OnFailure } from '../../src/core/task.ts'
+
+/** A random program: what a main program would do, as data. Indices are taken modulo what there is. */
+export interface Program {
+  seed: number
+  nodes: NodeDescription[]
+  policy: 'fifo' | 'lifo' | 'fifo-data' | 'random'
+  data: { inPlace: boolean; path: string | null }[]
+  kinds: { form: 'function' | 'command'; demands: (Demand | null)[]; short: boolean }[]
+  /** Parent of each group: -1 is the root group. */
+  groups: number[]
+  steps: Step[]
+}
+
+export interface Use {
+  datum: number
+  mode: AccessMode
+}
+
+export interface Call {
+  kind: number
+  uses: Use[]
+  priority: number
+  demand: Demand
+  /** -1 is the root group. */
+  group: number
+  onFailure: OnFailure
+  retries: number
+  /** So many attempts fail before one does not. */
+  failures: number
+  timed: boolean
+  /** Its first output is committed before it ends. */
+  early: boolean
+  /** Calls that it makes itself, over data of its own, and waits for. */
+  inside: Call[]
+}
+
+export type Step =
+  | { do: 'call'; call: Call }
+  | { do: 'read'; datum: number }
+  | { do: 'write'; datum: number }
+  | { do: 'fallBack'; datum: number }
+  | { do: 'remove'; datum: number }
+  | { do: 'pause'; events: number }
+  | { do: 'wait'; group: number }
+  | { do: 'cancel'; group: number }
+  | { do: 'cancelTask'; call: number }
+  | { do: 'acknowledge'; group: number }
+  | { do: 'close' }
+
+/** Data that each caller of tasks has for itself. */
+export const INSIDE_DATA = [
+  { inPlace: false, path: null },
+  { inPlace: true, path: null },
+]
+
+export interface Wishes {
+  /** Only what a sequential run determines: no `fail`, no cancelling. */
+  exact: boolean
+  steps: number
+}
+
+const modes: AccessMode[] = ['in', 'in', 'out', 'inout', 'inout', 'concurrent', 'commutative']
+const DATA = 4
+const GROUPS = 3
+
+const flag = (share: number): fc.Arbitrary<boolean> => fc.nat(99).map(n => n >= 100 - share * 100)
+
+const node: fc.Arbitrary<Omit<NodeDescription, 'name'>> = fc.record({
+  cpus: fc.integer({ min: 1, max: 4 }),
+  memory: fc.constantFrom(0, 100, 1000),
+  tags: fc.subarray(['gpu', 'avx']),
+})
+
+interface DemandSeed {
+  node: number
+  cpus: number
+  memory: number
+  tagged: boolean
+  plain: boolean
+}
+
+const demandSeed: fc.Arbitrary<DemandSeed> = fc.record({
+  node: fc.nat(5),
+  cpus: fc.nat(2),
+  memory: fc.constantFrom(0, 0, 0.3, 1),
+  tagged: flag(0.2),
+  plain: flag(0.6),
+})
+
+/** A demand that at least one of the nodes can meet. */
+function demandFor(nodes: readonly Omit<NodeDescription, 'name'>[], seed: DemandSeed): Demand {
+  if (seed.plain) return demandOf(1, 0, [])
+  const on = nodes[seed.node % nodes.length] as NodeDescription
+  return demandOf(
+    1 + (seed.cpus % Math.min(3, on.cpus)),
+    Math.floor(on.memory * seed.memory),
+    seed.tagged ? on.tags.slice(0, 1) : [],
+  )
+}
+
+const uses = (most: number): fc.Arbitrary<Use[]> =>
+  fc.array(fc.record({ datum: fc.nat(DATA - 1), mode: fc.constantFrom(...modes) }), { maxLength: most })
+
+const seedOfCall = (wishes: Wishes) =>
+  fc.record({
+    kind: fc.nat(5),
+    uses: fc.tuple(uses(3), flag(0.15)).map(([list, twice]) => (twice ? list : distinct(list))),
+    priority: fc.constantFrom(0, 0, 0, 1, 2),
+    demand: demandSeed,
+    group: fc.integer({ min: -1, max: GROUPS - 1 }),
+    onFailure: wishes.exact
+      ? fc.constantFrom<OnFailure[]>('ignore', 'cancelSuccessors')
+      : fc.constantFrom<OnFailure[]>('ignore', 'cancelSuccessors', 'retry', 'fail', 'fail'),
+    retries: fc.constantFrom(0, 0, 0, 1, 2),
+    failures: fc.constantFrom(0, 0, 0, 0, 0, 0, 1, 2, 3),
+    timed: flag(0.2),
+    early: flag(0.1),
+  })
+
+const distinct = (list: Use[]): Use[] =>
+  list.filter((use, i) => list.findIndex(other => other.datum === use.datum) === i)
+
+/** A team member that also reads its memory in place sees there what others have added so far. */
+const repeats = (list: Use[], index: number): boolean => {
+  const same = list.filter(use => use.datum === list[index]?.datum)
+  return same.length > 1 && same.some(({ mode }) => mode === 'concurrent' || mode === 'commutative')
+}
+
+const place = (most: number): fc.Arbitrary<number> => fc.nat(most - 1)
+const anyGroup = fc.integer({ min: -1, max: GROUPS - 1 })
+
+const stepsFor = (wishes: Wishes) => {
+  const call = fc.tuple(
+    seedOfCall(wishes),
+    fc.oneof(
+      { weight: 8, arbitrary: fc.constant([]) },
+      { weight: 1, arbitrary: fc.array(seedOfCall(wishes), { minLength: 1, maxLength: 4 }) },
+    ),
+  )
+  const other: fc.Arbitrary<Exclude<Step, { do: 'call' }>>[] = [
+    fc.record({ do: fc.constant('read'), datum: place(DATA) }),
+    fc.record({ do: fc.constant('write'), datum: place(DATA) }),
+    fc.record({ do: fc.constant('fallBack'), datum: place(DATA) }),
+    fc.record({ do: fc.constant('remove'), datum: place(DATA) }),
+    fc.record({ do: fc.constant('pause'), events: fc.integer({ min: 1, max: 12 }) }),
+    fc.record({ do: fc.constant('pause'), events: fc.integer({ min: 1, max: 4 }) }),
+    fc.record({ do: fc.constant('wait'), group: anyGroup }),
+  ]
+  if (!wishes.exact) {
+    other.push(
+      fc.record({ do: fc.constant('cancel'), group: place(GROUPS) }),
+      fc.record({ do: fc.constant('cancelTask'), call: fc.nat(30) }),
+      fc.record({ do: fc.constant('acknowledge'), group: anyGroup }),
+      fc.record({ do: fc.constant('acknowledge'), group: anyGroup }),
+    )
+    if (wishes.steps > 30) other.push(fc.constant({ do: 'close' }))
+  }
+  return fc.array(
+    fc.oneof(
+      { weight: 7, arbitrary: call.map(pair => ({ pair })) },
+      { weight: 3, arbitrary: fc.oneof(...other) },
+    ),
+    { minLength: 2, maxLength: wishes.steps, size: 'max' },
+  )
+}
+
+export const programs = (wishes: Wishes): fc.Arbitrary<Program> =>
+  fc
+    .record({
+      seed: fc.nat(0x7fffffff),
+      nodes: fc.array(node, { minLength: 1, maxLength: 3 }),
+      policy: fc.constantFrom('fifo' as const, 'lifo' as const, 'fifo-data' as const, 'random' as const),
+      data: fc.array(fc.record({ inPlace: flag(0.35), file: flag(0.2) }), {
+        minLength: DATA,
+        maxLength: DATA,
+      }),
+      kinds: fc.array(
+        fc.record({
+          form: fc.constantFrom('function' as const, 'function' as const, 'command' as const),
+          more: fc.array(demandSeed, { maxLength: 2 }),
+          several: flag(0.3),
+          short: flag(0.6),
+        }),
+        { minLength: 1, maxLength: 4 },
+      ),
+      groups: fc.array(fc.integer({ min: -1, max: 1 }), { minLength: GROUPS, maxLength: GROUPS }),
+      steps: stepsFor(wishes),
+    })
+    .map(raw => {
+      const finish = ({ demand, ...call }: (typeof raw.steps)[number] extends infer S
+        ? S extends { pair: [infer C, unknown] }
+          ? C
+          : never
+        : never): Call => ({
+        ...call,
+        kind: call.kind % raw.kinds.length,
+        uses: call.uses.filter((use, i) => i === 0 || !raw.data[use.datum]?.inPlace || !repeats(call.uses, i)),
+        demand: demandFor(raw.nodes, demand),
+        inside: [],
+      })
+      return {
+        seed: raw.seed,
+        nodes: raw.nodes.map((one, i) => ({ ...one, name: `n${i}` })),
+        policy: raw.policy,
+        data: raw.data.map(({ inPlace, file }, i) => ({
+          inPlace: inPlace && !file,
+          path: file ? `/data/${i}` : null,
+        })),
+        kinds: raw.kinds.map(({ form, more, several, short }) => ({
+          form,
+          demands: [null, ...(several ? more.map(seed => demandFor(raw.nodes, seed)) : [])],
+          short,
+        })),
+        groups: raw.groups.map((parent, i) => Math.min(parent, i - 1)),
+        steps: raw.steps.map((step): Step => {
+          if (!('pair' in step)) return step
+          const [call, inside] = step.pair
+          return {
+            do: 'call',
+            call: {
+              ...finish(call),
+              inside: inside.map(one => {
+                const child = finish(one)
+                const seen = new Set<number>()
+                const own = child.uses
+                  .map(use => ({ ...use, datum: use.datum % INSIDE_DATA.length }))
+                  .filter(use => !seen.has(use.datum) && seen.add(use.datum))
+                return { ...child, uses: own, failures: wishes.exact ? 0 : child.failures % 2 }
+              }),
+            },
+          }
+        }),
+      }
+    })

@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import type { Group } from '../../src/core/task.ts'
+import { exactly, interpret } from './oracle.ts'
+import type { Judge } from './oracle.ts'
+import { Player } from './play.ts'
+import { programs } from './program.ts'
+import type { Program } from './program.ts'
+
+/** MILLRACE_RUNS=10 makes the hunt ten times longer. */
+const RUNS = 1000 * Number(process.env['MILLRACE_RUNS'] ?? 1)
+
+const check = (name: string, runs: number, arbitrary: fc.Arbitrary<Program>, run: (p: Program) => void): void => {
+  test(name, () => {
+    fc.assert(fc.property(arbitrary, run), {
+      numRuns: Math.ceil(runs),
+      includeErrorInReport: true,
+    })
+  })
+}
+
+/** Every task ends as a sequential run says, and every datum has the value that it says. */
+function sameAsSequential(program: Program): void {
+  const player = new Player(program, 3).play()
+  const expected = interpret(program, exactly)
+  for (const [uid, { task }] of player.tasks) {
+    const outcome = expected.tasks.get(uid)
+    // What a task calls in attempts that fail has no place in a sequential run.
+    if (!outcome && uid.includes('/')) continue
+    const { verdict, causes, inputsOk } = outcome ?? assert.fail(`${uid} is unknown`)
+    const end = { ok: 'done', partial: 'ignored', bad: inputsOk ? 'failed' : 'cancelled' }[verdict.end]
+    assert.equal(task.state, end, `call ${uid}: ${task.story()}`)
+    if (end === 'cancelled') assertCause(player, task.cause, causes)
+  }
+  for (const [i, datum] of player.data.entries()) {
+    const { ok, value, causes } = expected.data[i] ?? assert.fail()
+    assert.equal(player.valueOf(datum), ok ? value : null, `datum ${i}`)
+    if (!ok) assertCause(player, datum.current.cause, causes)
+  }
+}
+
+/** The task that is named as the cause is one that can be. */
+function assertCause(player: Player, cause: unknown, causes: Set<string>): void {
+  const named = [...causes].map(uid => player.tasks.get(uid)?.task)
+  assert(named.includes(cause as never), `the cause is none of ${[...causes].join(', ')}`)
+}
+
+/** Given how each task ended, the values are those of a sequential run in which they ended so. */
+function consistent(program: Program): void {
+  const player = new Player(program, 3).play()
+  const judge: Judge = (uid, _call, inputsOk) => {
+    const { task, call } = player.tasks.get(uid) ?? assert.fail(`${uid} was not called`)
+    const early = call.early && task.accesses.some(({ write }) => write?.state === 'ready')
+    if (task.state === 'done') return { end: 'ok', early }
+    if (task.state === 'ignored') return { end: 'partial', early }
+    if (task.state === 'cancelled' && inputsOk) {
+      const troubled = player.closed || failedAbove(player, task.group)
+      assert(troubled, `call ${uid} was cancelled for no reason: ${task.reason}`)
+    }
+    if (!inputsOk) assert.equal(task.state, 'cancelled', `call ${uid} without inputs`)
+    return { end: 'bad', early }
+  }
+  const expected = interpret(program, judge)
+  for (const [i, datum] of player.data.entries()) {
+    const { ok, value } = expected.data[i] ?? assert.fail()
+    assert.equal(player.valueOf(datum), ok ? value : null, `datum ${i}`)
+  }
+  for (const { task } of player.tasks.values()) {
+    if (task.state !== 'cancelled' || !task.cause) continue
+    assert(task.cause.state === 'failed' || task.cause.state === 'cancelled', 'the cause itself went wrong')
+  }
+}
+
+/** Whether something happened to the group, or to one around it, that cancels its members. */
+function failedAbove(player: Player, group: Group): boolean {
+  const failed = [...player.tasks.values()].some(
+    ({ task }) => task.state === 'failed' && task.onFailure !== 'cancelSuccessors' && within(group, task.group),
+  )
+  for (let at: Group | null = group; at; at = at.parent) if (player.troubled.has(at)) return true
+  return failed
+}
+
+const within = (group: Group, outer: Group): boolean => {
+  for (let at: Group | null = group; at; at = at.parent) if (at === outer) return true
+  return false
+}
+
+check(
+  'given small programs without cancelling, we should end as a sequential run does',
+  RUNS * 2,
+  programs({ exact: true, steps: 10 }),
+  sameAsSequential,
+)
+check(
+  'given longer programs without cancelling, we should end as a sequential run does',
+  RUNS,
+  programs({ exact: true, steps: 40 }),
+  sameAsSequential,
+)
+check(
+  'given failures of groups, cancels and falls back, we should end as a sequential run with these ends does',
+  RUNS,
+  programs({ exact: false, steps: 12 }),
+  consistent,
+)
+check(
+  'given longer programs with failures, cancels and the end of the run, we should stay consistent',
+  RUNS,
+  programs({ exact: false, steps: 45 }),
+  consistent,
+)

@@ -1,0 +1,121 @@
+import fc from 'fast-check'
+import type { FailureFacts, RunEvent, RunEventType } from '../../src/core/events.ts'
+
+/** Also text that is not ASCII, that is not well formed, and that looks like a format. */
+const text = fc.oneof(
+  fc.string(),
+  fc.string({ unit: 'binary' }),
+  fc.constantFrom('é', 'データ/入力.fits', '\ud800', 'a\nb', '"', '\u0000', '😀'),
+)
+
+/** Times as a clock gives them: whole microseconds, floats, and large ones. */
+const at = fc.oneof(
+  fc.nat(10_000_000).map(micros => micros / 1000),
+  fc.double({ min: 0, max: 1e12, noNaN: true }).map(value => value + 0),
+  fc.constantFrom(0, 0.001, 2 ** 53, 1e15),
+)
+
+const id = fc.oneof(fc.nat(200), fc.nat(), fc.maxSafeNat())
+const size = fc.oneof(fc.nat(), fc.maxSafeNat(), fc.constantFrom(-1, 0.5, 2 ** 31, 2 ** 32, 1e300))
+const ids = fc.array(id, { maxLength: 6 })
+const maybe = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | null> => fc.option(arbitrary, { nil: null })
+
+const failure: fc.Arbitrary<FailureFacts> = fc.record(
+  {
+    name: text,
+    message: text,
+    code: text,
+    stack: text,
+    timedOut: fc.boolean(),
+    exitCode: fc.integer(),
+    signal: text,
+    command: text,
+    cwd: text,
+    tail: text,
+  },
+  { requiredKeys: ['name', 'message'], noNullPrototype: true },
+) as fc.Arbitrary<FailureFacts>
+
+function event<T extends RunEventType>(
+  type: T,
+  fields: Record<string, fc.Arbitrary<unknown>>,
+  optional: string[] = [],
+): fc.Arbitrary<RunEvent> {
+  const model = { type: fc.constant(type), at, ...fields }
+  const requiredKeys = Object.keys(model).filter(key => !optional.includes(key)) as (keyof typeof model)[]
+  return fc.record(model, { requiredKeys, noNullPrototype: true }) as unknown as fc.Arbitrary<RunEvent>
+}
+
+/** One arbitrary per type. The type of the record makes a new event type a compile error here. */
+export const arbitraries: Record<RunEventType, fc.Arbitrary<RunEvent>> = {
+  'run-started': event('run-started', {
+    run: text,
+    version: text,
+    wallTime: text,
+    program: text,
+    args: fc.array(text, { maxLength: 3 }),
+    cwd: text,
+    pid: fc.nat(),
+    nodes: fc.array(
+      fc.record({ name: text, cpus: fc.nat(), memory: fc.maxSafeNat() }, { noNullPrototype: true }),
+      {
+        maxLength: 2,
+      },
+    ),
+    policy: text,
+    simulated: fc.boolean(),
+  }),
+  'kind-defined': event('kind-defined', {
+    kind: id,
+    name: text,
+    form: fc.constantFrom('function', 'command'),
+    module: text,
+  }),
+  submitted: event(
+    'submitted',
+    {
+      task: id,
+      kind: id,
+      parent: maybe(id),
+      group: maybe(fc.oneof(fc.constantFrom('g', 'h'), text)),
+      priority: fc.oneof(fc.constant(0), fc.integer(), fc.constantFrom(1.5, Infinity, -Infinity, 2 ** 60)),
+      reads: ids,
+      writes: ids,
+      files: fc.array(fc.record({ version: id, path: text }, { noNullPrototype: true }), { maxLength: 3 }),
+    },
+    ['files'],
+  ),
+  ready: event('ready', { task: id }),
+  started: event(
+    'started',
+    { task: id, attempt: fc.nat(), node: fc.nat(), lane: fc.nat(), cpus: size, implementation: text },
+    ['implementation'],
+  ),
+  blocked: event('blocked', { task: id, reason: text }),
+  resumed: event('resumed', { task: id, node: fc.nat(), lane: fc.nat() }),
+  finished: event('finished', { task: id, attempt: fc.nat() }),
+  failed: event(
+    'failed',
+    {
+      task: id,
+      attempt: fc.nat(),
+      failure,
+      next: fc.constantFrom('retry', 'fail', 'ignore', 'cancelSuccessors'),
+      log: text,
+    },
+    ['log'],
+  ),
+  cancelled: event('cancelled', { task: id, cause: maybe(id), reason: text }),
+  returned: event('returned', { task: id, reason: text }),
+  committed: event('committed', { version: id, bytes: size }),
+  'thread-died': event('thread-died', { node: fc.nat(), lane: fc.nat(), reason: text }),
+  note: event('note', { level: fc.constantFrom('info', 'warning'), text }),
+  interrupted: event('interrupted', { signal: text, times: fc.nat() }),
+  'run-ended': event(
+    'run-ended',
+    { outcome: fc.constantFrom('ok', 'failed', 'interrupted'), message: text },
+    ['message'],
+  ),
+}
+
+export const anyEvent: fc.Arbitrary<RunEvent> = fc.oneof(...Object.values(arbitraries))

@@ -1,0 +1,194 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import fc from 'fast-check'
+import type { RunEvent } from '../../src/core/events.ts'
+import { finding } from '../../src/report/finding.ts'
+import { IdTable } from '../../src/report/id-table.ts'
+import { Statistics } from '../../src/report/statistics.ts'
+import { randomRun } from './random-run.ts'
+import { runStarted, sampleRun } from './sample-run.ts'
+
+function statisticsOf(events: RunEvent[]): Statistics {
+  const statistics = new Statistics()
+  for (const event of events) statistics.observe(event)
+  return statistics
+}
+
+test('counts and running time agree with a slow count, in whatever order batches come', () => {
+  const property = fc.property(randomRun, ({ events, truth }) => {
+    const statistics = statisticsOf(events)
+    const { total } = statistics
+    const count = (state: string): number =>
+      [...truth.states.values()].filter(found => found === state).length
+    assert.equal(total.submitted, truth.states.size)
+    for (const state of ['done', 'failed', 'ignored', 'cancelled'] as const)
+      assert.equal(total[state], count(state))
+    assert.equal(total.running, truth.running.size)
+    assert.equal(total.waiting + total.ready + total.running + total.blocked, count('open'))
+    assert.equal(statistics.failureCount, count('failed'))
+    const ran = [...truth.ranMs.values()].reduce((sum, ms) => sum + ms, 0)
+    assert.ok(Math.abs(total.busyMs - ran) < 1e-6)
+    const kinds = [...statistics.kinds.values()]
+    for (const state of ['submitted', 'waiting', 'ready', 'running', 'blocked', 'done', 'busyMs'] as const) {
+      const sum = kinds.reduce((all, kind) => all + kind[state], 0)
+      assert.ok(Math.abs(sum - total[state]) < 1e-6, state)
+    }
+  })
+  fc.assert(property, { numRuns: 150 })
+})
+
+test('the sample run', () => {
+  const statistics = statisticsOf(sampleRun)
+  assert.equal(statistics.ended, 6)
+  assert.equal(statistics.total.retried, 1)
+  assert.equal(statistics.elapsed, 3520)
+  assert.equal(statistics.outcome, 'failed')
+  assert.equal(statistics.bytesCommitted, 2_097_152)
+  assert.equal(statistics.failedName(5), 'jpeg#5')
+  assert.equal(statistics.longestKind?.name, 'project')
+  // 1200 + 100 + 2000 + 100 + 300 + 500 + 500.25 ms in which all but 8 + 1 + 1 + 4 of 3516.25 had a task.
+  assert.equal(statistics.total.busyMs, 4700.25)
+  assert.equal(statistics.parallelism.toFixed(3), (4700.25 / (3516.25 - 4 - 4 - 1 - 1 - 4)).toFixed(3))
+})
+
+test('only the first failures are kept', () => {
+  const events: RunEvent[] = [runStarted]
+  for (let task = 1; task <= 50; task++) events.push(...lifeOf(task, 0, 0, 1, 'failed'))
+  const statistics = statisticsOf(events)
+  assert.equal(statistics.failureCount, 50)
+  assert.deepEqual(
+    statistics.failures.map(({ task }) => task),
+    Array.from({ length: 20 }, (_, index) => index + 1),
+  )
+})
+
+test('time left is what remains of each kind at the speed so far', () => {
+  const events: RunEvent[] = [runStarted]
+  for (let task = 1; task <= 4; task++) events.push(submitted(task, 0))
+  assert.equal(statisticsOf(events).eta(), null)
+  events.push(started(1, 0), started(2, 0), finished(1, 1000), finished(2, 1000))
+  assert.equal(statisticsOf(events).eta(), 1000)
+})
+
+test('the slowest running tasks come first and ended ones are gone', () => {
+  const events = [
+    submitted(1, 0),
+    submitted(2, 0),
+    submitted(3, 0),
+    started(2, 5),
+    started(1, 9),
+    started(3, 1),
+  ]
+  const statistics = statisticsOf([...events, finished(3, 10)])
+  assert.deepEqual(
+    statistics.slowest(3).map(({ task }) => task),
+    [2, 1],
+  )
+})
+
+const findings: [string, RunEvent[], RegExp | null][] = [
+  ['nothing ran', [], null],
+  [
+    'all waited for one kind',
+    [
+      submitted(1, 7),
+      submitted(2, 8),
+      submitted(3, 8),
+      ready(1),
+      started(1, 0),
+      finished(1, 800),
+      ready(2, 800),
+    ],
+    /^threads were idle 50% of the time: tasks waited for `kind 7`$/,
+  ],
+  [
+    'attempts were lost',
+    [submitted(1, 0), ...lifeOf(2, 0, 0, 500, 'failed'), started(1, 0), finished(1, 1000)],
+    /^33% of the running time was lost/,
+  ],
+  [
+    'all threads were busy',
+    [submitted(1, 0), submitted(2, 0), started(1, 0), started(2, 0), finished(1, 1000), finished(2, 1000)],
+    /^threads were busy 100% of the time/,
+  ],
+  [
+    'one task on many cpus',
+    lifeOf(1, 0, 0, 1000, 'ok'),
+    /^threads were idle 50% of the time: 1 task cannot fill 2 cpus/,
+  ],
+]
+for (const [situation, events, expected] of findings) {
+  test(`the finding when ${situation}`, () => {
+    const found = finding(statisticsOf([runStarted, ...events]))
+    if (expected === null) assert.equal(found, null)
+    else assert.match(found ?? '', expected)
+  })
+}
+
+test('memory follows the tasks that are alive', () => {
+  const table = new IdTable()
+  let most = 0
+  for (let id = 0; id < 100_000; id++) {
+    table.set(id, 1)
+    if (id >= 5000) table.delete(id - 5000)
+    most = Math.max(most, table.pageCount)
+  }
+  assert.ok(most <= 7)
+  assert.equal(table.get(99_999), 1)
+  assert.equal(table.get(10), 0)
+  table.delete(10)
+  for (let id = 95_000; id < 100_000; id++) table.delete(id)
+  assert.equal(table.pageCount, 0)
+})
+
+test('a table of ids answers as a map does', () => {
+  const step = fc.record({ id: fc.oneof(fc.nat(3000), fc.maxSafeNat()), value: fc.nat(3) })
+  const property = fc.property(fc.array(step, { maxLength: 60 }), steps => {
+    const table = new IdTable()
+    const map = new Map<number, number>()
+    for (const { id, value } of steps) {
+      if (value === 0) {
+        table.delete(id)
+        map.delete(id)
+      } else {
+        table.set(id, value)
+        map.set(id, value)
+      }
+      for (const known of [...map.keys(), id]) assert.equal(table.get(known), map.get(known) ?? 0)
+    }
+  })
+  fc.assert(property, { numRuns: 100 })
+})
+
+function submitted(task: number, kind: number): RunEvent {
+  return {
+    type: 'submitted',
+    at: 0,
+    task,
+    kind,
+    parent: null,
+    group: null,
+    priority: 0,
+    reads: [],
+    writes: [],
+  }
+}
+
+function ready(task: number, at = 0): RunEvent {
+  return { type: 'ready', at, task }
+}
+
+function started(task: number, at: number): RunEvent {
+  return { type: 'started', at, task, attempt: 1, node: 0, lane: 0, cpus: 1 }
+}
+
+function finished(task: number, at: number): RunEvent {
+  return { type: 'finished', at, task, attempt: 1 }
+}
+
+function lifeOf(task: number, kind: number, from: number, to: number, end: 'ok' | 'failed'): RunEvent[] {
+  const failure = { name: 'Error', message: 'no' }
+  const last: RunEvent =
+    end === 'ok' ? finished(task, to) : { type: 'failed', at: to, task, attempt: 1, failure, next: 'fail' }
+  return [submitted(task, kind), started(task, from), last]
+}
