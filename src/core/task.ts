@@ -204,7 +204,7 @@ export class Task {
   next: Task | null = null
   before: Task | null = null
   /** State and time, in turn. */
-  history: readonly number[]
+  history: number[]
 
   constructor(id: number, spec: TaskSpec, now: number) {
     this.id = id
@@ -248,8 +248,11 @@ export class Task {
   move(to: TaskState, now: number): void {
     this.expect(to)
     this.state = to
-    // Grown by hand: an array that is pushed to keeps room for sixteen more, for each of a million tasks.
-    this.history = [...this.history, TASK_STATES.indexOf(to), now]
+    const { history } = this
+    const code = TASK_STATES.indexOf(to)
+    // A literal has no room to spare; an array that is pushed to has, for each of a million ready tasks.
+    if (history.length === 2) this.history = [history[0] as number, history[1] as number, code, now]
+    else history.push(code, now)
   }
 
   story(): string {
