@@ -361,7 +361,8 @@ export class Engine {
     }
     this.#closeTeam(current, now)
     if (mode === 'in') return { mode, read: current, write: null }
-    const version = this.#newVersion(datum)
+    // A result is made for the task that makes it, and needs no version before that.
+    const version = mode === 'out' && isUnmade(current) ? current : this.#newVersion(datum)
     version.producer = task
     return { mode, read: mode === 'inout' ? current : null, write: version }
   }
@@ -688,6 +689,9 @@ export class Engine {
 }
 
 const EMPTY: Instruction[] = []
+
+const isUnmade = ({ state, producer, team, previous }: Version): boolean =>
+  state === 'pending' && producer === null && team === null && previous === null
 
 /** Whether tasks other than this writer, and other than its team, still read the version. */
 function othersRead(version: Version, writer: Task): boolean {

@@ -21,6 +21,8 @@ export interface Definition {
   readonly form: 'function' | 'command'
   readonly module: string
   readonly params: readonly Direction[] | null
+  /** All its parameters are IN. */
+  readonly readsOnly: boolean
   /** Number of values it returns as futures of their own; 0 for the usual single one. */
   readonly returns: number
   readonly options: CommonOptions<readonly unknown[]> & { defaults?: Defaults }
@@ -45,13 +47,14 @@ export const taskModules = (): ReadonlySet<string> => modules
  */
 export function define(
   name: string,
-  facts: Omit<Definition, 'key' | 'name' | 'module' | 'kind'>,
+  facts: Omit<Definition, 'key' | 'name' | 'module' | 'kind' | 'readsOnly'>,
 ): Definition {
   const module = callerModule()
   const counted = `${module}#${name}`
   const count = (counts.get(counted) ?? 0) + 1
   counts.set(counted, count)
-  const definition: Definition = { ...facts, name, module, key: `${counted}#${count}`, kind: null }
+  const readsOnly = facts.params?.every(direction => direction === 'IN') ?? true
+  const definition: Definition = { ...facts, readsOnly, name, module, key: `${counted}#${count}`, kind: null }
   byKey.set(definition.key, definition)
   modules.add(module)
   return definition

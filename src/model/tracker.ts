@@ -68,7 +68,10 @@ export class Tracker {
         `${definition.name} takes ${params.length} arguments and was called with ${given.length}`,
       )
     }
-    const call: Call = { definition, given, args: [], slots: NO_SLOTS, results: [] }
+    if (definition.readsOnly && given.every(isPrimitive)) {
+      return { definition, given, args: given as Argument[], slots: NO_SLOTS }
+    }
+    const call: Call = { definition, given, args: [], slots: NO_SLOTS }
     for (let i = 0; i < given.length; i++) {
       const value = given[i]
       const direction = params?.[i] ?? 'IN'
