@@ -167,7 +167,7 @@ export class Engine {
   /** The attempt was lost through no fault of the task; it does not count. */
   returned(task: Task, reason: string, now: number): void {
     if (task.state === 'stopping') return this.stopped(task, now)
-    task.expect('ready')
+    task.expect('ready', ['running', 'blocked'])
     // A version of a task that was being tried and told nothing is to be tried again.
     task.implementation.begun--
     this.#release(task, now)
@@ -193,7 +193,7 @@ export class Engine {
 
   /** A task that `stop` named has stopped. */
   stopped(task: Task, now: number): void {
-    task.expect('cancelled', 'stopping')
+    task.expect('cancelled', ['stopping'])
     this.#release(task, now)
     task.move('cancelled', now)
     this.observer?.({

@@ -68,7 +68,8 @@ export function noteModule(): string {
   return module
 }
 
-const own = new URL('..', import.meta.url).href
+/** Where Millrace's own code is: one folder, once it is built. */
+const own = new URL('.', import.meta.url).href
 
 /** The module outside Millrace that is executing: the one that defines a task. */
 function callerModule(): string {

@@ -374,5 +374,7 @@ function wake<K>(map: Map<K, (() => void)[]>, key: K): void {
 }
 
 function makeResults({ returns }: Definition): Datum[] {
-  return Array.from({ length: returns || 1 }, () => new Datum(null, false, false))
+  const results = [new Datum(null, false, false)]
+  for (let i = 1; i < returns; i++) results.push(new Datum(null, false, false))
+  return results
 }

@@ -40,7 +40,10 @@ for (const from of TASK_STATES) {
         assert.match(task.story(), new RegExp(`${to} at 99.000 ms$`))
       } else {
         const story = task.story()
-        assert.throws(() => task.move(to, 99), fails('MR_INTERNAL', `work#7 cannot go from ${from} to ${to}`, story))
+        assert.throws(
+          () => task.move(to, 99),
+          fails('MR_INTERNAL', `work#7 cannot go from ${from} to ${to}`, story),
+        )
         assert.equal(task.state, from)
         assert.equal(task.story(), story)
       }
@@ -64,9 +67,9 @@ const SITUATIONS: Record<string, (rig: Rig) => Task> = {
   },
   'has ended': rig => {
     const task = rig.call('ended')
-    rig.call('other')
     rig.go()
     rig.finish(task)
+    rig.call('other', [], { demand: cpus(2, 10) })
     return task
   },
   'waits for another attempt': rig => {

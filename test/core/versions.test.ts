@@ -46,7 +46,10 @@ test('given a second writer that is faster (WAW), we should let each reader see 
   rig.finish(late)
   rig.finish(early)
   rig.go()
-  assert.deepEqual(rig.discarded().map(({ value }) => value), ['initial', slow.name])
+  assert.deepEqual(
+    rig.discarded().map(({ value }) => value),
+    ['initial', slow.name],
+  )
   assert.equal(x.current.value, fast.name)
 })
 
@@ -221,7 +224,10 @@ test('given a datum that is removed, we should discard its value after its last 
   assert.equal(rig.discarded().length, 1, 'the initial value')
   rig.finish(reader)
   rig.go()
-  assert.deepEqual(rig.discarded().map(({ value }) => value), ['initial', writer.name])
+  assert.deepEqual(
+    rig.discarded().map(({ value }) => value),
+    ['initial', writer.name],
+  )
 })
 
 test('given a watched version, we should tell once when it is settled, and at once when it is already', () => {
