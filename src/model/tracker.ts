@@ -1,5 +1,5 @@
 import { Datum } from '../core/data.ts'
-import type { AccessMode } from '../core/data.ts'
+import type { AccessMode, Version } from '../core/data.ts'
 import { MillraceError } from '../core/errors.ts'
 import { NO_SLOTS, SlotArgument } from './call.ts'
 import type { Argument, Call, Slot } from './call.ts'
@@ -21,6 +21,8 @@ export interface Tracked {
   readonly datum: Datum
   /** A task writes it, so the object here is out of date until `waitOn`. */
   dirty: boolean
+  /** The version that the object here has the value of. */
+  seen: Version | null
 }
 
 /**
@@ -52,8 +54,16 @@ export class Tracker {
   adopt(value: object, datum: Datum): void {
     if (isSharedView(value)) return
     const tracked = this.#tracked.get(value)
-    if (tracked?.datum === datum) tracked.dirty = false
-    else this.#tracked.set(value, { datum, dirty: false })
+    if (tracked?.datum === datum) {
+      tracked.dirty = false
+      tracked.seen = datum.current
+    } else this.#tracked.set(value, { datum, dirty: false, seen: datum.current })
+  }
+
+  /** After a wait that failed: the datum is what it was before; perhaps that is what the program's object still is. */
+  fellBack(value: object): void {
+    const tracked = this.#tracked.get(value)
+    if (tracked && tracked.datum.current === tracked.seen) tracked.dirty = false
   }
 
   forget(value: object): void {
@@ -115,7 +125,7 @@ export class Tracker {
     // Large values are kept once, however many calls they are passed to.
     const datum = new Datum()
     datum.current.value = stored
-    this.#tracked.set(value, { datum, dirty: false })
+    this.#tracked.set(value, { datum, dirty: false, seen: datum.current })
     return new SlotArgument(addSlot(call, datum, 'in', 'value'))
   }
 
@@ -148,6 +158,7 @@ export class Tracker {
     if (!tracked || tracked.dirty) return
     const stored = this.#encode(value, null)
     if (!sameStored(tracked.datum.current.value as Kept, stored)) this.#wrote(tracked.datum, stored)
+    tracked.seen = tracked.datum.current
   }
 
   // --- values that are written ---
@@ -180,7 +191,8 @@ export class Tracker {
       checkRemoved(tracked.datum)
       if (!tracked.dirty && mode !== 'out') this.#refresh(value)
     } else {
-      tracked = { datum: new Datum(), dirty: false }
+      tracked = { datum: new Datum(), dirty: false, seen: null }
+      tracked.seen = tracked.datum.current
       if (mode !== 'out') tracked.datum.current.value = this.#encodeWhole(value, tracked)
       this.#tracked.set(value, tracked)
     }

@@ -12,7 +12,10 @@ export async function resolveInside(value: unknown, tracker: Tracker, fetch: Fet
   if (tracked) {
     if (tracked.datum.inPlace) await fetch(tracked.datum)
     else if (tracked.dirty) {
-      const latest = await fetch(tracked.datum)
+      const latest = await fetch(tracked.datum).catch((error: unknown) => {
+        tracker.fellBack(value)
+        throw error
+      })
       bringUpToDate(value, latest)
       tracker.adopt(value, tracked.datum)
     }
