@@ -2,6 +2,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { MillraceError } from '../core/errors.ts'
 import type { Kind } from '../core/task.ts'
 import type { Direction } from './directions.ts'
+import { globalState } from './global-state.ts'
 import type { CommonOptions, Defaults } from './options.ts'
 
 /** One way to carry out a task. The first is the one that `task` was given, `implement` adds others. */
@@ -34,9 +35,7 @@ export interface Definition {
   readonly extra: unknown
 }
 
-const byKey = new Map<string, Definition>()
-const modules = new Set<string>()
-const counts = new Map<string, number>()
+const { definitions: byKey, modules, counts } = globalState
 
 /** Modules that define tasks; their exported classes can cross between threads. */
 export const taskModules = (): ReadonlySet<string> => modules
