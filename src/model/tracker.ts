@@ -63,10 +63,6 @@ export class Tracker {
     else this.#tracked.set(value, { datum, dirty })
   }
 
-  forget(value: object): void {
-    this.#tracked.delete(value)
-  }
-
   call(definition: Definition, given: readonly unknown[]): Call {
     const { params } = definition
     if (params && given.length > params.length) {
