@@ -125,7 +125,9 @@ export class Executor {
   async takeOut(version: Version): Promise<Kept> {
     const kept = version.value as Kept | undefined
     if (kept instanceof Stored && this.#loans.isAway(kept)) {
-      await new Promise<void>(resolve => this.#loans.whenBack(kept, resolve))
+      return new Promise((resolve, reject) => {
+        this.#loans.whenBack(kept, () => void this.takeOut(version).then(resolve, reject))
+      })
     }
     if (kept === undefined || (kept instanceof Stored && this.#loans.isLost(kept))) {
       throw new MillraceError('MR_DATA_LOST', 'the value is gone')
