@@ -59,6 +59,8 @@ export class Engine {
   /** The task whose end is being worked through: what it releases is released by it. */
   #ending: Task | null = null
   #closed: string | null = null
+  /** What a policy of the user threw; it is thrown on when everything else is in order. */
+  #fault: unknown = null
   /** There are `stop`s among the instructions. */
   #stops = false
   /** Cancellations to be carried out; a list, because a chain can be longer than the stack is deep. */
@@ -434,10 +436,16 @@ export class Engine {
     else this.commit(version, now)
   }
 
-  #makeReady(task: Task, now: number): void {
+  #makeReady(task: Task, when: number): void {
+    // Threads report in batches: an input may have come a little before the task was submitted.
+    const now = Math.max(when, task.history[1] as number)
     task.move('ready', now)
     task.turn = ++this.#turn
-    task.score = scoreOf(this.policy, task, { now, turn: task.turn, releasedBy: this.#ending })
+    try {
+      task.score = scoreOf(this.policy, task, { now, turn: task.turn, releasedBy: this.#ending })
+    } catch (error) {
+      this.#fault ??= error
+    }
     this.observer?.({ type: 'ready', at: now, task: task.id })
     this.#placement.enqueue(task, this.#ending)
   }
@@ -546,6 +554,7 @@ export class Engine {
     this.#doomed.push({ task, cause, reason })
   }
 
+  /** Comes last in whatever happens. */
   #carryOutDoom(now: number): void {
     for (let doomed = this.#doomed.pop(); doomed; doomed = this.#doomed.pop()) {
       const { task, cause, reason } = doomed
@@ -555,6 +564,10 @@ export class Engine {
       if (task.state === 'running' || task.state === 'blocked') this.#stopRunning(task, now)
       else this.#cancelWaiting(task, now)
     }
+    if (this.#fault === null) return
+    const fault = this.#fault
+    this.#fault = null
+    throw fault
   }
 
   #cancelWaiting(task: Task, now: number): void {

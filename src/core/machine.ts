@@ -81,7 +81,7 @@ export class Node {
     const { lanes, memory } = this.#reserved()
     let free = -lanes
     for (const lane of this.lanes) if (lane.free) free++
-    return demand.cpus <= free && demand.memory <= this.freeMemory - memory
+    return demand.cpus <= free && demand.memory <= Math.max(0, this.freeMemory - memory)
   }
 
   /** What blocked tasks need beside their lane, which is idle: new tasks must not take it for ever. */

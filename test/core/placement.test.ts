@@ -358,35 +358,60 @@ for (const [end, happen] of Object.entries(ENDS)) {
   }
 }
 
-test('given a blocked task of two CPUs that could go on, we should not give the second to new tasks for ever', () => {
+test('given a blocked task of three CPUs that could go on, new tasks should not take two of them for ever', () => {
+  const rig = new Rig({ cpus: 3 })
+  const caller = rig.call('caller', [], { demand: cpus(3) })
+  rig.go()
+  rig.engine.blocked(caller, 'child', ++rig.now)
+  const others = [1, 2, 3].map(() => rig.call('other'))
+  assert.deepEqual(rig.go(), others)
+  rig.engine.unblocked(caller)
+  for (let i = 0; i < 3; i++) rig.call('other')
+  rig.finish(others.find(({ lane }) => lane === caller.lane) as Task)
+  assert.deepEqual(rig.go(), [])
+  const rest = others.filter(({ state }) => state === 'running')
+  rig.finish(rest[0] as Task)
+  assert.deepEqual(rig.go(), [], 'the second CPU is kept for it')
+  rig.finish(rest[1] as Task)
+  assert.deepEqual(rig.go(), [caller])
+})
+
+test('given a blocked task of two CPUs that could go on, short tasks should not keep the others busy', () => {
   const rig = new Rig({ cpus: 2 })
   const caller = rig.call('caller', [], { demand: cpus(2) })
   rig.go()
   rig.engine.blocked(caller, 'child', ++rig.now)
-  const first = [rig.call('other'), rig.call('other')]
-  assert.deepEqual(rig.go(), first)
+  short(rig, 'quick')
+  const running = [rig.call('quick'), rig.call('quick')]
+  assert.deepEqual(rig.go(), running)
   rig.engine.unblocked(caller)
-  rig.finish(first[0] as Task)
-  rig.call('other')
-  rig.call('other')
-  assert.deepEqual(rig.go(), [])
-  rig.finish(first[1] as Task)
-  assert.deepEqual(rig.go(), [caller])
+  rig.finish(running.find(({ lane }) => lane === caller.lane) as Task, 0.01)
+  rig.call('quick')
+  assert.deepEqual(rig.go(), [], 'not even behind the one that runs')
 })
 
-test('given a blocked task that could go on, we should not lend its lane to a new task of several CPUs', () => {
-  const rig = new Rig({ cpus: 3 })
-  const caller = rig.call('caller')
+test('given a blocked task that waits for memory, new tasks should take neither that nor its lane', () => {
+  const rig = new Rig({ cpus: 4, memory: 10 })
+  const caller = rig.call('caller', [], { demand: cpus(1, 10) })
   rig.go()
   rig.engine.blocked(caller, 'child', ++rig.now)
-  rig.call('wide', [], { demand: cpus(3) })
-  const [wide] = rig.go()
+  const [a, b] = [
+    rig.call('first', [], { demand: cpus(1, 5) }),
+    rig.call('second', [], { demand: cpus(1, 5) }),
+  ]
+  assert.deepEqual(rig.go(), [a, b])
   rig.engine.unblocked(caller)
-  rig.finish(wide as Task)
+  rig.finish(a)
   const pair = rig.call('pair', [], { demand: cpus(2) })
-  assert.deepEqual(new Set(rig.go()), new Set([caller, pair]))
+  const hungry = rig.call('hungry', [], { demand: cpus(1, 5) })
+  assert.deepEqual(rig.go(), [pair])
+  assert.equal(rig.engine.nodes[0]?.lanes[caller.lane]?.lentTo, null)
+  rig.finish(b)
+  assert.deepEqual(rig.go(), [caller])
   rig.finish(caller)
+  assert.deepEqual(rig.go(), [hungry])
   rig.finish(pair)
+  rig.finish(hungry)
   rig.assertIdle()
 })
 

@@ -178,6 +178,23 @@ test('given a policy that throws, we should name it and keep the cause', () => {
   )
 })
 
+test('given a policy that fails for one task, the run should be able to go on or to end in order', () => {
+  let times = 0
+  const rig = new Rig({ cpus: 1, policy: { name: 'odd', score: () => (++times === 2 ? NaN : 1) } })
+  const x = rig.datum()
+  const maker = rig.call('maker', [[x, 'out']])
+  const readers = ['a', 'b', 'c'].map(name => rig.call(name, [[x, 'in']]))
+  rig.go()
+  assert.throws(() => rig.finish(maker), fails('MR_POLICY', "policy 'odd' gave NaN"))
+  assert.equal(maker.state, 'done')
+  assert.deepEqual(
+    readers.map(({ state }) => state),
+    ['ready', 'ready', 'ready'],
+  )
+  assert.deepEqual(rig.drain(), ['b', 'c', 'a'])
+  rig.assertIdle()
+})
+
 test('given the name of a policy, we should find it, or suggest the nearest', () => {
   assert.equal(findPolicy('FIFO'), fifo)
   assert.equal(findPolicy('fifo-data'), fifoData)
