@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { Datum } from '../core/data.ts'
+import { Datum, nearestValid } from '../core/data.ts'
 import type { Access, Version } from '../core/data.ts'
 import { Engine } from '../core/engine.ts'
 import type { Instruction } from '../core/engine.ts'
@@ -363,7 +363,10 @@ export class Runtime implements Client {
     const error = versionError(version)
     const { cause } = version
     if (cause) this.handle(cause)
-    this.engine.fallBack(version.datum)
+    const { datum } = version
+    // A result was nothing before, and memory may have gone into the attempt that failed: the error stays.
+    const { value } = nearestValid(datum.current)
+    if (value !== undefined || datum.path !== null || datum.inPlace) this.engine.fallBack(datum)
     throw error
   }
 
