@@ -50,10 +50,12 @@ export class Executor {
       result: (decoder, end, blobs, lent) => this.#result(decoder, end, blobs, lent),
       message: (message, lane) => {
         if (message.type === 'published') this.#published(message.task, message.slot, message.blobs)
+        else if (message.type === 'guarded') this.#guarded(message.task, message.target, message.backup)
         else this.#nested.receive(message, this.#running.get('task' in message ? message.task : -1), lane)
       },
       lost: (task, guilty, reason) => this.#lost(task, guilty, reason),
       refused: (task, error) => this.#failed(task, error, false),
+      began: task => this.#limit(task),
       died: (lane, reason, taken) => this.#threadDied(lane, reason, taken),
       printed: (stream, text) => options.print?.(stream, text),
     })
@@ -77,11 +79,10 @@ export class Executor {
 
   start(task: Task): void {
     this.#running.set(task.id, task)
-    const { slots, definition } = jobOf(task)
+    const { slots } = jobOf(task)
     const { engine } = this.#runtime
     const isHead = engine.nodes[task.node]?.lanes[task.lane]?.queue.peek() === task
     if (isHead) engine.started(task, this.#runtime.now())
-    if (definition.timeout > 0) this.#limit(task, definition.timeout)
     if (slots.some(slot => slot.kind !== 'value')) void this.#startWithFiles(task)
     else this.#launch(task)
   }
@@ -97,6 +98,7 @@ export class Executor {
   stop(task: Task): void {
     const live = liveOf(task)
     this.#cancelCalled(task)
+    if (live.handling) return
     if (live.process) live.process.stop()
     else if (jobOf(task).definition.form === 'function') this.#threads.stop(task, task.reason)
     // A command that has not been started yet sees that it is stopping before it starts.
@@ -179,6 +181,7 @@ export class Executor {
   async #startWithFiles(task: Task): Promise<void> {
     const { slots } = jobOf(task)
     const live = liveOf(task)
+    live.handling = true
     try {
       const paths: (string | null)[] = []
       live.paths = paths
@@ -188,6 +191,7 @@ export class Executor {
     } catch (error) {
       return this.#failed(task, error, false)
     }
+    live.handling = false
     if (task.state === 'running') this.#launch(task)
     else this.#lost(task, true, task.reason)
   }
@@ -217,7 +221,10 @@ export class Executor {
 
   #launch(task: Task): void {
     if (jobOf(task).definition.form === 'function') this.#threads.send(task)
-    else void this.#runCommand(task)
+    else {
+      this.#limit(task)
+      void this.#runCommand(task)
+    }
   }
 
   async #runCommand(task: Task): Promise<void> {
@@ -238,9 +245,13 @@ export class Executor {
     }
   }
 
-  #limit(task: Task, milliseconds: number): void {
+  /** The time of an attempt counts from where it begins: not the start of a thread, nor the copying of files. */
+  #limit(task: Task): void {
+    const milliseconds = jobOf(task).definition.timeout
+    if (milliseconds === 0 || this.#running.get(task.id) !== task) return
     const live = liveOf(task)
-    live.timer = setTimeout(() => {
+    live.timer ??= setTimeout(() => {
+      if (live.handling) return
       live.timedOut = true
       this.#cancelCalled(task)
       if (live.process) live.process.stop()
@@ -289,6 +300,7 @@ export class Executor {
   }
 
   async #finish(task: Task, result: Pick<Result, 'startedAt' | 'took' | 'outputs'>): Promise<void> {
+    liveOf(task).handling = true
     try {
       await this.#commitFiles(task)
     } catch (error) {
@@ -354,6 +366,7 @@ export class Executor {
   }
 
   async #failLater(task: Task, error: unknown, printed: boolean, partial: readonly (Kept | undefined)[]) {
+    liveOf(task).handling = true
     const log = printed ? logPath(this.#options.logs, task) : undefined
     const tail = log ? await tailOf(log) : undefined
     if (this.#runtime.engine.afterFailure(task) === 'ignore') {
@@ -444,7 +457,11 @@ export class Executor {
 
   #threadDied(lane: number, reason: string, taken: (position: number) => boolean): void {
     const tasks = [...this.#running.values()].filter(
-      task => task.lane === lane && jobOf(task).live?.sent && jobOf(task).definition.form === 'function',
+      task =>
+        task.lane === lane &&
+        jobOf(task).live?.sent &&
+        !jobOf(task).live?.handling &&
+        jobOf(task).definition.form === 'function',
     )
     const began = tasks.filter(task => task.state !== 'blocked')
     const guilty =
@@ -460,6 +477,8 @@ export class Executor {
     const live = liveOf(task)
     const { engine } = this.#runtime
     for (const stored of live.lent) this.#loans.lost(stored)
+    for (const { target, backup } of live.backups ?? []) target.set(backup)
+    live.handling = true
     this.#cancelCalled(task)
     if (task.state === 'stopping') {
       void this.#dropFiles(task).then(() => {
@@ -500,6 +519,11 @@ export class Executor {
     const version = task ? source(task.accesses[slot] as Access) : null
     if (version?.value instanceof Stored) this.#loans.back(version.value, blobs)
     this.#runtime.schedule()
+  }
+
+  #guarded(id: number, target: Uint8Array, backup: Uint8Array): void {
+    const task = this.#running.get(id)
+    if (task) (liveOf(task).backups ??= []).push({ target, backup })
   }
 
   async #publishLatest(datum: Datum): Promise<void> {
