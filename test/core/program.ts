@@ -192,14 +192,19 @@ export const programs = (wishes: Wishes): fc.Arbitrary<Program> =>
       steps: stepsFor(wishes),
     })
     .map(raw => {
-      const finish = ({ demand, ...call }: (typeof raw.steps)[number] extends infer S
+      const finish = ({
+        demand,
+        ...call
+      }: (typeof raw.steps)[number] extends infer S
         ? S extends { pair: [infer C, unknown] }
           ? C
           : never
         : never): Call => ({
         ...call,
         kind: call.kind % raw.kinds.length,
-        uses: call.uses.filter((use, i) => i === 0 || !raw.data[use.datum]?.inPlace || !repeats(call.uses, i)),
+        uses: call.uses.filter(
+          (use, i) => i === 0 || !raw.data[use.datum]?.inPlace || !repeats(call.uses, i),
+        ),
         demand: demandFor(raw.nodes, demand),
         inside: [],
       })

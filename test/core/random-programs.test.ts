@@ -11,7 +11,12 @@ import type { Program } from './program.ts'
 /** MILLRACE_RUNS=10 makes the hunt ten times longer. */
 const RUNS = 1000 * Number(process.env['MILLRACE_RUNS'] ?? 1)
 
-const check = (name: string, runs: number, arbitrary: fc.Arbitrary<Program>, run: (p: Program) => void): void => {
+const check = (
+  name: string,
+  runs: number,
+  arbitrary: fc.Arbitrary<Program>,
+  run: (p: Program) => void,
+): void => {
   test(name, () => {
     fc.assert(fc.property(arbitrary, run), {
       numRuns: Math.ceil(runs),
@@ -75,7 +80,8 @@ function consistent(program: Program): void {
 /** Whether something happened to the group, or to one around it, that cancels its members. */
 function failedAbove(player: Player, group: Group): boolean {
   const failed = [...player.tasks.values()].some(
-    ({ task }) => task.state === 'failed' && task.onFailure !== 'cancelSuccessors' && within(group, task.group),
+    ({ task }) =>
+      task.state === 'failed' && task.onFailure !== 'cancelSuccessors' && within(group, task.group),
   )
   for (let at: Group | null = group; at; at = at.parent) if (player.troubled.has(at)) return true
   return failed
