@@ -61,6 +61,10 @@ export class Encoder {
 
   /** One self-contained value: references to objects already seen do not reach across values. */
   value(value: unknown, hooks: EncodeHooks): void {
+    if (typeof value !== 'object' && typeof value !== 'function' && typeof value !== 'symbol') {
+      this.base = this.blobs.length
+      return this.#any(value)
+    }
     this.#hooks = hooks
     this.#seen = null
     this.#count = 0

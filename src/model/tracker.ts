@@ -1,5 +1,5 @@
 import { Datum } from '../core/data.ts'
-import type { AccessMode } from '../core/data.ts'
+import type { AccessMode, Version } from '../core/data.ts'
 import { MillraceError } from '../core/errors.ts'
 import { NO_SLOTS, SlotArgument } from './call.ts'
 import type { Argument, Call, Slot } from './call.ts'
@@ -21,6 +21,8 @@ export interface Tracked {
   readonly datum: Datum
   /** A task writes it, so the object here is out of date until `waitOn`. */
   dirty: boolean
+  /** The version that the object here has the value of. */
+  seen: Version | null
 }
 
 /**
@@ -58,9 +60,16 @@ export class Tracker {
   adopt(value: object, datum: Datum, writes: number): void {
     if (isSharedView(value)) return
     const dirty = this.writesOf(datum) !== writes
+    const seen = dirty ? null : datum.current
     const tracked = this.#tracked.get(value)
-    if (tracked?.datum === datum) tracked.dirty = dirty
-    else this.#tracked.set(value, { datum, dirty })
+    if (tracked?.datum === datum) Object.assign(tracked, { dirty, seen })
+    else this.#tracked.set(value, { datum, dirty, seen })
+  }
+
+  /** After a wait that failed: the datum is what it was before; perhaps that is what the program's object still is. */
+  fellBack(value: object): void {
+    const tracked = this.#tracked.get(value)
+    if (tracked && tracked.datum.current === tracked.seen) tracked.dirty = false
   }
 
   call(definition: Definition, given: readonly unknown[]): Call {
@@ -71,7 +80,10 @@ export class Tracker {
         `${definition.name} takes ${params.length} arguments and was called with ${given.length}`,
       )
     }
-    const call: Call = { definition, given, args: [], slots: NO_SLOTS, results: [] }
+    if (definition.readsOnly && given.every(isPrimitive)) {
+      return { definition, given, args: given as Argument[], slots: NO_SLOTS }
+    }
+    const call: Call = { definition, given, args: [], slots: NO_SLOTS }
     for (let i = 0; i < given.length; i++) {
       const value = given[i]
       const direction = params?.[i] ?? 'IN'
@@ -118,7 +130,7 @@ export class Tracker {
     // twice in one call: it must be one object there too.
     const datum = new Datum()
     datum.current.value = stored
-    this.#tracked.set(value, { datum, dirty: false })
+    this.#tracked.set(value, { datum, dirty: false, seen: datum.current })
     return new SlotArgument(addSlot(call, datum, 'in', 'value'))
   }
 
@@ -152,6 +164,7 @@ export class Tracker {
     if (!tracked || tracked.dirty) return
     const stored = toWrite ? this.#encodeWhole(value, tracked) : this.#encode(value, null)
     if (!sameStored(tracked.datum.current.value as Kept, stored)) this.#wrote(tracked.datum, stored)
+    tracked.seen = tracked.datum.current
   }
 
   // --- values that are written ---
@@ -183,7 +196,8 @@ export class Tracker {
       checkRemoved(tracked.datum)
       if (!tracked.dirty && mode !== 'out') this.#refresh(value, true)
     } else {
-      tracked = { datum: new Datum(), dirty: false }
+      tracked = { datum: new Datum(), dirty: false, seen: null }
+      tracked.seen = tracked.datum.current
       if (mode !== 'out') tracked.datum.current.value = this.#encodeWhole(value, tracked)
       this.#tracked.set(value, tracked)
     }

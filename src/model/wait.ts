@@ -18,7 +18,10 @@ export async function resolveInside(
     if (tracked.datum.inPlace) await fetch(tracked.datum)
     else if (tracked.dirty) {
       const writes = tracker.writesOf(tracked.datum)
-      const latest = await fetch(tracked.datum)
+      const latest = await fetch(tracked.datum).catch((error: unknown) => {
+        tracker.fellBack(value)
+        throw error
+      })
       bringUpToDate(value, latest)
       tracker.adopt(value, tracked.datum, writes)
     }

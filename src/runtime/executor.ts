@@ -476,7 +476,9 @@ export class Executor {
   #lost(task: Task, guilty: boolean, reason: string): void {
     const live = liveOf(task)
     const { engine } = this.#runtime
-    for (const stored of live.lent) this.#loans.lost(stored)
+    for (const stored of [...live.lent, ...live.published]) {
+      if (this.#loans.isAway(stored)) this.#loans.lost(stored)
+    }
     for (const { target, backup } of live.backups ?? []) target.set(backup)
     live.handling = true
     this.#cancelCalled(task)
@@ -489,7 +491,7 @@ export class Executor {
     } else if (guilty) {
       const error = live.timedOut ? timeout(task) : new MillraceError('MR_THREAD_DIED', reason)
       this.#failed(task, error, true)
-    } else if (live.moved) {
+    } else if (live.consumed) {
       this.#failed(
         task,
         new MillraceError('MR_DATA_LOST', `its input was in a thread that ended: ${reason}`),

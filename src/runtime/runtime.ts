@@ -43,7 +43,7 @@ export interface RuntimeOptions {
 }
 
 /** Calls of a program are looked at in bunches of this many while it does not pause. */
-const BUNCH = 64
+const BUNCH = 256
 
 /** Binds the core to threads, processes, files and a real clock, and is the main program's client. */
 export class Runtime implements Client {
@@ -392,6 +392,7 @@ function wake<K>(map: Map<K, (() => void)[]>, key: K): void {
 }
 
 function makeResults({ returns }: Definition): Datum[] {
-  if (returns === 0) return [new Datum()]
-  return Array.from({ length: returns }, () => new Datum())
+  const results = [new Datum(null, false, false)]
+  for (let i = 1; i < returns; i++) results.push(new Datum(null, false, false))
+  return results
 }

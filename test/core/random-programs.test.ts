@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import type { Group } from '../../src/core/task.ts'
 import { exactly, interpret } from './oracle.ts'
-import type { Judge } from './oracle.ts'
+import type { Expectation, Judge, Summary } from './oracle.ts'
 import { Player } from './play.ts'
 import { programs } from './program.ts'
 import type { Program } from './program.ts'
@@ -38,11 +38,23 @@ function sameAsSequential(program: Program): void {
     assert.equal(task.state, end, `call ${uid}: ${task.story()}`)
     if (end === 'cancelled') assertCause(player, task.cause, causes)
   }
-  for (const [i, datum] of player.data.entries()) {
-    const { ok, value, causes } = expected.data[i] ?? assert.fail()
-    assert.equal(player.valueOf(datum), ok ? value : null, `datum ${i}`)
+  for (const {
+    datum,
+    expected: { ok, value, causes },
+    name,
+  } of outputs(player, expected)) {
+    assert.equal(player.valueOf(datum), ok ? value : null, name)
     if (!ok) assertCause(player, datum.current.cause, causes)
   }
+}
+
+/** Everything that a run leaves, with what it should be. */
+function outputs(player: Player, { data, results }: Expectation) {
+  assert.equal(player.results.length, results.length)
+  return [
+    ...player.data.map((datum, i) => ({ datum, expected: data[i] as Summary, name: `datum ${i}` })),
+    ...player.results.map((datum, i) => ({ datum, expected: results[i] as Summary, name: `result ${i}` })),
+  ]
 }
 
 /** The task that is named as the cause is one that can be. */
@@ -67,9 +79,12 @@ function consistent(program: Program): void {
     return { end: 'bad', early }
   }
   const expected = interpret(program, judge)
-  for (const [i, datum] of player.data.entries()) {
-    const { ok, value } = expected.data[i] ?? assert.fail()
-    assert.equal(player.valueOf(datum), ok ? value : null, `datum ${i}`)
+  for (const {
+    datum,
+    expected: { ok, value },
+    name,
+  } of outputs(player, expected)) {
+    assert.equal(player.valueOf(datum), ok ? value : null, name)
   }
   for (const { task } of player.tasks.values()) {
     if (task.state !== 'cancelled' || !task.cause) continue
