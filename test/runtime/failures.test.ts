@@ -110,8 +110,23 @@ test('an object is what it was before when the task that writes it fails', async
   assert.equal(box.n, 3)
 })
 
+test('a large array that the program still has is what it was when the task that writes it fails', async () => {
+  const array = new Float64Array(LARGE).fill(1)
+  tasks.failsArray(array)
+  await rejection(waitOn(array))
+  await waitOn(array)
+  assert.equal(await tasks.total(array), LARGE)
+  const made = tasks.makeArray(LARGE, 2)
+  const same = await made
+  tasks.failsArray(made)
+  await rejection(made)
+  assert.equal(await made, same)
+  assert.equal(await tasks.total(made), 2 * LARGE)
+})
+
 test('a large array whose memory went into a failed attempt keeps throwing until it is written anew', async () => {
   const array = new Float64Array(LARGE).fill(1)
+  tasks.scale(array, 2)
   tasks.failsArray(array)
   for (let i = 0; i < 2; i++) assert.match((await rejection(waitOn(array))).task, /^failsArray#/)
   assert((await rejection(tasks.total(array))) instanceof CancelledError)
