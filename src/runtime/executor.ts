@@ -203,7 +203,9 @@ export class Executor {
     const directory = slot.kind === 'directory'
     if (mode === 'concurrent') return this.#sharedStage(access, directory)
     const from = mode === 'out' ? null : source(access)
-    const take = from !== null && from.readers <= 1 && from.superseded && task.attempt > task.retries
+    // Only a failure that is ignored does not need what was there before.
+    const isFinal = task.onFailure === 'ignore' && task.attempt > task.retries
+    const take = isFinal && from !== null && from.readers <= 1 && from.superseded
     return this.files.stage(slot.datum, directory, from, take)
   }
 
@@ -339,16 +341,24 @@ export class Executor {
     const { slots } = jobOf(task)
     const { paths } = liveOf(task)
     if (!paths) return
+    const outputs: { write: Version; path: string }[] = []
     for (let i = 0; i < slots.length; i++) {
       const { write, mode } = task.accesses[i] as Access
       const path = paths[i]
-      if (!write || !path || mode === 'concurrent') continue
+      if (write && path && mode !== 'concurrent') outputs.push({ write, path })
+    }
+    if (!onlyExisting) {
+      for (const { write, path } of outputs) await this.files.expectOutput(write, path, task.name)
+    }
+    // Cancelled meanwhile: then the files stay what they were.
+    if (task.state === 'stopping') return
+    for (const { write, path } of outputs) {
       const old = write.team ? write.value : undefined
-      try {
-        await this.files.commit(write, path, task.name)
-      } catch (error) {
-        if (!onlyExisting) throw error
+      if (onlyExisting && !old && write.value instanceof FileCopy) {
+        await this.files.drop(path)
+        continue
       }
+      await this.files.commit(write, path)
       if (old instanceof FileCopy && old.staged) await this.files.drop(old.path)
     }
   }
@@ -371,8 +381,8 @@ export class Executor {
     const tail = log ? await tailOf(log) : undefined
     if (this.#runtime.engine.afterFailure(task) === 'ignore') {
       this.#storeIgnored(task, partial)
-      await this.#commitFiles(task, true).catch(() => undefined)
       await this.#defaultFiles(task).catch(() => undefined)
+      await this.#commitFiles(task, true).catch(() => undefined)
     } else await this.#dropFiles(task)
     this.#settleFailure(task, error, log, tail)
   }
@@ -422,7 +432,7 @@ export class Executor {
       const write = task.accesses[index]?.write
       if (!slot || !write || slot.kind === 'value' || write.value !== undefined) continue
       const path = await this.files.copyIn(slot.datum, slot.kind === 'directory', String(value))
-      await this.files.commit(write, path, task.name)
+      await this.files.commit(write, path)
     }
   }
 

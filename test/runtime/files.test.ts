@@ -11,13 +11,11 @@ import {
 import { join } from 'node:path'
 import test from 'node:test'
 import { CancelledError, cancel, group, openFile, removeFile, waitOn, waitOnFile } from 'millrace'
+import * as tasks from '../fixtures/tasks.ts'
 import { rejection, temporaryFolder, thrown } from './embedded.ts'
 import { newGate, open, reached } from './gates.ts'
 
 const folder = temporaryFolder()
-process.env['DEFAULT_FILE'] = join(folder, 'default.txt')
-writeFileSync(process.env['DEFAULT_FILE'], 'by default')
-const tasks = await import('../fixtures/tasks.ts')
 
 const newFolder = (): string => mkdtempSync(join(folder, 'd'))
 const newFile = (text: string): string => {
@@ -133,7 +131,7 @@ test('an ignored failure keeps what was written to a file, or gives the default'
   assert.equal(await contents(path), 'ab')
   const out = join(newFolder(), 'file.txt')
   tasks.defaultFile(out)
-  assert.equal(await contents(out), 'by default')
+  assert.equal(await contents(out), 'by default\n')
 })
 
 test('a task that does not write its output fails and says so', async () => {
@@ -141,6 +139,13 @@ test('a task that does not write its output fails and says so', async () => {
   const error = await rejection(tasks.writesNothing(path))
   assert.equal(error.code, 'MR_OUTPUT_MISSING')
   assert.match(error.message, new RegExp(`writesNothing#\\d+ ended without writing ${path}`))
+})
+
+test('a task that does not write one of its outputs leaves the others as they were', async () => {
+  const path = newFile('older')
+  const error = await rejection(tasks.writesOneOfTwo(path, join(newFolder(), 'missing.txt')))
+  assert.equal(error.code, 'MR_OUTPUT_MISSING')
+  assert.equal(readFileSync(path, 'utf8'), 'older')
 })
 
 test('an input that does not exist fails the task and says so', async () => {
@@ -161,7 +166,7 @@ test('FILE_COMMUTATIVE tasks all append', async () => {
 
 test('a FILE_COMMUTATIVE task that fails leaves what was before its team', async () => {
   const path = newFile('original')
-  tasks.appendCommutative(path, 'x')
+  await tasks.appendCommutative(path, 'x')
   tasks.failCommutative(path)
   await rejection(waitOnFile(path))
   assert.equal(await contents(path), 'original')
