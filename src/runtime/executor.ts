@@ -223,13 +223,25 @@ export class Executor {
 
   #launch(task: Task): void {
     if (jobOf(task).definition.form === 'function') this.#threads.send(task)
-    else {
-      this.#limit(task)
-      void this.#runCommand(task)
+    else void this.#runCommand(task)
+  }
+
+  /** Values that a command reads and that a thread has at the moment. */
+  async #inputsBack(task: Task): Promise<void> {
+    const isAway = (access: Access): boolean => {
+      const kept = source(access)?.value
+      return kept instanceof Stored && this.#loans.isAway(kept)
+    }
+    for (let away = task.accesses.find(isAway); away; away = task.accesses.find(isAway)) {
+      const kept = source(away)?.value as Stored
+      await new Promise<void>(resolve => this.#loans.whenBack(kept, resolve))
     }
   }
 
   async #runCommand(task: Task): Promise<void> {
+    if (task.accesses.length > 0) await this.#inputsBack(task)
+    if (task.state !== 'running') return this.#lost(task, true, task.reason)
+    this.#limit(task)
     this.#guard.start()
     const started = this.#runtime.now()
     try {
