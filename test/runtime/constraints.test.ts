@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { MillraceError, command, configure, implement, shared, task, usePolicy, waitOn } from 'millrace'
+import { MillraceError, command, configure, implement, shared, task, waitOn } from 'millrace'
 import * as commands from '../fixtures/commands.ts'
 import { thrown, until } from './embedded.ts'
 
@@ -12,16 +12,15 @@ const many = (n: number, call: (counts: Int32Array) => unknown): Promise<number>
   return waitOn(Array.from({ length: n }, () => call(counts))).then(() => counts[1] as number)
 }
 
-test('as many tasks run at once as there are CPUs', async () => {
-  assert.equal(await many(8, counts => commands.one(counts)), 2)
+test('as many tasks run at once as there are CPUs, and no more', async () => {
+  const meeting = shared(Int32Array, 1)
+  const met = [commands.meets(meeting, 2), commands.meets(meeting, 2)]
+  assert.deepEqual(await waitOn(met), [true, true])
+  assert((await many(12, counts => commands.one(counts))) <= 2)
 })
 
 test('a task with two CPUs runs alone on two', async () => {
   assert.equal(await many(4, counts => commands.wide(counts)), 1)
-  assert.equal(
-    await many(6, counts => (Math.random() < 0.5 ? commands.wide(counts) : commands.wide(counts))),
-    1,
-  )
 })
 
 test('memory that is claimed is not claimed twice', async () => {
@@ -30,7 +29,7 @@ test('memory that is claimed is not claimed twice', async () => {
 
 test('constraints may be functions of the arguments, or from the environment', async () => {
   assert.equal(await many(4, counts => commands.byFunction(counts, 2)), 1)
-  assert.equal(await many(8, counts => commands.byFunction(counts, 1)), 2)
+  assert((await many(8, counts => commands.byFunction(counts, 1))) <= 2)
   assert.equal(await many(4, counts => commands.byEnvironment(counts)), 1)
   assert.equal(thrown(() => commands.byMissing()).code, 'MR_ENV')
 })
@@ -136,5 +135,3 @@ test('a constraint of a further version that is a function of the arguments is h
     )
   assert(['fine', 'MR_OPTION'].includes(outcome), outcome)
 })
-
-void usePolicy
