@@ -29,7 +29,8 @@ export class LaneThread {
   readonly #decoder: Decoder
   readonly #events: LaneThreadEvents
   #reason = ''
-  ready = false
+  /** What waits for the thread to have loaded its modules; null when it has. */
+  #waiting: (() => void)[] | null = []
 
   constructor(options: LaneThreadOptions, events: LaneThreadEvents) {
     const { capture, ...facts } = options
@@ -98,6 +99,11 @@ export class LaneThread {
     }
   }
 
+  whenReady(go: () => void): void {
+    if (this.#waiting) this.#waiting.push(go)
+    else go()
+  }
+
   /** Stops the thread where it is. */
   kill(reason: string): void {
     this.#reason = reason
@@ -106,8 +112,11 @@ export class LaneThread {
 
   #receive(message: FromThread | null): void {
     if (message === null) return this.drain()
-    if (message.type === 'ready') this.ready = true
-    else if (message.type === 'result') {
+    if (message.type === 'ready') {
+      const waiting = this.#waiting ?? []
+      this.#waiting = null
+      for (const go of waiting) go()
+    } else if (message.type === 'result') {
       const { bytes, blobs, lent } = message
       this.#events.result(new Decoder(bytes, hooks), bytes.length, blobs, lent)
     } else this.#events.message(message)

@@ -64,7 +64,11 @@ export class TaskModules {
       this.#namespaces.set(module, exported)
       for (const [name, value] of Object.entries(exported)) {
         const definition = (value as { [DEFINITION]?: Definition } | null | undefined)?.[DEFINITION]
-        if (definition?.unnamed) definition.name = name
+        if (definition?.unnamed) {
+          definition.name = name
+          // Calls that came before the module was loaded are called so from now on.
+          if (definition.kind) Object.assign(definition.kind, { name })
+        }
         if (typeof value === 'function' && /^class\b/.test(Function.prototype.toString.call(value))) {
           this.#names.set(value, { module, name })
         }

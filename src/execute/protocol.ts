@@ -96,6 +96,8 @@ export type FromThread =
   | { type: 'ready' }
   | { type: 'result'; bytes: Uint8Array; blobs: ArrayBufferLike[]; lent: ArrayBuffer[] }
   | { type: 'published'; task: number; slot: number; blobs: SharedArrayBuffer[] }
+  /** Memory that the task will write in place, and a copy of it as it is now. */
+  | { type: 'guarded'; task: number; target: Uint8Array; backup: Uint8Array }
   | { type: 'log'; text: string }
   | CallRequest
   | { type: 'ask'; request: number; task: number; question: Question }

@@ -1,6 +1,6 @@
 import type { DecodeHooks, Decoder } from '../model/decode.ts'
 import type { Definition } from '../model/definition.ts'
-import { makeView, codeOf } from '../model/typed-arrays.ts'
+import { bytesOf, codeOf } from '../model/typed-arrays.ts'
 import { ARGUMENT, FLAG, SHARE } from './protocol.ts'
 
 export interface KnownKind {
@@ -137,8 +137,9 @@ export class TaskReader {
     if (share === SHARE.inPlace) task.written.push({ value, inPlace: true, backup: null })
     if (share === SHARE.guarded) {
       const view = value as Uint8Array
-      const bytes = makeView(1, view.buffer, view.byteOffset, view.byteLength) as Uint8Array
-      task.written.push({ value, inPlace: true, backup: bytes.slice() })
+      const backup = new Uint8Array(new SharedArrayBuffer(view.byteLength))
+      backup.set(bytesOf(view))
+      task.written.push({ value, inPlace: true, backup })
     }
     return value
   }

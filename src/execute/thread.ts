@@ -5,6 +5,7 @@ import { MillraceError } from '../core/errors.ts'
 import { Decoder } from '../model/decode.ts'
 import type { Definition, Variant } from '../model/definition.ts'
 import { Encoder } from '../model/encode.ts'
+import { bytesOf } from '../model/typed-arrays.ts'
 import { setHost } from '../model/client.ts'
 import { TaskModules } from './modules.ts'
 import { STATUS } from './protocol.ts'
@@ -185,6 +186,10 @@ function decodeRest(decoder: Decoder, blobs: ArrayBufferLike[], header: ReturnTy
 
 function run(task: ReceivedTask): void {
   for (const { slot, blobs } of task.published) post({ type: 'published', task: task.id, slot, blobs })
+  for (const { value, backup } of task.written) {
+    // Kept by the coordinator too, because this thread may end under the task.
+    if (backup) post({ type: 'guarded', task: task.id, target: bytesOf(value as Uint8Array), backup })
+  }
   const running = task as Running
   running.startedAt = performance.now()
   current = running

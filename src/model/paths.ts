@@ -24,6 +24,10 @@ export class Paths {
     return entry.datum
   }
 
+  wasRemoved(path: string): boolean {
+    return this.#walk(path)?.datum?.removed ?? false
+  }
+
   find(path: string): Datum | null {
     const datum = this.#walk(path)?.datum ?? null
     return datum?.removed ? null : datum

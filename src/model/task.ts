@@ -176,6 +176,12 @@ export function implement<A extends readonly unknown[], R, F>(
   const what = `implementation ${name} of ${definition.name}`
   checkOptions(what, options, ['name', 'cpus', 'memory', 'tags'])
   const checked = options as CommonOptions<readonly unknown[]>
+  for (const option of ['cpus', 'memory', 'tags'] as const) {
+    if (typeof checked[option] !== 'function') continue
+    throw new MillraceError('MR_OPTION', `${what}: ${option} cannot be a function of the arguments here`, {
+      hint: 'Give the further version a fixed constraint, or make it a task of its own.',
+    })
+  }
   evaluateFixed(what, checked)
   definition.variants.push({ name, module: noteModule(), options: checked, run })
   return base

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { Datum } from '../core/data.ts'
 import type { AccessMode, Version } from '../core/data.ts'
 import { MillraceError } from '../core/errors.ts'
@@ -283,6 +284,9 @@ export class Tracker {
         addSlot(call, above, 'in', 'directory'),
         path.slice((above.path as string).length + 1),
       )
+    }
+    if (mode !== 'out' && this.paths.wasRemoved(path) && !existsSync(path)) {
+      throw new MillraceError('MR_REMOVED', `${path} was removed`)
     }
     if (kind === 'directory') {
       for (const inner of this.paths.inside(path)) addSlot(call, inner, 'in', 'file')

@@ -1,8 +1,9 @@
-import type { Datum } from '../core/data.ts'
+import type { Datum, Version } from '../core/data.ts'
 import { Future } from './future.ts'
 import type { Tracker } from './tracker.ts'
 
-type Fetch = (datum: Datum) => Promise<unknown>
+/** `seen` is the version that the program's object has the value of, if it has one. */
+type Fetch = (datum: Datum, seen?: Version | null) => Promise<unknown>
 
 /** Waits for a value and for what is inside it, and brings objects up to date in place. */
 export async function resolveInside(
@@ -18,7 +19,7 @@ export async function resolveInside(
     if (tracked.datum.inPlace) await fetch(tracked.datum)
     else if (tracked.dirty) {
       const writes = tracker.writesOf(tracked.datum)
-      const latest = await fetch(tracked.datum).catch((error: unknown) => {
+      const latest = await fetch(tracked.datum, tracked.seen).catch((error: unknown) => {
         tracker.fellBack(value)
         throw error
       })
@@ -51,7 +52,10 @@ async function resolveFuture(future: Future<unknown>, tracker: Tracker, fetch: F
   const { object, datum } = future
   if (object && !(tracker.find(object)?.dirty ?? false)) return object
   const writes = tracker.writesOf(datum)
-  const latest = await fetch(datum)
+  const latest = await fetch(datum, object && tracker.find(object)?.seen).catch((error: unknown) => {
+    if (object) tracker.fellBack(object)
+    throw error
+  })
   if (typeof latest !== 'object' || latest === null) return latest
   if (future.object) {
     // Someone else waited meanwhile, or an earlier wait gave the program this object.

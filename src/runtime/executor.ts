@@ -50,10 +50,12 @@ export class Executor {
       result: (decoder, end, blobs, lent) => this.#result(decoder, end, blobs, lent),
       message: (message, lane) => {
         if (message.type === 'published') this.#published(message.task, message.slot, message.blobs)
+        else if (message.type === 'guarded') this.#guarded(message.task, message.target, message.backup)
         else this.#nested.receive(message, this.#running.get('task' in message ? message.task : -1), lane)
       },
       lost: (task, guilty, reason) => this.#lost(task, guilty, reason),
       refused: (task, error) => this.#failed(task, error, false),
+      began: task => this.#limit(task),
       died: (lane, reason, taken) => this.#threadDied(lane, reason, taken),
       printed: (stream, text) => options.print?.(stream, text),
     })
@@ -77,11 +79,10 @@ export class Executor {
 
   start(task: Task): void {
     this.#running.set(task.id, task)
-    const { slots, definition } = jobOf(task)
+    const { slots } = jobOf(task)
     const { engine } = this.#runtime
     const isHead = engine.nodes[task.node]?.lanes[task.lane]?.queue.peek() === task
     if (isHead) engine.started(task, this.#runtime.now())
-    if (definition.timeout > 0) this.#limit(task, definition.timeout)
     if (slots.some(slot => slot.kind !== 'value')) void this.#startWithFiles(task)
     else this.#launch(task)
   }
@@ -97,6 +98,7 @@ export class Executor {
   stop(task: Task): void {
     const live = liveOf(task)
     this.#cancelCalled(task)
+    if (live.handling) return
     if (live.process) live.process.stop()
     else if (jobOf(task).definition.form === 'function') this.#threads.stop(task, task.reason)
     // A command that has not been started yet sees that it is stopping before it starts.
@@ -179,6 +181,7 @@ export class Executor {
   async #startWithFiles(task: Task): Promise<void> {
     const { slots } = jobOf(task)
     const live = liveOf(task)
+    live.handling = true
     try {
       const paths: (string | null)[] = []
       live.paths = paths
@@ -188,6 +191,7 @@ export class Executor {
     } catch (error) {
       return this.#failed(task, error, false)
     }
+    live.handling = false
     if (task.state === 'running') this.#launch(task)
     else this.#lost(task, true, task.reason)
   }
@@ -199,7 +203,9 @@ export class Executor {
     const directory = slot.kind === 'directory'
     if (mode === 'concurrent') return this.#sharedStage(access, directory)
     const from = mode === 'out' ? null : source(access)
-    const take = from !== null && from.readers <= 1 && from.superseded && task.attempt > task.retries
+    // Only a failure that is ignored does not need what was there before.
+    const isFinal = task.onFailure === 'ignore' && task.attempt > task.retries
+    const take = isFinal && from !== null && from.readers <= 1 && from.superseded
     return this.files.stage(slot.datum, directory, from, take)
   }
 
@@ -220,7 +226,22 @@ export class Executor {
     else void this.#runCommand(task)
   }
 
+  /** Values that a command reads and that a thread has at the moment. */
+  async #inputsBack(task: Task): Promise<void> {
+    const isAway = (access: Access): boolean => {
+      const kept = source(access)?.value
+      return kept instanceof Stored && this.#loans.isAway(kept)
+    }
+    for (let away = task.accesses.find(isAway); away; away = task.accesses.find(isAway)) {
+      const kept = source(away)?.value as Stored
+      await new Promise<void>(resolve => this.#loans.whenBack(kept, resolve))
+    }
+  }
+
   async #runCommand(task: Task): Promise<void> {
+    if (task.accesses.length > 0) await this.#inputsBack(task)
+    if (task.state !== 'running') return this.#lost(task, true, task.reason)
+    this.#limit(task)
     this.#guard.start()
     const started = this.#runtime.now()
     try {
@@ -238,9 +259,13 @@ export class Executor {
     }
   }
 
-  #limit(task: Task, milliseconds: number): void {
+  /** The time of an attempt counts from where it begins: not the start of a thread, nor the copying of files. */
+  #limit(task: Task): void {
+    const milliseconds = jobOf(task).definition.timeout
+    if (milliseconds === 0 || this.#running.get(task.id) !== task) return
     const live = liveOf(task)
-    live.timer = setTimeout(() => {
+    live.timer ??= setTimeout(() => {
+      if (live.handling) return
       live.timedOut = true
       this.#cancelCalled(task)
       if (live.process) live.process.stop()
@@ -289,6 +314,7 @@ export class Executor {
   }
 
   async #finish(task: Task, result: Pick<Result, 'startedAt' | 'took' | 'outputs'>): Promise<void> {
+    liveOf(task).handling = true
     try {
       await this.#commitFiles(task)
     } catch (error) {
@@ -327,16 +353,24 @@ export class Executor {
     const { slots } = jobOf(task)
     const { paths } = liveOf(task)
     if (!paths) return
+    const outputs: { write: Version; path: string }[] = []
     for (let i = 0; i < slots.length; i++) {
       const { write, mode } = task.accesses[i] as Access
       const path = paths[i]
-      if (!write || !path || mode === 'concurrent') continue
+      if (write && path && mode !== 'concurrent') outputs.push({ write, path })
+    }
+    if (!onlyExisting) {
+      for (const { write, path } of outputs) await this.files.expectOutput(write, path, task.name)
+    }
+    // Cancelled meanwhile: then the files stay what they were.
+    if (task.state === 'stopping') return
+    for (const { write, path } of outputs) {
       const old = write.team ? write.value : undefined
-      try {
-        await this.files.commit(write, path, task.name)
-      } catch (error) {
-        if (!onlyExisting) throw error
+      if (onlyExisting && !old && write.value instanceof FileCopy) {
+        await this.files.drop(path)
+        continue
       }
+      await this.files.commit(write, path)
       if (old instanceof FileCopy && old.staged) await this.files.drop(old.path)
     }
   }
@@ -354,12 +388,13 @@ export class Executor {
   }
 
   async #failLater(task: Task, error: unknown, printed: boolean, partial: readonly (Kept | undefined)[]) {
+    liveOf(task).handling = true
     const log = printed ? logPath(this.#options.logs, task) : undefined
     const tail = log ? await tailOf(log) : undefined
     if (this.#runtime.engine.afterFailure(task) === 'ignore') {
       this.#storeIgnored(task, partial)
-      await this.#commitFiles(task, true).catch(() => undefined)
       await this.#defaultFiles(task).catch(() => undefined)
+      await this.#commitFiles(task, true).catch(() => undefined)
     } else await this.#dropFiles(task)
     this.#settleFailure(task, error, log, tail)
   }
@@ -409,7 +444,7 @@ export class Executor {
       const write = task.accesses[index]?.write
       if (!slot || !write || slot.kind === 'value' || write.value !== undefined) continue
       const path = await this.files.copyIn(slot.datum, slot.kind === 'directory', String(value))
-      await this.files.commit(write, path, task.name)
+      await this.files.commit(write, path)
     }
   }
 
@@ -444,7 +479,11 @@ export class Executor {
 
   #threadDied(lane: number, reason: string, taken: (position: number) => boolean): void {
     const tasks = [...this.#running.values()].filter(
-      task => task.lane === lane && jobOf(task).live?.sent && jobOf(task).definition.form === 'function',
+      task =>
+        task.lane === lane &&
+        jobOf(task).live?.sent &&
+        !jobOf(task).live?.handling &&
+        jobOf(task).definition.form === 'function',
     )
     const began = tasks.filter(task => task.state !== 'blocked')
     const guilty =
@@ -462,6 +501,8 @@ export class Executor {
     for (const stored of [...live.lent, ...live.published]) {
       if (this.#loans.isAway(stored)) this.#loans.lost(stored)
     }
+    for (const { target, backup } of live.backups ?? []) target.set(backup)
+    live.handling = true
     this.#cancelCalled(task)
     if (task.state === 'stopping') {
       void this.#dropFiles(task).then(() => {
@@ -502,6 +543,11 @@ export class Executor {
     const version = task ? source(task.accesses[slot] as Access) : null
     if (version?.value instanceof Stored) this.#loans.back(version.value, blobs)
     this.#runtime.schedule()
+  }
+
+  #guarded(id: number, target: Uint8Array, backup: Uint8Array): void {
+    const task = this.#running.get(id)
+    if (task) (liveOf(task).backups ??= []).push({ target, backup })
   }
 
   async #publishLatest(datum: Datum): Promise<void> {

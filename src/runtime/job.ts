@@ -43,6 +43,10 @@ export interface LiveJob {
   consumed: boolean
   /** Its thread is being stopped because of it. */
   guilty: boolean
+  /** Its files are being prepared, or its end is being worked through: its state is looked at afterwards. */
+  handling: boolean
+  /** Copies of memory that it writes in place, to be put back when its thread ends under it. */
+  backups: { target: Uint8Array; backup: Uint8Array }[] | null
 }
 
 export const jobOf = (task: Task): Job => task.payload as Job
@@ -62,5 +66,7 @@ export function liveOf(task: Task): LiveJob {
     published: [],
     consumed: false,
     guilty: false,
+    handling: false,
+    backups: null,
   })
 }

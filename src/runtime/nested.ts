@@ -15,7 +15,7 @@ import type { Runtime } from './runtime.ts'
 import { createSession } from './session.ts'
 import type { Session } from './session.ts'
 
-type Message = Exclude<FromThread, { type: 'result' } | { type: 'ready' } | { type: 'published' }>
+type Message = Exclude<FromThread, { type: 'result' | 'ready' | 'published' | 'guarded' }>
 
 const hooks: EncodeHooks = {
   classes: null,

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { Datum } from '../core/data.ts'
+import { Datum, nearestValid } from '../core/data.ts'
 import type { Access, Version } from '../core/data.ts'
 import { Engine } from '../core/engine.ts'
 import type { Instruction } from '../core/engine.ts'
@@ -137,7 +137,7 @@ export class Runtime implements Client {
   }
 
   waitOn(value: unknown): Promise<unknown> {
-    return resolveInside(value, this.#tracker, datum => this.fetch(datum))
+    return resolveInside(value, this.#tracker, (datum, seen) => this.fetch(datum, seen))
   }
 
   async waitOnFile(path: string): Promise<string> {
@@ -241,21 +241,21 @@ export class Runtime implements Client {
   }
 
   /** The value of a datum as the program, or a task, may have it. */
-  async fetch(datum: Datum): Promise<unknown> {
-    const kept = await this.fetchKept(datum)
+  async fetch(datum: Datum, seen: Version | null = null): Promise<unknown> {
+    const kept = await this.fetchKept(datum, seen)
     if (!(kept instanceof Stored)) return kept === NOTHING ? undefined : kept
     return datum.inPlace ? undefined : this.decode(kept, [])
   }
 
-  async fetchKept(datum: Datum): Promise<Kept> {
+  async fetchKept(datum: Datum, seen: Version | null = null): Promise<Kept> {
     if (datum.removed) throw new MillraceError('MR_REMOVED', 'the value was removed')
     const version = this.engine.read(datum, this.now())
     // Taken at the very moment: a task that writes the next version may be given the memory right after.
     const taken = await this.#atSettled(version, () =>
-      version.state === 'ready' && !datum.inPlace ? this.#executor.takeOut(version) : null,
+      version.state === 'ready' && !datum.inPlace ? this.#executor.takeOut(version) : undefined,
     )
-    if (taken !== null) return taken
-    if (version.state !== 'ready') this.#throwFor(version)
+    if (taken !== undefined) return taken
+    if (version.state !== 'ready') this.#throwFor(version, seen)
     await this.unread(version)
     return this.#executor.takeOut(version)
   }
@@ -359,11 +359,15 @@ export class Runtime implements Client {
     }
   }
 
-  #throwFor(version: Version): never {
+  #throwFor(version: Version, seen: Version | null = null): never {
     const error = versionError(version)
     const { cause } = version
     if (cause) this.handle(cause)
-    this.engine.fallBack(version.datum)
+    const { datum } = version
+    const valid = nearestValid(datum.current)
+    const isKept = valid.value !== undefined || valid === seen || datum.path !== null || datum.inPlace
+    // A result was nothing before, and memory may have gone into the attempt that failed: the error stays.
+    if (isKept) this.engine.fallBack(datum)
     throw error
   }
 

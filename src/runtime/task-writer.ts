@@ -133,13 +133,18 @@ export class TaskWriter {
     const exclusive = kept instanceof Stored && kept.exclusive
     if (access.mode === 'in') {
       if (!exclusive) return SHARE.read
-      return version.readers === 1 && !version.watched && !again ? SHARE.lend : SHARE.publish
+      // A thread that is stopped by a timeout would take with it what it was lent.
+      const mayLend = version.readers === 1 && !version.watched && !again && !task.timed
+      return mayLend ? SHARE.lend : SHARE.publish
     }
-    if (version.datum.inPlace) return again ? SHARE.guarded : SHARE.inPlace
+    // Putting back a copy would undo what others of the team have written meanwhile.
+    if (version.datum.inPlace) return again && access.mode !== 'concurrent' ? SHARE.guarded : SHARE.inPlace
     if (!(kept instanceof Stored) || kept.blobs.length === 0) return SHARE.own
     if (access.mode === 'concurrent') return this.#concurrent(access, version, kept)
-    if (version.readers <= 1 && !version.watched && !again) return SHARE.own
-    if (access.write?.team && version === access.write && !again) return SHARE.own
+    // An ignored failure goes on with what was there: that has to outlive a thread that ends under the task.
+    const mayMove = !again && task.onFailure !== 'ignore'
+    if (version.readers <= 1 && !version.watched && mayMove) return SHARE.own
+    if (access.write?.team && version === access.write && mayMove) return SHARE.own
     if (exclusive) shareHere(kept)
     return SHARE.copy
   }

@@ -14,6 +14,8 @@ export interface ThreadsEvents {
   message(message: Exclude<FromThread, { type: 'result' } | { type: 'ready' }>, lane: number): void
   /** The attempt ended with its thread; `guilty` when the thread died because of it. */
   lost(task: Task, guilty: boolean, reason: string): void
+  /** A task with a timeout is with its thread, and the thread is ready to run it. */
+  began(task: Task): void
   /** The task could not be written. */
   refused(task: Task, error: unknown): void
   /** `taken` tells whether the thread had begun with what was at a position of its ring. */
@@ -69,9 +71,10 @@ export class Threads {
     live.consumed = consumed
     if (encoder.blobs.length === 0 && encoder.length <= thread.largest) {
       live.position = thread.sendRecord(encoder.bytes, encoder.length)
-      if (live.position !== null) return
+      if (live.position !== null) return this.#timed(task, thread)
     }
     live.position = null
+    this.#timed(task, thread)
     thread.send({ type: 'task', bytes: encoder.copy(), blobs: encoder.blobs }, transfer)
   }
 
@@ -122,6 +125,10 @@ export class Threads {
   end(): void {
     this.#ending = true
     for (const thread of this.#threads) thread?.kill('the run ended')
+  }
+
+  #timed(task: Task, thread: LaneThread): void {
+    if (task.timed) thread.whenReady(() => this.#events.began(task))
   }
 
   #sendIfWanted(task: Task): void {

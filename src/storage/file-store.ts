@@ -1,5 +1,5 @@
 import { constants } from 'node:fs'
-import { copyFile, cp, link, lstat, mkdir, rename, rm } from 'node:fs/promises'
+import { copyFile, cp, link, lstat, mkdir, rename, rm, rmdir } from 'node:fs/promises'
 import { rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { nearestValid } from '../core/data.ts'
@@ -27,9 +27,12 @@ export class FileCopy {
 export class FileStore {
   readonly #run: string
   readonly #announce: (folder: string) => void
-  readonly #folders = new Set<string>()
+  /** Staging folders, and how many places in them are in use. */
+  readonly #folders = new Map<string, number>()
   /** The version that is at the user's path. */
   readonly #inPlace = new WeakMap<Datum, Version>()
+  /** What is being done with a file: it moves, so nobody may look for it meanwhile. */
+  readonly #moving = new WeakMap<Datum, Promise<unknown>>()
   #count = 0
 
   constructor(run: string, announce: (folder: string) => void) {
@@ -39,6 +42,7 @@ export class FileStore {
 
   /** The path of a version that is read; fails when nothing is there. */
   async read(version: Version): Promise<string> {
+    await this.#moving.get(version.datum)
     const path = this.pathOf(version)
     if (!(await exists(path))) {
       throw new MillraceError('MR_INPUT_MISSING', `${version.datum.path} does not exist${reasonFor(version)}`)
@@ -55,11 +59,9 @@ export class FileStore {
     const path = datum.path as string
     // Nothing of it is committed before it is staged, so the oldest version is the one from before the run.
     if (!this.#inPlace.has(datum)) this.#inPlace.set(datum, oldest(datum.current))
-    const folder = join(dirname(path), `.millrace-${this.#run}`)
-    if (!this.#folders.has(folder)) {
-      this.#folders.add(folder)
-      this.#announce(folder)
-    }
+    const folder = this.#folderFor(path)
+    if (!this.#folders.has(folder)) this.#announce(folder)
+    this.#folders.set(folder, (this.#folders.get(folder) ?? 0) + 1)
     const staged = join(folder, String(++this.#count), basename(path))
     await mkdir(directory ? staged : dirname(staged), { recursive: true })
     if (!source) return staged
@@ -68,8 +70,12 @@ export class FileStore {
       if (directory) await rm(staged, { recursive: true })
       await rename(from, staged)
       source.value = undefined
-    } else if (directory) await cp(from, staged, { recursive: true, preserveTimestamps: true })
-    else await copyFile(from, staged, constants.COPYFILE_FICLONE)
+      await this.drop(from)
+    } else if (directory) {
+      const own = `.millrace-${this.#run}`
+      const filter = (inner: string): boolean => basename(inner) !== own
+      await cp(from, staged, { recursive: true, preserveTimestamps: true, filter })
+    } else await copyFile(from, staged, constants.COPYFILE_FICLONE)
     return staged
   }
 
@@ -80,18 +86,27 @@ export class FileStore {
     return staged
   }
 
+  /** To be asked for all outputs of a task before the first is committed: it makes all of them or none. */
+  async expectOutput(version: Version, staged: string, task: string): Promise<void> {
+    if (await exists(staged)) return
+    throw new MillraceError('MR_OUTPUT_MISSING', `${task} ended without writing ${version.datum.path}`)
+  }
+
   /** The task has written the version: it is moved to the user's path as soon as nobody reads an older one there. */
-  async commit(version: Version, staged: string, task: string): Promise<void> {
-    if (!(await exists(staged))) {
-      throw new MillraceError('MR_OUTPUT_MISSING', `${task} ended without writing ${version.datum.path}`)
-    }
+  async commit(version: Version, staged: string): Promise<void> {
+    if (!(await exists(staged))) return
     version.value = new FileCopy(staged, true)
-    // No reader has been told the staged path yet.
-    if (!version.superseded) await this.publish(version, false)
+    // Others of a team may still fail, and then the original is wanted. Else no reader has been told the
+    // staged path yet.
+    if (!version.superseded && !version.team) await this.publish(version, false)
   }
 
   /** Returns the version whose readers are in the way, if there is one. */
-  async publish(version: Version, hasReaders = version.readers > 0): Promise<Version | null> {
+  publish(version: Version, hasReaders?: boolean): Promise<Version | null> {
+    return this.#alone(version.datum, () => this.#publish(version, hasReaders ?? version.readers > 0))
+  }
+
+  async #publish(version: Version, hasReaders: boolean): Promise<Version | null> {
     const copy = version.value
     if (!(copy instanceof FileCopy) || !copy.staged) return null
     const { datum } = version
@@ -108,8 +123,11 @@ export class FileStore {
     } else {
       if (isDirectory) await this.#makeWay(path)
       await rename(copy.path, path)
+      const place = dirname(copy.path)
       copy.path = path
       copy.staged = false
+      await rmdir(place).catch(() => undefined)
+      await this.#leave(dirname(place))
     }
     this.#inPlace.set(datum, version)
     return null
@@ -118,12 +136,14 @@ export class FileStore {
   async discard(version: Version): Promise<void> {
     const copy = version.value
     version.value = undefined
-    if (copy instanceof FileCopy && copy.staged) await this.drop(copy.path)
+    if (!(copy instanceof FileCopy)) return
+    await this.#alone(version.datum, async () => (copy.staged ? this.drop(copy.path) : undefined))
   }
 
   /** Deletes what an attempt left. */
   async drop(staged: string): Promise<void> {
     await rm(dirname(staged), { recursive: true, force: true })
+    await this.#leave(dirname(dirname(staged)))
   }
 
   async remove(path: string): Promise<void> {
@@ -136,13 +156,13 @@ export class FileStore {
       const version = nearestValid(datum.current)
       if (version.state === 'ready' && !datum.removed) await this.publish(version).catch(() => null)
     }
-    await Promise.all([...this.#folders].map(folder => rm(folder, { recursive: true, force: true })))
+    await Promise.all([...this.#folders.keys()].map(folder => rm(folder, { recursive: true, force: true })))
     this.#folders.clear()
   }
 
   /** For the end of the process, where nothing can be waited for. */
   endNow(): void {
-    for (const folder of this.#folders) {
+    for (const folder of this.#folders.keys()) {
       try {
         rmSync(folder, { recursive: true, force: true })
       } catch {
@@ -151,10 +171,32 @@ export class FileStore {
     }
   }
 
+  #folderFor(path: string): string {
+    return join(dirname(path), `.millrace-${this.#run}`)
+  }
+
+  /** A staging folder with nothing in it goes: it is in the way of those who list the user's folder. */
+  async #leave(folder: string): Promise<void> {
+    const left = (this.#folders.get(folder) ?? 1) - 1
+    this.#folders.set(folder, left)
+    if (left <= 0) await rmdir(folder).catch(() => undefined)
+  }
+
+  #alone<T>(datum: Datum, action: () => Promise<T>): Promise<T> {
+    const before = this.#moving.get(datum) ?? Promise.resolve()
+    const run = before.then(action)
+    const ended = run.then(
+      () => undefined,
+      () => undefined,
+    )
+    this.#moving.set(datum, ended)
+    return run
+  }
+
   /** A directory cannot be renamed over one that has files in it. */
   async #makeWay(path: string): Promise<void> {
     if (!(await exists(path))) return
-    const aside = join(dirname(path), `.millrace-${this.#run}`, `${++this.#count}-old`)
+    const aside = join(this.#folderFor(path), `${++this.#count}-old`)
     await rename(path, aside)
     await rm(aside, { recursive: true, force: true })
   }

@@ -3,17 +3,10 @@ import test from 'node:test'
 import { Future, barrier, cancel, group, remove, shared, waitOn } from 'millrace'
 import * as tasks from '../fixtures/tasks.ts'
 import type { Box } from '../fixtures/tasks.ts'
-import { rejection, thrown, until } from './embedded.ts'
+import { rejection, thrown } from './embedded.ts'
+import { newGate, open, reached } from './gates.ts'
 
 const LARGE = 10_000
-
-const gate = (): Int32Array => shared(Int32Array, 3)
-const open = (one: Int32Array): void => {
-  Atomics.store(one, tasks.OPEN, 1)
-  Atomics.notify(one, tasks.OPEN)
-}
-const reached = (one: Int32Array): Promise<void> =>
-  until(() => Atomics.load(one, tasks.REACHED) > 0, 'a task at the gate')
 
 test('a call returns a future that can be awaited, passed on, and awaited again', async () => {
   const three = tasks.add(1, 2)
@@ -75,7 +68,7 @@ test('an array from a task is captured again when the program has changed it', a
 })
 
 test('an array that a running task was lent can be passed again', async () => {
-  const one = gate()
+  const one = newGate()
   const future = tasks.makeArray(LARGE, 1)
   const array = await future
   const first = tasks.totalAfter(array, one)
@@ -162,7 +155,7 @@ test('a future that is awaited and written before it is there gives the value of
 
 test('an object that is written again while it is waited for is still out of date', async () => {
   const box: Box = { n: 0 }
-  const one = gate()
+  const one = newGate()
   tasks.bumpAfter(box, one)
   const waiting = waitOn(box)
   tasks.bump(box)
@@ -185,7 +178,7 @@ test('the same object twice in one call is one object', async () => {
 
 test('a reader of an older version is not disturbed by a writer', async () => {
   const box: Box = { n: 1 }
-  const one = gate()
+  const one = newGate()
   const old = tasks.readBoxAfter(box, one)
   await reached(one)
   tasks.bump(box)
@@ -196,7 +189,7 @@ test('a reader of an older version is not disturbed by a writer', async () => {
 
 test('a reader of an older version of a large array is not disturbed by a writer', async () => {
   const array = tasks.makeArray(LARGE, 1)
-  const one = gate()
+  const one = newGate()
   const old = tasks.totalAfter(array, one)
   await reached(one)
   tasks.scale(array, 2)
@@ -280,7 +273,7 @@ test('CONCURRENT is refused on what cannot be shared', () => {
 
 test('COMMUTATIVE tasks of two functions exclude each other', async () => {
   const box: Box = { n: 0 }
-  const one = gate()
+  const one = newGate()
   for (let i = 1; i <= 30; i++) (i % 2 ? tasks.addCommutative : tasks.addOtherwise)(box, i, one)
   await waitOn(box)
   assert.equal(box.n, 465)
@@ -400,7 +393,7 @@ test('a deep list is refused or comes through, and the run goes on', async () =>
 })
 
 test('barrier waits for all, cancel of an unknown group says what there is', async () => {
-  const one = gate()
+  const one = newGate()
   for (let i = 0; i < 10; i++) tasks.countIn(one)
   await barrier()
   assert.equal(one[tasks.COUNT], 10)
