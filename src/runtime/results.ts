@@ -18,8 +18,8 @@ export interface Result {
 export function readResult(decoder: Decoder, end: number, blobs: readonly ArrayBufferLike[]): Result {
   const status = decoder.byte()
   const printed = decoder.byte() === 1
-  const startedAt = decoder.double()
-  const took = decoder.double()
+  const startedAt = Math.round(decoder.double() * 1000) / 1000
+  const took = Math.round(decoder.double() * 1000) / 1000
   const error = status === STATUS.failed ? decoder.value() : undefined
   const outputs: (Kept | undefined)[] = []
   let beside = 0

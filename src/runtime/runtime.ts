@@ -72,9 +72,9 @@ export class Runtime implements Client {
     this.#executor = new Executor(this, options, new Nested(this))
   }
 
-  /** Milliseconds since the run began. */
+  /** Milliseconds since the run began, in whole microseconds: that is as exact as it is, and journals are smaller. */
   now(): number {
-    return performance.now() - this.#origin
+    return microseconds(performance.now() - this.#origin)
   }
 
   /** `performance.timeOrigin` on which `now` would be `performance.now`, for threads. */
@@ -385,6 +385,8 @@ export class Runtime implements Client {
     this.schedule()
   }
 }
+
+const microseconds = (milliseconds: number): number => Math.round(milliseconds * 1000) / 1000
 
 function wake<K>(map: Map<K, (() => void)[]>, key: K): void {
   const waiting = map.get(key)

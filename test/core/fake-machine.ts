@@ -432,8 +432,8 @@ export class FakeMachine {
     this.#apply(attempt, false)
     this.#over(attempt, false)
     // Threads report in batches, so that the end of a task may be told a little late.
-    const late = task.state === 'running' && !work.inside ? Math.min(took, this.random.next()) : 0
-    this.engine.finished(task, this.now - late, took)
+    const late = work.inside ? 0 : this.random.next()
+    this.engine.finished(task, Math.max(attempt.beganAt, this.now - late), took)
   }
 
   #fail(attempt: Attempt, timedOut: boolean): void {
