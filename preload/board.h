@@ -36,7 +36,6 @@ struct mr_slot {
     u32 link; /* free list, or the owner's list: index + 1 */
 };
 
-enum { MR_OPEN_LIMIT = 0 };
 enum { MR_ON_TERMINATION, MR_ON_CLOSE, MR_ON_FILE, MR_ON_N_FILES };
 enum { MR_UPDATE, MR_NO_UPDATE };
 enum { MR_RULE_FILE, MR_RULE_DIR, MR_RULE_EXCLUDE, MR_RULE_PERMANENT, MR_RULE_MEMORY, MR_RULE_FS };
@@ -76,7 +75,6 @@ struct mr_file {
     u32 extent_lost; /* a piece was not recorded: it becomes readable on commit */
     u32 closes;
     u32 writers; /* descriptions open for writing by producers */
-    u32 readers;
     u32 begun_children, committed_children;
     u32 reason;  /* text */
     u32 reason_step;
@@ -237,6 +235,7 @@ u32 mr_reap(void);
 u32 mr_ofd_new(u32 proc, s32 fd, u32 file, u32 step, int append);
 int mr_hold_add(u32 proc, s32 fd, u32 ofd);
 void mr_hold_drop(u32 proc, s32 fd, u32 ofd, int how);
+void mr_instance_end(u32 instance);
 void mr_recover(void);
 
 /* wait.c */
