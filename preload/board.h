@@ -178,7 +178,7 @@ static inline void *mr_at(u32 region, u32 index)
 #define mr_instance_at(i) ((struct mr_instance *)mr_at(MR_INSTANCES, (i)))
 #define mr_wait_at(i) ((struct mr_wait *)mr_at(MR_WAITS, (i)))
 #define mr_event_at(i) ((struct mr_event *)mr_at(MR_EVENTS, (i)))
-#define mr_used(region) (mr_b->region[region].used)
+#define mr_used(which) (mr_b->region[which].used)
 
 /* board.c */
 void mr_board_name(char *to, size_t size, u32 uid, const char *workflow);
@@ -235,6 +235,7 @@ u32 mr_reap(void);
 u32 mr_ofd_new(u32 proc, s32 fd, u32 file, u32 step, int append);
 int mr_hold_add(u32 proc, s32 fd, u32 ofd);
 void mr_hold_drop(u32 proc, s32 fd, u32 ofd, int how);
+u32 mr_hold_find(u32 proc, s32 fd);
 void mr_instance_end(u32 instance);
 void mr_recover(void);
 

@@ -260,3 +260,10 @@ void mr_hold_drop(u32 proc, s32 fd, u32 ofd, int how)
         return;
     }
 }
+
+u32 mr_hold_find(u32 proc, s32 fd)
+{
+    for (u32 h = mr_proc_at(proc)->holds; h; h = mr_hold_at(h - 1)->slot.link)
+        if (mr_hold_at(h - 1)->fd == fd) return mr_hold_at(h - 1)->ofd;
+    return MR_NONE;
+}

@@ -6,6 +6,10 @@
 #ifndef MR_SYS_H
 #define MR_SYS_H
 
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
