@@ -98,6 +98,12 @@ function checkWriters(config: Config, problems: Problems): void {
   const reported = new Set<string>()
   for (const dep of config.rules.flatMap(rule => depsOf(rule.commit))) {
     const key = `${dep.at.line}:${dep.at.column}`
+    if (dep.pattern.literal === undefined && !reported.has(key)) {
+      const message = `'${dep.pattern.text}' has a wildcard: nobody could say when all such files are complete`
+      const fix = 'name the files one by one, or a directory with its number of files'
+      problems.error(dep.at, dep.field, message, fix)
+      reported.add(key)
+    }
     if (
       reported.has(key) ||
       writers.touching(dep.pattern).length > 0 ||
@@ -112,6 +118,15 @@ function checkWriters(config: Config, problems: Problems): void {
 }
 
 function checkCount(commit: Commit, steps: string[], { pattern, at, field }: Name, problems: Problems): void {
+  if (
+    commit.on === 'close' &&
+    commit.count === undefined &&
+    steps.length > 1 &&
+    pattern.literal !== undefined
+  ) {
+    const message = `${steps.length} steps write '${pattern.text}', but the first close completes it`
+    problems.warning(at, field, message, `write on_close:${steps.length}, or how often it is closed in all`)
+  }
   if (commit.on !== 'termination' || commit.count === undefined || commit.count <= steps.length) return
   if (steps.length === 0) return
   const message = `'${pattern.text}' is complete when ${commit.count} of its writers have ended, but ${steps.length} step writes it`

@@ -1,11 +1,11 @@
 /**
  * Names and wildcards of the coordination language. As in CAPIO, `*` and `?` match `/` too, so that `dir/*`
  * covers everything below `dir`. `[a-z]`, `[!a-z]` and `\` work as in a shell; brace lists are expanded
- * before, as Bash does.
+ * before, as Bash does. Matching is by byte, as in the library that enforces it: the two must never differ.
  */
 type Ranges = readonly (readonly [number, number])[]
 
-/** `many` is `*`; all else takes exactly one character out of `ranges`. */
+/** `many` is `*`; all else takes exactly one byte out of `ranges`. */
 type Token = { many: true } | { many: false; ranges: Ranges }
 
 export interface Pattern {
@@ -16,57 +16,64 @@ export interface Pattern {
   readonly tokens: readonly Token[]
 }
 
-const LAST = 0x10ffff
+const LAST = 0xff
 const ANY: Ranges = [[0, LAST]]
 
-const code = (char: string): number => char.codePointAt(0)!
+const bytesOf = (text: string): number[] => [...Buffer.from(text)]
+
+const STAR = 0x2a
+const QUESTION = 0x3f
+const OPEN = 0x5b
+const CLOSE = 0x5d
+const BACKSLASH = 0x5c
+const DASH = 0x2d
+const NOT = [0x21, 0x5e]
 
 export function compilePattern(written: string): Pattern {
   const text = regularName(written)
-  const chars = Array.from(text)
+  const bytes = bytesOf(text)
   const tokens: Token[] = []
-  let literal: string | undefined = ''
-  for (let i = 0; i < chars.length; i++) {
-    const char = chars[i]!
-    if (char === '*') {
+  const plain: number[] = []
+  let wild = false
+  for (let i = 0; i < bytes.length; i++) {
+    let byte = bytes[i]!
+    const set = byte === OPEN ? readSet(bytes, i) : undefined
+    if (byte === STAR) {
       if (tokens.at(-1)?.many !== true) tokens.push({ many: true })
-      literal = undefined
-    } else if (char === '?') {
+      wild = true
+    } else if (byte === QUESTION) {
       tokens.push({ many: false, ranges: ANY })
-      literal = undefined
+      wild = true
+    } else if (set !== undefined) {
+      tokens.push({ many: false, ranges: set.ranges })
+      i = set.end
+      wild = true
     } else {
-      const set = char === '[' ? readSet(chars, i) : undefined
-      if (set !== undefined) {
-        tokens.push({ many: false, ranges: set.ranges })
-        i = set.end
-        literal = undefined
-        continue
-      }
-      const plain = char === '\\' && i + 1 < chars.length ? chars[++i]! : char
-      tokens.push({ many: false, ranges: [[code(plain), code(plain)]] })
-      if (literal !== undefined) literal += plain
+      if (byte === BACKSLASH && i + 1 < bytes.length) byte = bytes[++i]!
+      tokens.push({ many: false, ranges: [[byte, byte]] })
+      plain.push(byte)
     }
   }
-  return { text, literal, tokens }
+  return { text, literal: wild ? undefined : Buffer.from(plain).toString(), tokens }
 }
 
 /** The set that opens at `start`, or undefined when it never closes: then `[` means itself, as in a shell. */
-function readSet(chars: string[], start: number): { ranges: Ranges; end: number } | undefined {
+function readSet(bytes: number[], start: number): { ranges: Ranges; end: number } | undefined {
   let i = start + 1
-  const negated = chars[i] === '!' || chars[i] === '^'
+  const negated = NOT.includes(bytes[i] ?? 0)
   if (negated) i++
   const ranges: [number, number][] = []
   for (let first = true; ; first = false) {
-    if (i >= chars.length) return undefined
-    if (chars[i] === ']' && !first) break
-    const low = chars[i] === '\\' && i + 1 < chars.length ? chars[++i]! : chars[i]!
-    i++
-    if (chars[i] === '-' && i + 1 < chars.length && chars[i + 1] !== ']') {
+    if (i >= bytes.length) return undefined
+    if (bytes[i] === CLOSE && !first) break
+    if (bytes[i] === BACKSLASH && i + 1 < bytes.length) i++
+    const low = bytes[i++]!
+    if (bytes[i] === DASH && i + 1 < bytes.length && bytes[i + 1] !== CLOSE) {
       i++
-      const high = chars[i] === '\\' && i + 1 < chars.length ? chars[++i]! : chars[i]!
-      i++
-      if (code(low) <= code(high)) ranges.push([code(low), code(high)])
-    } else ranges.push([code(low), code(low)])
+      if (bytes[i] === BACKSLASH && i + 1 < bytes.length) i++
+      const high = bytes[i++]!
+      if (low <= high) ranges.push([low, high])
+    } else ranges.push([low, low])
   }
   return { ranges: negated ? complement(ranges) : ranges, end: i }
 }
@@ -91,7 +98,7 @@ const overlap = (a: Ranges, b: Ranges): boolean =>
 export function matches(pattern: Pattern, name: string): boolean {
   if (pattern.literal !== undefined) return pattern.literal === name
   const { tokens } = pattern
-  const chars = Array.from(name, code)
+  const chars = bytesOf(name)
   let i = 0
   let j = 0
   let star = -1
@@ -159,7 +166,7 @@ export function patternFault(text: string): { message: string; fix: string } | u
     return { message: 'a backslash at the end escapes nothing', fix: "remove it, or write '\\\\\\\\'" }
   }
   const reversed = /\[[^\]]*?([^\\\][])-([^\][])[^\]]*\]/.exec(text)
-  if (reversed !== null && code(reversed[1]!) > code(reversed[2]!)) {
+  if (reversed !== null && reversed[1]! > reversed[2]!) {
     const [, low, high] = reversed
     return { message: `the range ${low}-${high} is empty`, fix: `write ${high}-${low}` }
   }

@@ -77,7 +77,7 @@ export class Problems {
 
 /** The candidate that a mistyped word most likely means, or undefined when none is near. */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
-  const allowed = word.length < 5 ? 1 : Math.min(3, Math.floor(word.length / 3))
+  const allowed = word.length < 5 ? Math.min(1, word.length - 1) : Math.min(3, Math.floor(word.length / 3))
   let best: string | undefined
   let bestDistance = allowed + 1
   for (const candidate of candidates) {
