@@ -10,7 +10,8 @@
 #include "sys.h"
 
 #define MR_MAGIC 0x4d524233u
-#define MR_VERSION 3u
+/* includes the sizes: a board of another layout is never taken for one of ours */
+#define MR_VERSION (3u << 24 | (u32)(sizeof(struct mr_board) + 3 * sizeof(struct mr_file) + 7 * sizeof(struct mr_proc) + 11 * sizeof(struct mr_rule)))
 
 enum { /* regions */
     MR_STEPS, MR_RULES, MR_LISTS, MR_TEXT, MR_BUCKETS, MR_FILES, MR_EXTENTS, MR_OFDS, MR_HOLDS, MR_PROCS,
@@ -154,6 +155,7 @@ struct mr_board {
     u64 event_seq, progress; /* progress: grows with every booked event, for the deadlock check */
     u64 bytes;
     u32 workflow, dir, dir_len, failed;
+    u32 excludes, dir_rules; /* how many such rules there are */
     char shm[160];
     struct mr_region region[MR_REGIONS];
 };

@@ -102,7 +102,7 @@ static int look_at_object(struct dl_phdr_info *info, size_t size, void *data)
 static int complete(void)
 {
 #if defined(__x86_64__)
-    static const u16 needed[] = {SYS_write, SYS_openat, SYS_close, SYS_newfstatat, SYS_pread64, SYS_execve, SYS_getdents64};
+    static const u16 needed[] = {SYS_read, SYS_write, SYS_openat, SYS_close, SYS_newfstatat, SYS_pread64, SYS_execve, SYS_getdents64};
     for (u32 k = 0; k < sizeof needed / sizeof *needed; k++) {
         int have = 0;
         for (u32 l = 0; l < found.count; l++)

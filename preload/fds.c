@@ -63,6 +63,10 @@ static long opened_to_write(const struct mr_name *n, struct mr_rights *r, long f
     if (ofd != MR_NONE) {
         struct mr_file *f = mr_file_at(r->file);
         mode = f->mode;
+        if (f->state == MR_FAILED && (flags & O_TRUNC)) { /* written again from the start */
+            f->closes = 0;
+            mr_file_reset(r->file);
+        }
         if (f->state == MR_ABSENT && size > f->frontier) mr_store(&f->frontier, size); /* it was there before */
         mr_file_begin(r->file);
     }
@@ -85,18 +89,16 @@ long mr_opened(const struct mr_name *n, struct mr_rights *r, long fd, long flags
     if (writes) return fd;
     u32 state = r->file == MR_NONE ? MR_ABSENT : mr_load(&mr_file_at(r->file)->state);
     if (state == MR_COMMITTED && !r->is_dir) return fd;
-    int is_directory = (flags & O_DIRECTORY) == O_DIRECTORY;
-    if (!is_directory && state == MR_ABSENT) {
-        struct stat st;
-        is_directory = mr_sys(SYS_fstat, fd, &st, 0, 0) == 0 && S_ISDIR(st.st_mode);
-    }
-    if (!is_directory && (r->rule == MR_NONE || r->producer)) return fd;
     if (mr_who(0).foreign) return fd; /* the program it will become learns by itself */
-    if (is_directory) {
+    if (r->is_dir || (flags & O_DIRECTORY)) {
         u32 file = r->is_dir && !r->producer ? mr_record(n, r) : MR_NONE;
         mr_fd_set(fd, mr_make_entry(MR_DIRECTORY, file), 0);
+    } else if (r->rule == MR_NONE || r->producer) {
+        mr_fd_set(fd, mr_make_entry(MR_MAYBE, MR_NONE), 0);
     } else {
-        mr_fd_set(fd, mr_make_entry(MR_READER, r->file), 0);
+        struct stat st; /* a directory that a pattern of files matches is a plain one */
+        int plain = state == MR_ABSENT && mr_sys(SYS_fstat, fd, &st, 0, 0) == 0 && S_ISDIR(st.st_mode);
+        mr_fd_set(fd, plain ? mr_make_entry(MR_DIRECTORY, MR_NONE) : mr_make_entry(MR_READER, r->file), 0);
     }
     return fd;
 }

@@ -54,15 +54,56 @@ static void put_call(struct pen *p, u64 stub_pointer)
 /* A short jump written before comes here. */
 static void land(struct pen *p, u8 *jump) { *jump = (u8)(p->at - jump - 1); }
 
-static void write_trampoline(struct pen *p, u64 base, const struct mr_site *s, u64 stub_pointer)
+/* Calls whose first argument is a descriptor and that are plain when it is not in the table. */
+static int by_descriptor(u32 nr)
+{
+    static const u16 calls[] = {SYS_read, SYS_write, SYS_pread64, SYS_pwrite64, SYS_readv, SYS_writev, SYS_preadv,
+        SYS_preadv2, SYS_pwritev, SYS_pwritev2, SYS_lseek, SYS_ftruncate, SYS_getdents64};
+    for (u32 i = 0; i < sizeof calls / sizeof *calls; i++)
+        if (calls[i] == nr) return 1;
+    return 0;
+}
+
+static void put_number(struct pen *p, u32 nr)
+{
+    PUT(p, 0xb8); /* mov $nr,%eax */
+    put32(p, nr);
+}
+
+/* What the site did after its system call, and back. */
+static void put_end(struct pen *p, u64 base, const struct mr_site *s)
 {
     u64 site = base + s->off;
-    if (s->kind != MR_SITE_CMP) {
-        PUT(p, 0xb8); /* mov $nr,%eax */
-        put32(p, s->nr);
-        if (s->kind == MR_SITE_RAW) put_raw(p);
-        else put_call(p, stub_pointer);
-        put_jump(p, site + 7);
+    if (s->kind == MR_SITE_CMP) put(p, (const u8 *)site + 2, s->cmp);
+    put_jump(p, s->kind == MR_SITE_CMP ? site + 2 + s->cmp : site + 7);
+}
+
+static void write_trampoline(struct pen *p, u64 base, const struct mr_site *s, u64 stub_pointer)
+{
+    if (s->kind == MR_SITE_RAW) {
+        put_number(p, s->nr);
+        put_raw(p);
+        put_end(p, base, s);
+        return;
+    }
+    if (s->nr != MR_SITE_ANY) {
+        if (by_descriptor(s->nr)) {
+            PUT(p, 0x89, 0xf9, 0x81, 0xf9); /* mov %edi,%ecx; cmp $MR_FDS,%ecx */
+            put32(p, MR_FDS);
+            PUT(p, 0x73, 0, 0x49, 0xbb); /* jae slow; movabs $mr_fd,%r11 */
+            u8 *jump1 = p->at - 3;
+            put64(p, (u64)mr_fd);
+            PUT(p, 0x49, 0x83, 0x3c, 0xcb, 0, 0x75, 0); /* cmpq $0,(%r11,%rcx,8); jne slow */
+            u8 *jump2 = p->at - 1;
+            put_number(p, s->nr);
+            PUT(p, 0x0f, 0x05);
+            put_end(p, base, s);
+            land(p, jump1);
+            land(p, jump2);
+        }
+        put_number(p, s->nr);
+        put_call(p, stub_pointer);
+        put_end(p, base, s);
         return;
     }
     /* clone, vfork and clone3 by number: the child must not come back through C */
@@ -80,8 +121,7 @@ static void write_trampoline(struct pen *p, u64 base, const struct mr_site *s, u
     land(p, jump3);
     put_raw(p);
     land(p, jump4);
-    put(p, (const u8 *)site + 2, s->cmp);
-    put_jump(p, site + 2 + s->cmp);
+    put_end(p, base, s);
 }
 
 static u8 *near_memory(u64 base, u64 text_to, u64 size)

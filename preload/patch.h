@@ -10,6 +10,8 @@ enum {
     MR_SITE_CMP,     /* number not known before: syscall and the compare behind it become the jump */
 };
 
+#define MR_SITE_ANY 0xffffu /* number only known when it is called */
+
 struct mr_site {
     u32 off; /* of the first byte replaced, from the load address */
     u16 nr;

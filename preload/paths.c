@@ -61,6 +61,33 @@ static int has_dots(const char *p)
     return 0;
 }
 
+/* Whether has_dots might be true, eight bytes at a time: a '/' followed by '.' or '/'. Words are read aligned,
+ * so they never reach into a page that the string does not. */
+static int may_have_dots(const char *p)
+{
+#if defined(__SANITIZE_ADDRESS__) || !defined(__x86_64__)
+    return has_dots(p);
+#else
+    const u64 ones = 0x0101010101010101u, high = 0x8080808080808080u;
+    u64 before = *p == '.' || *p == '/' ? 0x80 : 0; /* the start is like behind a '/' */
+    const u64 *word = (const u64 *)((u64)p & ~(u64)7);
+    u32 skip = ((u32)(u64)p & 7) * 8;
+    u64 w = *word;
+    if (skip) w |= ((u64)1 << skip) - 1; /* bytes before the string: 0xff, neither end nor '/' nor '.' */
+    if (before && *p == '/') before = 0;
+    else if (before) return has_dots(p);
+    for (;;) {
+        u64 slash = w ^ (0x2f * ones), dot = w ^ (0x2e * ones);
+        slash = (slash - ones) & ~slash & high;
+        dot = (dot - ones) & ~dot & high;
+        if ((slash << 8 | before) & (slash | dot)) return has_dots(p);
+        if ((w - ones) & ~w & high) return 0;
+        before = slash >> 56;
+        w = *++word;
+    }
+#endif
+}
+
 static int take(const char *rest, struct mr_name *n)
 {
     u32 len = (u32)mr_len(rest);
@@ -113,10 +140,11 @@ static int relative(long dirfd, const char *path, struct mr_name *n)
             if (mr_sys(SYS_getcwd, base, sizeof base, 0, 0) <= 0) return MR_OUTSIDE;
             return slowly(base, path, n);
         }
-        if (mr_self.cwd_place == MR_OUTSIDE && !has_dots(path)) return MR_OUTSIDE;
+        if (mr_self.cwd_place == MR_OUTSIDE && !may_have_dots(path)) return MR_OUTSIDE;
         return slowly(mr_self.cwd, path, n);
     }
-    if (mr_entry_kind(mr_entry(dirfd)) != MR_DIRECTORY && !mr_load(&mr_self.vforks) && !has_dots(path)) return MR_OUTSIDE;
+    u32 kind = mr_entry_kind(mr_entry(dirfd));
+    if (kind != MR_DIRECTORY && kind != MR_MAYBE && !mr_load(&mr_self.vforks) && !may_have_dots(path)) return MR_OUTSIDE;
     if (link_of(dirfd, base, sizeof base) <= 0 || base[0] != '/') return MR_OUTSIDE;
     return slowly(base, path, n);
 }
@@ -127,8 +155,8 @@ int mr_name_of(long dirfd, const char *path, struct mr_name *n)
     if (*path != '/') return relative(dirfd, path, n);
     const char *p = path, *d = mr_self.dir;
     while (*d && *p == *d) p++, d++;
-    if (!*d && (*p == '/' || !*p) && !has_dots(p)) return take(*p ? p + 1 : p, n);
-    if (!mr_self.alias_len && *p && *d && !has_dots(path)) return MR_OUTSIDE;
+    if (!*d && (*p == '/' || !*p) && !may_have_dots(p)) return take(*p ? p + 1 : p, n);
+    if (!mr_self.alias_len && *p && *d && !may_have_dots(path)) return MR_OUTSIDE;
     return slowly("", path, n);
 }
 

@@ -127,6 +127,7 @@ static int read_rule(struct line *l, char *why, size_t size)
     u32 i = mr_take_run(MR_RULES, 1);
     if (i == MR_NONE) return bad(l, why, size, "too many rules");
     *mr_rule_at(i) = r;
+    mr_b->dir_rules += r.kind == MR_RULE_DIR;
     return 0;
 }
 
@@ -137,6 +138,7 @@ static int read_mark(struct line *l, u32 kind, int at, char *why, size_t size)
     u32 i = mr_take_run(MR_RULES, 1);
     if (i == MR_NONE) return bad(l, why, size, "too many rules");
     *mr_rule_at(i) = r;
+    mr_b->excludes += kind == MR_RULE_EXCLUDE;
     return 0;
 }
 

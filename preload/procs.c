@@ -31,7 +31,9 @@ static u32 instance_new(u32 step, u32 pid)
     n->step = step;
     n->root_pid = pid;
     n->status = 137; /* until its root says otherwise */
-    mr_step_at(step)->running++;
+    struct mr_step *s = mr_step_at(step);
+    if (!s->expected && !s->running && !s->closed) s->ended_failed = s->reason = 0; /* a new attempt */
+    s->running++;
     return i;
 }
 

@@ -98,8 +98,10 @@ u32 mr_rule_find(const char *path, u32 len, int *is_dir)
 {
     char above[1024];
     *is_dir = 0;
-    if (len >= sizeof above || mr_is_marked(MR_RULE_EXCLUDE, path, len)) return MR_NONE;
-    u32 own = first(MR_RULE_DIR, path, len), file = first(MR_RULE_FILE, path, len);
+    if (len >= sizeof above || (mr_b->excludes && mr_is_marked(MR_RULE_EXCLUDE, path, len))) return MR_NONE;
+    u32 file = first(MR_RULE_FILE, path, len);
+    if (!mr_b->dir_rules) return file;
+    u32 own = first(MR_RULE_DIR, path, len);
     if (own != MR_NONE && !mr_rule_at(own)->glob) {
         *is_dir = 1;
         return own;

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#define MAGIC 0x4d525335u
+#define MAGIC 0x4d525336u
 
 static int compare_after(const u8 *t)
 {
@@ -21,6 +21,9 @@ static int number_before(const u8 *t)
     int nr = t[-4] | t[-3] << 8;
     return nr < 600 ? nr : -1;
 }
+
+/* xor %eax,%eax right before: a read */
+static int zero_before(const u8 *t) { return t[-2] == 0x31 && t[-1] == 0xc0 && (t[-3] & 0xf0) != 0x40; }
 
 static int is_futex(const u8 *t)
 {
@@ -65,7 +68,7 @@ void mr_sites_scan(const u8 *t, u64 len, u64 off, struct mr_sites *s)
 #if defined(__x86_64__)
         if (nr == SYS_clone3 || nr == SYS_vfork || (nr == SYS_clone && !cmp)) add(s, off + i - 5, nr, MR_SITE_RAW, 0);
         else if (nr >= 0 && mr_wanted((u32)nr)) add(s, off + i - 5, nr, MR_SITE_MOV, 0);
-        else if (nr < 0 && cmp && !is_futex(t + i)) add(s, off + i, 0, MR_SITE_CMP, cmp);
+        else if (nr < 0 && cmp && !is_futex(t + i)) add(s, off + i, zero_before(t + i) ? SYS_read : (int)MR_SITE_ANY, MR_SITE_CMP, cmp);
 #else
         (void)nr, (void)cmp;
 #endif
@@ -80,7 +83,7 @@ static int still_there(u64 base, const struct mr_sites *s)
         const struct mr_site *p = &s->site[i];
         if (p->off < s->text_from + 64 || p->off + 16 > s->text_to) return 0;
         const u8 *t = (const u8 *)base + p->off;
-        int ok = p->kind == MR_SITE_CMP ? t[0] == 0x0f && t[1] == 0x05 && compare_after(t + 2) == p->cmp
+        int ok = p->kind == MR_SITE_CMP ? t[0] == 0x0f && t[1] == 0x05 && compare_after(t + 2) == p->cmp && (p->nr == MR_SITE_ANY || zero_before(t))
                                         : number_before(t + 5) == p->nr && t[5] == 0x0f && t[6] == 0x05;
         if (!ok) return 0;
     }
