@@ -158,16 +158,17 @@ export function keeps(plan: Plan): {
 
 /** Removes what the steps wrote and nobody asked to keep. Returns how many files went. */
 export async function removeTemporary(plan: Plan, workspace: Workspace): Promise<number> {
+  const { permanent, excluded } = keeps(plan)
   if (workspace.own) {
     let count = 0
     for await (const { path, directory } of walk(workspace.dir)) {
-      if (!directory && (await lstat(join(workspace.dir, path))).isFile()) count++
+      if (directory || permanent(path)) continue
+      if ((await lstat(join(workspace.dir, path))).isFile()) count++
     }
     await removeOwn(workspace)
     return count
   }
   const written = outputIndex(plan)
-  const { permanent, excluded } = keeps(plan)
   const folders: string[] = []
   let count = 0
   for await (const { path, directory } of walk(workspace.dir)) {
