@@ -1,6 +1,7 @@
 /* millrace-board: makes, shows and removes boards, and runs steps. */
 #include "tool.h"
 
+#include <dirent.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,6 +128,24 @@ static int create(const struct mr_options *o)
     return code;
 }
 
+/* The last board of the user takes the offsets of libc's sites with it. */
+static void sweep(void)
+{
+    char prefix[64], sites[80], path[400];
+    snprintf(prefix, sizeof prefix, "millrace.%u.", getuid());
+    snprintf(sites, sizeof sites, "%ssites.", prefix);
+    for (int removing = 0; removing < 2; removing++) {
+        DIR *d = opendir("/dev/shm");
+        for (struct dirent *e; d && (e = readdir(d));) {
+            int is_sites = !strncmp(e->d_name, sites, strlen(sites));
+            if (!is_sites && !strncmp(e->d_name, prefix, strlen(prefix))) removing = 2;
+            snprintf(path, sizeof path, "/dev/shm/%s", e->d_name);
+            if (is_sites && removing == 1) unlink(path);
+        }
+        if (d) closedir(d);
+    }
+}
+
 static int destroy(const struct mr_options *o)
 {
     char shm[160];
@@ -137,6 +156,7 @@ static int destroy(const struct mr_options *o)
     mr_b->owner = 0;
     if (mr_board_live() && !o->force) return mr_say(MR_FAILED_COMMAND, "workflow %s has live processes", o->workflow);
     close_board(1);
+    sweep();
     return 0;
 }
 
