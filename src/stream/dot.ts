@@ -14,7 +14,7 @@ export function planDot(plan: Plan): string {
   for (const step of plan.steps)
     lines.push(`  ${id('step', step.name)} [shape=box, style=bold, label=${quote(step.name)}]`)
   // What a directory's rule gives to its files is drawn with the directory.
-  const drawn = plan.rules.filter(rule => rule.origin !== 'directory')
+  const drawn = plan.rules.filter(rule => rule.origin === 'rule' || rule.origin === 'default')
   for (const rule of drawn) lines.push(...node(rule))
   for (const rule of drawn) {
     if (rule.commit.on !== 'file') continue

@@ -29,6 +29,8 @@ export interface Name {
   field: string
   /** Written with a `/`: then it is a file, whatever groups are called. */
   path: boolean
+  /** Written with a `/` at the end: then it is a directory. */
+  slash: boolean
   /** The group it came from, when it was written as one. */
   alias?: string
 }

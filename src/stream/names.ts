@@ -1,10 +1,21 @@
 import { below, intersects, matches, type Pattern } from './pattern.ts'
 
-interface Entry<T> {
-  pattern: Pattern
-  inside: Pattern
-  value: T
-  order: number
+class Entry<T> {
+  readonly pattern: Pattern
+  readonly value: T
+  readonly order: number
+  private lower: Pattern | undefined
+
+  constructor(pattern: Pattern, value: T, order: number) {
+    this.pattern = pattern
+    this.value = value
+    this.order = order
+  }
+
+  /** What lies below; rarely asked of plain names, so made when it is. */
+  get inside(): Pattern {
+    return (this.lower ??= below(this.pattern))
+  }
 }
 
 /**
@@ -15,17 +26,18 @@ interface Entry<T> {
 export class NameIndex<T> {
   private readonly all: Entry<T>[] = []
   private readonly plain = new Map<string, Entry<T>[]>()
+  /** Plain names by the directories that they lie in. */
+  private readonly under = new Map<string, Entry<T>[]>()
   private readonly wild: Entry<T>[] = []
 
   constructor(entries: Iterable<readonly [Pattern, T]>) {
     for (const [pattern, value] of entries) {
-      const entry = { pattern, inside: below(pattern), value, order: this.all.length }
+      const entry = new Entry(pattern, value, this.all.length)
       this.all.push(entry)
       if (pattern.literal === undefined) this.wild.push(entry)
       else {
-        const same = this.plain.get(pattern.literal)
-        if (same === undefined) this.plain.set(pattern.literal, [entry])
-        else same.push(entry)
+        addTo(this.plain, pattern.literal, entry)
+        for (const parent of selfAndParents(pattern.literal).slice(1)) addTo(this.under, parent, entry)
       }
     }
   }
@@ -48,14 +60,22 @@ export class NameIndex<T> {
   /** Like `touching`, for a directory: entries for it, for what is below it, or for what it lies in. */
   touchingTree(pattern: Pattern): T[] {
     const inside = below(pattern)
-    const found = this.all.filter(
-      entry =>
-        intersects(pattern, entry.pattern) ||
-        intersects(pattern, entry.inside) ||
-        intersects(inside, entry.pattern),
-    )
+    const meets = (entry: Entry<T>): boolean =>
+      intersects(pattern, entry.pattern) ||
+      intersects(pattern, entry.inside) ||
+      intersects(inside, entry.pattern)
+    if (pattern.literal === undefined) return ordered(this.all.filter(meets))
+    const found = this.wild.filter(meets)
+    for (const path of selfAndParents(pattern.literal)) found.push(...(this.plain.get(path) ?? []))
+    found.push(...(this.under.get(pattern.literal) ?? []))
     return ordered(found)
   }
+}
+
+function addTo<V>(map: Map<string, V[]>, key: string, value: V): void {
+  const list = map.get(key)
+  if (list === undefined) map.set(key, [value])
+  else list.push(value)
 }
 
 /** `a/b/c`, `a/b`, `a` */

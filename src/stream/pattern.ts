@@ -13,6 +13,7 @@ export interface Pattern {
   readonly text: string
   /** The one name that it matches, when it has no wildcard. */
   readonly literal: string | undefined
+  /** Empty when there is no wildcard: configurations that a program wrote hold thousands of plain names. */
   readonly tokens: readonly Token[]
 }
 
@@ -31,6 +32,7 @@ const NOT = [0x21, 0x5e]
 
 export function compilePattern(written: string): Pattern {
   const text = regularName(written)
+  if (!/[*?[\\]/.test(text)) return { text, literal: text, tokens: [] }
   const bytes = bytesOf(text)
   const tokens: Token[] = []
   const plain: number[] = []
@@ -54,7 +56,8 @@ export function compilePattern(written: string): Pattern {
       plain.push(byte)
     }
   }
-  return { text, literal: wild ? undefined : Buffer.from(plain).toString(), tokens }
+  if (!wild) return { text, literal: Buffer.from(plain).toString(), tokens: [] }
+  return { text, literal: undefined, tokens }
 }
 
 /** The set that opens at `start`, or undefined when it never closes: then `[` means itself, as in a shell. */
@@ -66,11 +69,9 @@ function readSet(bytes: number[], start: number): { ranges: Ranges; end: number 
   for (let first = true; ; first = false) {
     if (i >= bytes.length) return undefined
     if (bytes[i] === CLOSE && !first) break
-    if (bytes[i] === BACKSLASH && i + 1 < bytes.length) i++
     const low = bytes[i++]!
     if (bytes[i] === DASH && i + 1 < bytes.length && bytes[i + 1] !== CLOSE) {
       i++
-      if (bytes[i] === BACKSLASH && i + 1 < bytes.length) i++
       const high = bytes[i++]!
       if (low <= high) ranges.push([low, high])
     } else ranges.push([low, low])
@@ -164,6 +165,13 @@ export function patternFault(text: string): { message: string; fix: string } | u
   }
   if (/(?:^|[^\\])(?:\\\\)*\\$/.test(text)) {
     return { message: 'a backslash at the end escapes nothing', fix: "remove it, or write '\\\\\\\\'" }
+  }
+  // Shells differ in what this means, and so might the two ends of a plan.
+  if (/\[[!^]?\]?[^\]\\]*\\[^\]]*\]/.test(text.replace(/\\[[\\]/g, ''))) {
+    return {
+      message: 'a backslash inside [ ]',
+      fix: "remove it: write ']' first and '-' last, they then mean themselves",
+    }
   }
   const reversed = /\[[^\]]*?([^\\\][])-([^\][])[^\]]*\]/.exec(text)
   if (reversed !== null && reversed[1]! > reversed[2]!) {

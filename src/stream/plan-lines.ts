@@ -39,10 +39,9 @@ export function planLines(plan: Plan, options: PlanLineOptions): string[] {
     const producers = rule.producers.map(name => ids.get(name)!).join(',')
     const deps = rule.commit.on === 'file' ? rule.commit.deps : []
     const names = deps.map(dep => escapeField(relative(dep.pattern.literal ?? dep.pattern.text, rule)))
-    for (const kind of kinds(plan, rule)) {
-      const fields = [kind, ...form(rule.pattern, rule), producers, commitField(rule.commit), rule.fire]
-      add('rule', ...fields, ...(names.length > 0 ? [names.join(',')] : []))
-    }
+    const kind = rule.directory ? 'dir' : 'file'
+    const fields = [kind, ...form(rule.pattern, rule), producers, commitField(rule.commit), rule.fire]
+    add('rule', ...fields, ...(names.length > 0 ? [names.join(',')] : []))
   }
   for (const pattern of withInsides(plan.exclude)) add('exclude', ...form(pattern))
   for (const pattern of withInsides(plan.permanent)) add('permanent', ...form(pattern))
@@ -52,21 +51,6 @@ export function planLines(plan: Plan, options: PlanLineOptions): string[] {
   add('end')
   return lines
 }
-
-/**
- * What a stream without a rule names may be a file or a directory; nobody knows before it is made. Names that
- * cannot well be directories get no second line, because thousands of them are common.
- */
-function kinds(plan: Plan, rule: PlanRule): ('file' | 'dir')[] {
-  if (rule.directory) return ['dir']
-  if (rule.origin !== 'default') return ['file']
-  const { literal } = rule.pattern
-  const maybe = literal !== undefined && !literal.slice(literal.lastIndexOf('/') + 1).includes('.')
-  return maybe || isParent(plan, literal) ? ['file', 'dir'] : ['file']
-}
-
-const isParent = (plan: Plan, name: string | undefined): boolean =>
-  name !== undefined && plan.rules.some(rule => rule.pattern.text.startsWith(`${name}/`))
 
 /** `exclude: ["dir"]` is about all that lies in `dir`. */
 function withInsides(patterns: Pattern[]): Pattern[] {

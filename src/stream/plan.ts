@@ -1,6 +1,6 @@
 import type { Place } from './json.ts'
 import type { Commit, Config, Fire, Name } from './language.ts'
-import { byPrecedence, NameIndex, Precedence } from './names.ts'
+import { byPrecedence, NameIndex, Precedence, selfAndParents } from './names.ts'
 import { below, type Pattern } from './pattern.ts'
 
 export type Storage = 'memory' | 'fs'
@@ -21,8 +21,11 @@ export interface PlanRule {
   /** undefined: where the managed directory is. */
   storage: Storage | undefined
   home: Home
-  /** Written as a rule, what a directory's rule gives to its files, or the default of a stream. */
-  origin: 'rule' | 'directory' | 'default'
+  /**
+   * Written as a rule; what a directory's rule gives to its files; the default of a stream without a rule; and
+   * what such a stream covers if it turns out to be a directory, which nobody knows before.
+   */
+  origin: 'rule' | 'directory' | 'default' | 'inside'
   order: number
   at: Place
   field: string
@@ -62,8 +65,9 @@ export function effectiveRules(config: Config): EffectiveRule[] {
   for (const { name, directory, commit, filesCommit, fire, at, field } of config.rules) {
     const common = { fire, at, field, name }
     out.push({ ...common, pattern: name.pattern, directory, commit, origin: 'rule', order: out.length })
+    if (!directory) continue
     const inside = below(name.pattern)
-    if (!directory || named.has(inside.text)) continue
+    if (named.has(inside.text)) continue
     const forFiles = filesCommit ?? commit
     out.push({
       ...common,
@@ -107,33 +111,8 @@ export function makePlan(config: Config): Plan {
     return first
   })
   // Outputs without a rule come after all rules: the default must never hide what somebody wrote.
-  const defaults = config.steps
-    .flatMap(step => step.outputs)
-    .filter(name => {
-      const first = !seen.has(name.pattern.text)
-      seen.add(name.pattern.text)
-      return first
-    })
-  const rules = [
-    ...explicit.map(complete).toSorted(byPrecedence),
-    ...defaults
-      .map(({ pattern, at, field }, index) => {
-        const common = {
-          commit: { on: 'termination', count: undefined } as const,
-          fire: 'update' as const,
-          at,
-          field,
-        }
-        return complete({
-          ...common,
-          pattern,
-          directory: false,
-          origin: 'default',
-          order: explicit.length + index,
-        })
-      })
-      .toSorted(byPrecedence),
-  ]
+  const defaults = defaultRules(config, seen, explicit.length).map(complete)
+  const rules = [...explicit.map(complete).toSorted(byPrecedence), ...defaults.toSorted(byPrecedence)]
   return {
     file: config.file,
     name: config.name,
@@ -149,6 +128,27 @@ export function makePlan(config: Config): Plan {
     memory: config.memory.map(name => name.pattern),
     fs: config.fs.map(name => name.pattern),
   }
+}
+
+function defaultRules(config: Config, seen: Set<string>, from: number): Omit<EffectiveRule, 'name'>[] {
+  const outputs = config.steps.flatMap(step => step.outputs)
+  const parents = new Set(outputs.flatMap(name => selfAndParents(name.pattern.text).slice(1)))
+  const out: Omit<EffectiveRule, 'name'>[] = []
+  const commit = { on: 'termination', count: undefined } as const
+  for (const { pattern, at, field, slash } of outputs) {
+    if (seen.has(pattern.text)) continue
+    seen.add(pattern.text)
+    const common = { commit, fire: 'update' as const, at, field }
+    const directory = slash || parents.has(pattern.text)
+    out.push({ ...common, pattern, directory, origin: 'default', order: from + out.length })
+    // A name with a dot is hardly a directory, and thousands of them are common.
+    const maybe = pattern.literal !== undefined && !/\.[^/]*$/.test(pattern.literal)
+    if (!directory && !maybe) continue
+    const inside = below(pattern)
+    if (seen.has(inside.text)) continue
+    out.push({ ...common, pattern: inside, directory: false, origin: 'inside', order: from + out.length })
+  }
+  return out
 }
 
 export const streamIndex = (config: Config, side: 'inputs' | 'outputs'): NameIndex<string> =>
@@ -187,9 +187,9 @@ const texts = (names: Name[]): string[] => names.map(name => name.pattern.text)
 
 /** Finds the rule that applies to a file, named relative to the managed directory. */
 export function ruleFinder(plan: Plan): (name: string) => PlanRule | undefined {
-  const tables = [
-    plan.rules.filter(r => r.origin !== 'default'),
-    plan.rules.filter(r => r.origin === 'default'),
-  ].map(rules => new Precedence(rules))
+  const isDefault = (rule: PlanRule): boolean => rule.origin === 'default' || rule.origin === 'inside'
+  const tables = [plan.rules.filter(rule => !isDefault(rule)), plan.rules.filter(isDefault)].map(
+    rules => new Precedence(rules),
+  )
   return name => tables[0]!.find(name) ?? tables[1]!.find(name)
 }

@@ -101,7 +101,15 @@ function nameReader(written: WrittenConfig, problems: Problems): (entry: Written
     return (texts ?? []).flatMap(text => {
       const pattern = compilePattern(text)
       if (pattern.text !== '' && pattern.text !== '.')
-        return [{ pattern, at: entry.at, field: entry.field, path: entry.text.includes('/') }]
+        return [
+          {
+            pattern,
+            at: entry.at,
+            field: entry.field,
+            path: entry.text.includes('/'),
+            slash: text.endsWith('/'),
+          },
+        ]
       const message = `'${entry.text}' is the managed directory itself`
       once(entry, message, 'write "*" for all files in it')
       return []

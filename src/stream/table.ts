@@ -7,7 +7,7 @@ const GAP = 2
 /** The plan for reading: one line per rule, in order of precedence, within 100 columns. */
 export function planTable(plan: Plan): string {
   const steps = plan.steps.map(step => step.name).join(', ')
-  const rows = plan.rules.map(row)
+  const rows = plan.rules.filter(rule => rule.origin !== 'inside').map(row)
   const head = ['FILES', 'WRITTEN BY', 'READ BY', 'COMPLETE', 'READABLE', 'KEPT', 'WHERE']
   const lines = [elide(`workflow ${plan.name}: ${counted(plan.steps.length, 'step')} (${steps})`, WIDTH), '']
   if (rows.length === 0) lines.push('no step writes anything: nobody waits for anybody')

@@ -68,7 +68,7 @@ describe('wildcards', () => {
     ['[ab', '[ab', true],
     ['a\\*b', 'a*b', true],
     ['a\\*b', 'axb', false],
-    ['[\\]]', ']', true],
+    ['[]-]', '-', true],
     ['?', 'é', false],
     ['??', 'é', true],
     ['é*', 'éa', true],
@@ -94,7 +94,10 @@ describe('wildcards', () => {
     assert.match(patternFault('x[z-a]')!.fix, /a-z/)
     assert.match(patternFault('x\\')!.message, /backslash/)
     assert.match(patternFault('')!.message, /empty/)
+    assert.match(patternFault('[a\\]]')!.message, /inside \[ \]/)
     assert.equal(patternFault('x\\\\'), undefined)
+    assert.equal(patternFault('\\[a\\]'), undefined)
+    assert.equal(patternFault('[a]\\*'), undefined)
     assert.equal(patternFault('[a-z0-9]*..x'), undefined)
   })
 })

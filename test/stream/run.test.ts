@@ -153,6 +153,34 @@ describe('millrace stream run', { skip, timeout: 120_000 }, () => {
     assert.equal(read(place, 'sum'), '1\n2\n3\n')
   })
 
+  const directories: [name: string, output: string][] = [
+    ['that nothing shows to be one', 'parts'],
+    ['that is written with a slash', 'parts/'],
+    ['that other names lie in', 'parts", "parts/2'],
+  ]
+  for (const [name, output] of directories) {
+    test(`a directory without a rule, ${name}, is complete when its writer ends`, async () => {
+      const stages = { split: { out: output.split('", "') }, join: { in: ['parts'], out: ['sum'] } }
+      const split =
+        'sleep 0.1; mkdir parts; for i in 1 2 3; do sleep 0.05; echo $i > parts/$i; done; sleep 0.1'
+      const { code, place, told } = await run({
+        stages,
+        steps: { split, join: 'cat parts/* > sum' },
+        extra: { permanent },
+      })
+      assert.equal(code, 0, told)
+      assert.equal(read(place, 'sum'), '1\n2\n3\n')
+    })
+  }
+
+  test('a file without a rule is read when its writer has ended', async () => {
+    const stages = { make: { out: ['numbers'] }, add: pipe['add']! }
+    const steps = { make: 'for i in 1 2 3; do echo $i >> numbers; sleep 0.05; done', add }
+    const { code, place, told } = await run({ stages, steps, extra: { permanent } })
+    assert.equal(code, 0, told)
+    assert.equal(read(place, 'sum'), '6\n')
+  })
+
   test('a file is complete with another', async () => {
     const rules = [
       { name: 'numbers', committed: 'on_file', file_deps: ['ready'] },
