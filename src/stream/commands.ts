@@ -15,11 +15,12 @@ import { Progress, progressLines } from './progress.ts'
 import type { StreamIo } from './screen.ts'
 import { StreamError } from './stream-error.ts'
 import { counted, planTable } from './table.ts'
+import { planGraph } from './text-graph.ts'
 import { cacheFolder, streamTools } from './toolchain.ts'
 import { openWorkspace, removeTemporary, type Workspace } from './workspace.ts'
 
 export interface CheckOptions {
-  /** Prints the graph (Graphviz DOT) in place of the table. */
+  /** Prints the graph for Graphviz (DOT) in place of the table and the small graph below it. */
   graph?: boolean
 }
 
@@ -33,7 +34,7 @@ export function streamCheck(file: string, options: CheckOptions, io: StreamIo): 
       io.err(`${file}: ${counted(errors, 'error')}; nothing was started\n`)
       return 2
     }
-    io.out(options.graph === true ? planDot(plan) : planTable(plan))
+    io.out(options.graph === true ? planDot(plan) : `${planTable(plan)}\n${planGraph(plan)}`)
     return 0
   })
 }

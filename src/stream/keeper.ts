@@ -63,12 +63,12 @@ export class Keeper {
     const states = new Map(snapshot?.files.map(file => [file.path, file.state]))
     const kept: string[] = []
     const incomplete: string[] = []
-    for await (const { path, directory } of walk(this.workspace.dir)) {
+    for await (const { path, directory, link } of walk(this.workspace.dir)) {
       if (directory || !this.permanent(path)) continue
       const source = join(this.workspace.dir, path)
       const state = states.get(path)
       const complete = state === 'committed' || (all && state !== 'failed' && state !== 'growing')
-      if (await this.isInput(source)) continue
+      if (link && (await this.isInput(source))) continue
       if (complete) {
         await this.place(path)
         kept.push(path)

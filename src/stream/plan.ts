@@ -111,7 +111,7 @@ export function makePlan(config: Config): Plan {
     return first
   })
   // Outputs without a rule come after all rules: the default must never hide what somebody wrote.
-  const defaults = defaultRules(config, seen, explicit.length).map(complete)
+  const defaults = defaultRules(config, explicit, seen).map(complete)
   const rules = [...explicit.map(complete).toSorted(byPrecedence), ...defaults.toSorted(byPrecedence)]
   return {
     file: config.file,
@@ -130,7 +130,13 @@ export function makePlan(config: Config): Plan {
   }
 }
 
-function defaultRules(config: Config, seen: Set<string>, from: number): Omit<EffectiveRule, 'name'>[] {
+function defaultRules(
+  config: Config,
+  explicit: EffectiveRule[],
+  seen: Set<string>,
+): Omit<EffectiveRule, 'name'>[] {
+  const from = explicit.length
+  const ruled = new Precedence(explicit)
   const outputs = config.steps.flatMap(step => step.outputs)
   const parents = new Set(outputs.flatMap(name => selfAndParents(name.pattern.text).slice(1)))
   const out: Omit<EffectiveRule, 'name'>[] = []
@@ -138,6 +144,8 @@ function defaultRules(config: Config, seen: Set<string>, from: number): Omit<Eff
   for (const { pattern, at, field, slash } of outputs) {
     if (seen.has(pattern.text)) continue
     seen.add(pattern.text)
+    // A plain name would come before the pattern of the rule that is about it.
+    if (pattern.literal !== undefined && ruled.find(pattern.literal) !== undefined) continue
     const common = { commit, fire: 'update' as const, at, field }
     const directory = slash || parents.has(pattern.text)
     out.push({ ...common, pattern, directory, origin: 'default', order: from + out.length })

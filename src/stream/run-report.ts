@@ -52,7 +52,7 @@ export function failureText(plan: Plan, instances: readonly Instance[], last: Sn
 
 const eventsOf = (last: Snapshot | undefined, step: string): EventLine[] =>
   (last?.events ?? [])
-    .filter(event => event.step === step && !['committed', 'ended', 'note'].includes(event.kind))
+    .filter(event => event.step === step && ['killed', 'deadlock', 'timeout', 'full'].includes(event.kind))
     .slice(0, 5)
 
 function reason(code: number): string {

@@ -14,7 +14,7 @@ import type { Snapshot } from './snapshot.ts'
 import { matchCommands, type StepCommand } from './step-commands.ts'
 import { counted } from './table.ts'
 import { streamTools, type Tools } from './toolchain.ts'
-import { openWorkspace, removeAbandoned, removeTemporary, type Workspace } from './workspace.ts'
+import { openWorkspace, removeAbandoned, removeOwn, removeTemporary, type Workspace } from './workspace.ts'
 import { guard } from './guard.ts'
 
 export interface RunOptions {
@@ -129,10 +129,14 @@ class Run {
       }
       cut = await this.follow(signal)
       last = await this.board.ps()
-    } finally {
-      this.screen.clear()
+    } catch (error) {
+      this.runner.kill('SIGKILL')
       await this.board.destroy(true).catch(() => false)
+      if (this.workspace.own) await removeOwn(this.workspace)
+      throw error
     }
+    this.screen.clear()
+    await this.board.destroy(true)
     return this.close(last, cut)
   }
 

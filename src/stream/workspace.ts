@@ -104,7 +104,10 @@ async function namesOf(pattern: Pattern, place: string): Promise<string[]> {
 }
 
 /** Files below `folder`, relative to `root`; links are not followed. */
-export async function* walk(root: string, folder = ''): AsyncGenerator<{ path: string; directory: boolean }> {
+export async function* walk(
+  root: string,
+  folder = '',
+): AsyncGenerator<{ path: string; directory: boolean; link: boolean }> {
   const waiting = [folder]
   let seen = 0
   for (let at = waiting.pop(); at !== undefined; at = waiting.pop()) {
@@ -120,7 +123,7 @@ export async function* walk(root: string, folder = ''): AsyncGenerator<{ path: s
       }
       const path = at === '' ? entry.name : `${at}/${entry.name}`
       if (entry.isDirectory()) waiting.push(path)
-      yield { path, directory: entry.isDirectory() }
+      yield { path, directory: entry.isDirectory(), link: entry.isSymbolicLink() }
     }
   }
 }
@@ -161,9 +164,8 @@ export async function removeTemporary(plan: Plan, workspace: Workspace): Promise
   const { permanent, excluded } = keeps(plan)
   if (workspace.own) {
     let count = 0
-    for await (const { path, directory } of walk(workspace.dir)) {
-      if (directory || permanent(path)) continue
-      if ((await lstat(join(workspace.dir, path))).isFile()) count++
+    for await (const { path, directory, link } of walk(workspace.dir)) {
+      if (!directory && !link && !permanent(path)) count++
     }
     await removeOwn(workspace)
     return count

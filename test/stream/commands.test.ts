@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import {
+  checkText,
   parseStepOption,
   readStepCommands,
   StreamConfigError,
@@ -44,6 +45,9 @@ describe('millrace stream check', () => {
         '',
         'kept: sum',
         '',
+        '  make == numbers ==> add',
+        '  add -- sum --> (kept)',
+        '',
       ].join('\n'),
     )
     assert.equal(io.told(), '')
@@ -78,7 +82,15 @@ describe('millrace stream check', () => {
     assert.match(io.told(), /^\/no\/such\/file\.json:1:1: error: there is no such file/)
   })
 
-  test('the example of the documents is good', async () => {
+  test('the configuration in docs/streaming.md is good', () => {
+    const page = readFileSync(join(fileURLToPath(import.meta.url), '../../../docs/streaming.md'), 'utf8')
+    const blocks = [...page.matchAll(/```json\n([^]*?)```/g)].map(match => match[1]!)
+    const configs = blocks.filter(text => text.includes('IO_Graph'))
+    assert.equal(configs.length, 1)
+    for (const text of configs) assert.deepEqual(checkText(text, 'streaming.md').problems, [])
+  })
+
+  test('the example is good', async () => {
     const example = join(fileURLToPath(import.meta.url), '../../../examples/stream/sensors')
     const io = ears()
     assert.equal(await streamCheck(join(example, 'Config.json'), {}, io), 0)

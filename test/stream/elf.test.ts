@@ -41,7 +41,7 @@ function elf(parts: Part[], wide = true): Buffer {
 }
 
 const LD = '/lib64/ld-linux-x86-64.so.2'
-const cases: [name: string, content: Buffer | string, fault: RegExp | undefined][] = [
+const cases: [name: string, content: Uint8Array | string, fault: RegExp | undefined][] = [
   ['a dynamic program', elf([interp(LD), note('GNU', 3)]), undefined],
   ['a static program', elf([note('GNU', 3)]), /statically linked/],
   ['a Go program', elf([note('Go', 4)]), /written in Go/],

@@ -1,43 +1,12 @@
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, test } from 'node:test'
-import { type RunOptions, type StepCommand, streamRun } from '../../src/stream/index.ts'
-import { assertClean, configOf, ears, folderOf, type Stage, toolsOrReason } from './support.ts'
+import { stripVTControlCharacters } from 'node:util'
+import { streamRun } from '../../src/stream/index.ts'
+import { add, assertClean, configOf, folderOf, permanent, pipe, read, run, toolsOrReason } from './support.ts'
 
 const { skip } = await toolsOrReason()
-
-interface Case {
-  stages: Record<string, Stage>
-  steps: Record<string, string | string[]>
-  extra?: Record<string, unknown>
-  files?: Record<string, string>
-  options?: RunOptions
-  signal?: AbortSignal
-  commands?: StepCommand[]
-}
-
-async function run(given: Case): Promise<{ code: number; place: string; said: string; told: string }> {
-  const place = folderOf({ 'Config.json': configOf(given.stages, given.extra), ...given.files })
-  const io = ears()
-  const commands = given.commands ?? Object.entries(given.steps).map(([step, line]) => ({ step, run: line }))
-  const options = {
-    interval: 20,
-    limit: 60,
-    ...(given.options?.dir === undefined ? { place } : {}),
-    ...given.options,
-  }
-  const code = await streamRun(join(place, 'Config.json'), commands, options, io, given.signal)
-  return { code, place, said: io.said(), told: io.told() }
-}
-
-const read = (place: string, name: string): string => readFileSync(join(place, name), 'utf8')
-const pipe: Record<string, Stage> = {
-  make: { out: ['numbers'], rules: [{ name: 'numbers', committed: 'on_close', mode: 'no_update' }] },
-  add: { in: ['numbers'], out: ['sum'] },
-}
-const permanent = ['sum']
-const add = "awk '{ s += $1 } END { print s }' numbers > sum"
 
 describe('millrace stream run', { skip, timeout: 120_000 }, () => {
   afterEach(assertClean)
@@ -110,92 +79,6 @@ describe('millrace stream run', { skip, timeout: 120_000 }, () => {
     assert.match(told, /test: stopped/)
   })
 
-  test('in a directory of the user: permanent files stay, temporary ones go, older ones are not touched', async () => {
-    const dir = folderOf({ 'notes.txt': 'mine', 'logs/old.log': 'old' })
-    const stages = { ...pipe, make: { ...pipe['make']!, out: ['numbers', 'logs'] } }
-    const steps = { make: 'seq 10 > numbers; echo x > logs/new.log', add }
-    const { code, told } = await run({ stages, steps, extra: { permanent }, options: { dir } })
-    assert.equal(code, 0, told)
-    assert.deepEqual(readdirSync(dir, { recursive: true }).toSorted(), [
-      'logs',
-      'logs/old.log',
-      'notes.txt',
-      'sum',
-    ])
-    assert.equal(read(dir, 'sum'), '55\n')
-  })
-
-  test('inputs of the place are seen in the managed directory', async () => {
-    const stages = { make: { in: ['raw/*.txt', 'one.csv'], out: ['sum'] } }
-    const files = { 'raw/a.txt': 'a\n', 'raw/b.txt': 'b\n', 'raw/c.md': 'c\n', 'one.csv': '1\n' }
-    const { code, place } = await run({
-      stages,
-      steps: { make: 'cat raw/* one.csv > sum' },
-      files,
-      extra: { permanent },
-    })
-    assert.equal(code, 0)
-    assert.equal(read(place, 'sum'), 'a\nb\n1\n')
-    assert.deepEqual(readdirSync(join(place, 'raw')).toSorted(), ['a.txt', 'b.txt', 'c.md'])
-  })
-
-  test('a directory is listed when its number of files is there', async () => {
-    const stages = {
-      split: { out: ['parts'], rules: [{ dirname: 'parts', committed: 'on_n_files', n_files: 3 }] },
-      join: { in: ['parts'], out: ['sum'] },
-    }
-    const steps = {
-      split: 'mkdir parts; for i in 1 2 3; do sleep 0.05; echo $i > parts/$i; done; sleep 0.1',
-      join: 'cat parts/* > sum',
-    }
-    const { code, place, told } = await run({ stages, steps, extra: { permanent } })
-    assert.equal(code, 0, told)
-    assert.equal(read(place, 'sum'), '1\n2\n3\n')
-  })
-
-  const directories: [name: string, output: string][] = [
-    ['that nothing shows to be one', 'parts'],
-    ['that is written with a slash', 'parts/'],
-    ['that other names lie in', 'parts", "parts/2'],
-  ]
-  for (const [name, output] of directories) {
-    test(`a directory without a rule, ${name}, is complete when its writer ends`, async () => {
-      const stages = { split: { out: output.split('", "') }, join: { in: ['parts'], out: ['sum'] } }
-      const split =
-        'sleep 0.1; mkdir parts; for i in 1 2 3; do sleep 0.05; echo $i > parts/$i; done; sleep 0.1'
-      const { code, place, told } = await run({
-        stages,
-        steps: { split, join: 'cat parts/* > sum' },
-        extra: { permanent },
-      })
-      assert.equal(code, 0, told)
-      assert.equal(read(place, 'sum'), '1\n2\n3\n')
-    })
-  }
-
-  test('a file without a rule is read when its writer has ended', async () => {
-    const stages = { make: { out: ['numbers'] }, add: pipe['add']! }
-    const steps = { make: 'for i in 1 2 3; do echo $i >> numbers; sleep 0.05; done', add }
-    const { code, place, told } = await run({ stages, steps, extra: { permanent } })
-    assert.equal(code, 0, told)
-    assert.equal(read(place, 'sum'), '6\n')
-  })
-
-  test('a file is complete with another', async () => {
-    const rules = [
-      { name: 'numbers', committed: 'on_file', file_deps: ['ready'] },
-      { name: 'ready', committed: 'on_close' },
-    ]
-    const stages = { make: { out: ['numbers', 'ready'], rules }, add: pipe['add']! }
-    const steps = {
-      make: 'for i in 1 2 3; do echo $i >> numbers; sleep 0.05; done; : > ready; sleep 0.1',
-      add,
-    }
-    const { code, place, told } = await run({ stages, steps, extra: { permanent } })
-    assert.equal(code, 0, told)
-    assert.equal(read(place, 'sum'), '6\n')
-  })
-
   test('several instances of a step', async () => {
     const stages = { work: { out: ['out*'] }, join: { in: ['out*'], out: ['sum'] } }
     const commands = [
@@ -206,49 +89,6 @@ describe('millrace stream run', { skip, timeout: 120_000 }, () => {
     assert.equal(code, 0, told)
     assert.equal(read(place, 'sum'), '0\n1\n2\n')
     assert.match(told, /4 of 4 steps ok/)
-  })
-
-  const placing: [name: string, extra: Record<string, unknown>, options: RunOptions, storage: RegExp][] = [
-    ['memory runs short', {}, { reserve: 1e15 }, /moved to another layer/],
-    ['storage says fs', { storage: { fs: ['numbers'] } }, {}, /1 complete file moved/],
-  ]
-  for (const [name, extra, options, storage] of placing) {
-    test(`complete files move to disk and are read all the same when ${name}`, async () => {
-      // The reader waits for a word from outside, so that the move surely comes first.
-      const go = folderOf({})
-      const stages = {
-        ...pipe,
-        make: { out: ['numbers'], rules: [{ name: 'numbers', committed: 'on_close' }] },
-      }
-      const steps = {
-        make: 'seq 1 1000 > numbers',
-        add: `while [ ! -L numbers ]; do sleep 0.02; done; ${add}; echo > ${go}/done`,
-      }
-      const { code, place, told } = await run({ stages, steps, extra: { permanent, ...extra }, options })
-      assert.equal(code, 0, told)
-      assert.equal(read(place, 'sum'), '500500\n')
-      assert.match(told, storage)
-    })
-  }
-
-  test('permanent files are in their place as soon as they are complete', async () => {
-    const place = folderOf({})
-    const stages = {
-      ...pipe,
-      make: { out: ['numbers'], rules: [{ name: 'numbers', committed: 'on_close' }] },
-    }
-    const steps = {
-      make: 'seq 1 4 > numbers',
-      add: `while [ ! -e ${place}/numbers ]; do sleep 0.02; done; ${add}`,
-    }
-    const { code, told } = await run({
-      stages,
-      steps,
-      extra: { permanent: ['numbers', 'sum'] },
-      options: { place },
-    })
-    assert.equal(code, 0, told)
-    assert.deepEqual(readdirSync(place).toSorted(), ['numbers', 'sum'])
   })
 
   test('steps and commands must fit', async () => {
@@ -306,6 +146,6 @@ describe('millrace stream run', { skip, timeout: 120_000 }, () => {
     const text = painted.join('')
     assert.match(text, /numbers +make > add/)
     assert.match(text, /\/s/)
-    for (const line of text.split('\n')) assert.ok(line.replace(/\x1b\[\d*[AJ]/g, '').length <= 100, line)
+    for (const line of text.split('\n')) assert.ok(stripVTControlCharacters(line).length <= 79, line)
   })
 })

@@ -1,10 +1,17 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { after } from 'node:test'
-import { streamTools, type StreamIo, type Tools } from '../../src/stream/index.ts'
+import {
+  type RunOptions,
+  type StepCommand,
+  type StreamIo,
+  streamRun,
+  streamTools,
+  type Tools,
+} from '../../src/stream/index.ts'
 
 /** The tools when they can be built and work here, else the reason to skip. */
 export async function toolsOrReason(): Promise<{ tools?: Tools; skip: string | false }> {
@@ -76,3 +83,35 @@ export function configOf(stages: Record<string, Stage>, extra: Record<string, un
 export function assertClean(): void {
   assert.deepEqual(leftovers(), [])
 }
+
+export interface Case {
+  stages: Record<string, Stage>
+  steps: Record<string, string | string[]>
+  extra?: Record<string, unknown>
+  files?: Record<string, string>
+  options?: RunOptions
+  signal?: AbortSignal
+  commands?: StepCommand[]
+}
+
+export async function run(given: Case): Promise<{ code: number; place: string; said: string; told: string }> {
+  const place = folderOf({ 'Config.json': configOf(given.stages, given.extra), ...given.files })
+  const io = ears()
+  const commands = given.commands ?? Object.entries(given.steps).map(([step, line]) => ({ step, run: line }))
+  const options = {
+    interval: 20,
+    limit: 60,
+    ...(given.options?.dir === undefined ? { place } : {}),
+    ...given.options,
+  }
+  const code = await streamRun(join(place, 'Config.json'), commands, options, io, given.signal)
+  return { code, place, said: io.said(), told: io.told() }
+}
+
+export const read = (place: string, name: string): string => readFileSync(join(place, name), 'utf8')
+export const pipe: Record<string, Stage> = {
+  make: { out: ['numbers'], rules: [{ name: 'numbers', committed: 'on_close', mode: 'no_update' }] },
+  add: { in: ['numbers'], out: ['sum'] },
+}
+export const permanent = ['sum']
+export const add = "awk '{ s += $1 } END { print s }' numbers > sum"
