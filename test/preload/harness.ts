@@ -104,6 +104,8 @@ export const start = (command: string, args: string[], options: Started = {}): R
   const timer = setTimeout(() => {
     timedOut = true
     child.kill('SIGKILL')
+    child.stdout.destroy() // its orphans may hold the other ends
+    child.stderr.destroy()
   }, options.limit ?? 30_000)
   const done = new Promise<Outcome>((resolve, reject) => {
     child.on('error', reject)
@@ -124,12 +126,13 @@ export type Line = Record<string, unknown> & { type: string }
 
 let boards = 0
 
+/** A board and a managed directory. No wait on it lasts longer than 25 s: no process outlives a test. */
 export class Workflow {
   readonly name = `test-${process.pid}-${++boards}`
   readonly dir = mkdtempSync('/dev/shm/millrace-test-')
 
   constructor(plan: string[]) {
-    const text = ['millrace-plan\t1', `workflow\t${this.name}`, `dir\t${this.dir}`, ...plan, 'end', ''].join('\n')
+    const text = ['millrace-plan\t1', `workflow\t${this.name}`, `dir\t${this.dir}`, 'limit\t25', ...plan, 'end', ''].join('\n')
     const made = this.board(['create'], text)
     if (made.status !== 0) throw new Error(made.stderr)
   }
