@@ -13,11 +13,12 @@ import { planLines } from './plan-lines.ts'
 import { problemText } from './problems.ts'
 import { Progress, progressLines } from './progress.ts'
 import type { StreamIo } from './screen.ts'
+import { stuckText } from './run-report.ts'
 import { StreamError } from './stream-error.ts'
 import { counted, planTable } from './table.ts'
 import { planGraph } from './text-graph.ts'
 import { cacheFolder, streamTools } from './toolchain.ts'
-import { openWorkspace, removeTemporary, type Workspace } from './workspace.ts'
+import { holdOn, openWorkspace, removeTemporary, type Workspace } from './workspace.ts'
 
 export interface CheckOptions {
   /** Prints the graph for Graphviz (DOT) in place of the table and the small graph below it. */
@@ -84,7 +85,7 @@ export function streamUp(file: string, options: UpOptions, io: StreamIo): Promis
       if (workspace.own) await rm(dirname(workspace.dir), { recursive: true, force: true })
       throw error
     }
-    if (workspace.own) await writeFile(join(dirname(workspace.dir), 'up'), '')
+    await holdOn(workspace)
     const state: UpState = { file: resolve(file), workspace: { ...workspace, before: [...workspace.before] } }
     await mkdir(dirname(statePath(board)), { recursive: true, mode: 0o700 })
     await writeFile(statePath(board), JSON.stringify(state), { mode: 0o600 })
@@ -121,12 +122,14 @@ export function streamDown(options: DownOptions, io: StreamIo): Promise<number> 
     if (state !== undefined) {
       const { plan } = loadPlan(state.file)
       const workspace = { ...state.workspace, before: new Set(state.workspace.before) }
-      const { kept, incomplete } = await new Keeper(plan, workspace, io.err).finish(
+      const { kept, incomplete, stuck } = await new Keeper(plan, workspace, io.err).finish(
         snapshot,
         living.length === 0,
       )
       for (const path of kept) io.err(`kept ${join(workspace.place, path)}\n`)
       for (const path of incomplete) io.err(`never completed: ${path}\n`)
+      for (const { path, reason } of stuck) io.err(`${stuckText(path, reason, workspace)}\n`)
+      if (stuck.length > 0) return 1
       if (options.keep === true) io.err(`temporary files are left in ${workspace.dir}\n`)
       else io.err(`${counted(await removeTemporary(plan, workspace), 'temporary file')} removed\n`)
       await rm(statePath(board), { force: true })

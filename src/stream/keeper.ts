@@ -16,6 +16,8 @@ export interface Kept {
   kept: string[]
   /** Permanent files that were never completed. */
   incomplete: string[]
+  /** Permanent files that are complete but could not be brought to their place: they must not be removed. */
+  stuck: { path: string; reason: string }[]
   /** Complete files that were moved to another layer while the workflow ran. */
   moved: number
 }
@@ -35,6 +37,7 @@ export class Keeper {
   private home: Layer | undefined
   private side: string | undefined
   private busy: Promise<void> | undefined
+  private complained = false
 
   /** `reserve`: bytes that are to stay free in memory; a twentieth of it when not given. */
   constructor(plan: Plan, workspace: Workspace, warn: (text: string) => void, reserve?: number) {
@@ -51,33 +54,40 @@ export class Keeper {
   /** Takes care of what has become complete. Calls while it is at work are passed over: the next will do. */
   look(snapshot: Snapshot): void {
     this.busy ??= this.work(snapshot)
-      .catch((error: unknown) =>
-        this.warn(`files could not be moved: ${error instanceof Error ? error.message : String(error)}\n`),
-      )
+      .catch((error: unknown) => this.complain(reasonOf(error)))
       .finally(() => (this.busy = undefined))
   }
 
-  /** After the last step. `all`: everything counts as complete, because every step ended well. */
-  async finish(snapshot: Snapshot | undefined, all: boolean): Promise<Kept> {
+  /** Once: the same trouble would come with every look, and the end says what it has led to. */
+  private complain(reason: string): void {
+    if (!this.complained) this.warn(`warning: files cannot be moved yet: ${reason}\n`)
+    this.complained = true
+  }
+
+  /** After the last step. `all`: everything counts as complete, because every step ended well. `leave`: nothing is removed. */
+  async finish(snapshot: Snapshot | undefined, all: boolean, leave = false): Promise<Kept> {
     await this.busy
     const states = new Map(snapshot?.files.map(file => [file.path, file.state]))
     const kept: string[] = []
     const incomplete: string[] = []
+    const stuck: Kept['stuck'] = []
     for await (const { path, directory, link } of walk(this.workspace.dir)) {
       if (directory || !this.permanent(path)) continue
       const source = join(this.workspace.dir, path)
       const state = states.get(path)
       const complete = state === 'committed' || (all && state !== 'failed' && state !== 'growing')
-      if (link && (await this.isInput(source))) continue
+      if (link && !this.movedTo.has(path) && (await this.isInput(source))) continue
       if (complete) {
-        await this.place(path)
-        kept.push(path)
+        const reason = await this.place(path).then(() => undefined, reasonOf)
+        if (reason === undefined) kept.push(path)
+        else stuck.push({ path, reason })
       } else if (!this.workspace.before.has(path)) incomplete.push(path)
     }
-    for (const folder of [...this.layers.values(), this.side]) {
+    // Layers hold the only copy of what was moved to them.
+    for (const folder of leave || stuck.length > 0 ? [] : [...this.layers.values(), this.side]) {
       if (folder !== undefined) await rm(folder, { recursive: true, force: true })
     }
-    return { kept: kept.toSorted(), incomplete: incomplete.toSorted(), moved: this.movedTo.size }
+    return { kept: kept.toSorted(), incomplete: incomplete.toSorted(), stuck, moved: this.movedTo.size }
   }
 
   private async work(snapshot: Snapshot): Promise<void> {
@@ -193,3 +203,5 @@ export class Keeper {
     return target !== undefined && target.startsWith(`${this.workspace.place}/`) && this.workspace.own
   }
 }
+
+const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

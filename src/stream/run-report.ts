@@ -88,6 +88,7 @@ export function summaryText(summary: Summary): string {
   ]
   if (kept.kept.length > 0) lines.push(`  kept in ${workspace.place}: ${listed(kept.kept)}`)
   if (kept.incomplete.length > 0) lines.push(`  never completed, so not kept: ${listed(kept.incomplete)}`)
+  for (const { path, reason } of kept.stuck) lines.push(`  ${stuckText(path, reason, workspace)}`)
   if (kept.moved > 0)
     lines.push(`  ${counted(kept.moved, 'complete file')} moved to another layer while it ran`)
   if (removed === undefined) lines.push(`  temporary files are left in ${workspace.dir}`)
@@ -100,3 +101,6 @@ export function summaryText(summary: Summary): string {
 function listed(names: string[]): string {
   return names.length <= 5 ? names.join(', ') : `${names.slice(0, 4).join(', ')} and ${names.length - 4} more`
 }
+
+export const stuckText = (path: string, reason: string, workspace: Workspace): string =>
+  `${path} could not be brought to ${workspace.place}: ${reason}; it is left in ${workspace.dir}`

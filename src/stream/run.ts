@@ -14,7 +14,14 @@ import type { Snapshot } from './snapshot.ts'
 import { matchCommands, type StepCommand } from './step-commands.ts'
 import { counted } from './table.ts'
 import { streamTools, type Tools } from './toolchain.ts'
-import { openWorkspace, removeAbandoned, removeOwn, removeTemporary, type Workspace } from './workspace.ts'
+import {
+  holdOn,
+  openWorkspace,
+  removeAbandoned,
+  removeOwn,
+  removeTemporary,
+  type Workspace,
+} from './workspace.ts'
 import { guard } from './guard.ts'
 
 export interface RunOptions {
@@ -222,8 +229,10 @@ class Run {
   private async close(last: Snapshot | undefined, cut: boolean): Promise<number> {
     const failed = this.runner.instances.filter(instance => instance.code !== 0)
     const ok = failed.length === 0 && !cut
-    const kept: Kept = await this.keeper.finish(last, ok)
-    const removed = this.options.keep === true ? undefined : await removeTemporary(this.plan, this.workspace)
+    const kept: Kept = await this.keeper.finish(last, ok, this.options.keep)
+    const left = this.options.keep === true || kept.stuck.length > 0
+    const removed = left ? undefined : await removeTemporary(this.plan, this.workspace)
+    if (left) await holdOn(this.workspace)
     const states = last === undefined ? [] : new Progress(this.plan).look(last, Date.now())
     if (failed.length > 0 && !cut) this.screen.print(failureText(this.plan, this.runner.instances, last))
     const elapsed = Date.now() - this.begun
@@ -239,7 +248,7 @@ class Run {
         workspace: this.workspace,
       }),
     )
-    return cut ? 130 : ok ? 0 : 1
+    return cut ? 130 : ok && kept.stuck.length === 0 ? 0 : 1
   }
 }
 

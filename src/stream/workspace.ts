@@ -15,6 +15,7 @@ import {
   symlink,
   unlink,
   utimes,
+  writeFile,
 } from 'node:fs/promises'
 import { constants, existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -193,6 +194,11 @@ export async function removeTemporary(plan: Plan, workspace: Workspace): Promise
   return count
 }
 
+/** Keeps a directory of ours from being taken for that of a run that was killed. */
+export async function holdOn(workspace: Workspace): Promise<void> {
+  if (workspace.own) await writeFile(join(dirname(workspace.dir), 'keep'), '')
+}
+
 export const removeOwn = (workspace: Workspace): Promise<void> =>
   rm(dirname(workspace.dir), { recursive: true, force: true })
 
@@ -223,7 +229,7 @@ export async function removeAbandoned(live: readonly string[]): Promise<void> {
     const [, owner, pid, start] = /^millrace-dir\.(\d+)\.(\d+)\.(\d+)\./.exec(name) ?? []
     if (owner !== String(user()) || (await startTime(Number(pid))) === start) continue
     const root = join(SHM, name)
-    if (existsSync(join(root, 'up')) || live.includes(join(root, 'files'))) continue
+    if (existsSync(join(root, 'keep')) || live.includes(join(root, 'files'))) continue
     await rm(root, { recursive: true, force: true }).catch(() => {})
   }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { readdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, lstatSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { afterEach, describe, test } from 'node:test'
 import { type RunOptions } from '../../src/stream/index.ts'
 import { add, assertClean, folderOf, permanent, pipe, read, run, toolsOrReason } from './support.ts'
@@ -80,5 +80,75 @@ describe('where files live', { skip, timeout: 120_000 }, () => {
     })
     assert.equal(code, 0, told)
     assert.deepEqual(readdirSync(place).toSorted(), ['numbers', 'sum'])
+  })
+
+  test('a permanent file that cannot be brought to its place is left, and it is said where', async () => {
+    const { code, told } = await run({
+      stages: pipe,
+      steps: { make: 'seq 3 > numbers', add },
+      files: { 'sum/in-the-way': '' },
+      extra: { permanent },
+    })
+    assert.equal(code, 1)
+    const dir = /sum could not be brought to .*; it is left in (\S+)/.exec(told)?.[1]
+    assert.ok(dir !== undefined, told)
+    assert.equal(read(dir, 'sum'), '6\n')
+    rmSync(dirname(dir), { recursive: true })
+  })
+
+  test('temporary files are left when asked for', async () => {
+    const { code, told } = await run({
+      stages: pipe,
+      steps: { make: 'seq 3 > numbers', add },
+      options: { keep: true },
+    })
+    assert.equal(code, 0)
+    const dir = /temporary files are left in (\S+)/.exec(told)![1]!
+    assert.equal(read(dir, 'numbers'), '1\n2\n3\n')
+    rmSync(dirname(dir), { recursive: true })
+  })
+
+  test('the directory of a run that was killed is removed by the next one', async () => {
+    const left = '/dev/shm/millrace-dir.' + process.getuid!() + '.' + process.pid + '.1.killed'
+    mkdirSync(join(left, 'files'), { recursive: true })
+    const kept = '/dev/shm/millrace-dir.' + process.getuid!() + '.' + process.pid + '.1.kept'
+    mkdirSync(join(kept, 'files'), { recursive: true })
+    writeFileSync(join(kept, 'keep'), '')
+    await run({ stages: pipe, steps: { make: 'seq 3 > numbers', add } })
+    assert.equal(existsSync(left), false)
+    assert.equal(existsSync(kept), true)
+    rmSync(kept, { recursive: true })
+  })
+
+  test('a permanent file that was held in memory is a plain file in its place again', async () => {
+    const dir = folderOf({})
+    const stages = {
+      ...pipe,
+      make: { out: ['numbers'], rules: [{ name: 'numbers', committed: 'on_close' }] },
+    }
+    const steps = { make: 'seq 1 4 > numbers', add: `while [ ! -L numbers ]; do sleep 0.02; done; ${add}` }
+    const extra = { permanent: ['numbers', 'sum'], storage: { memory: ['numbers'] } }
+    const { code, told } = await run({ stages, steps, extra, options: { dir } })
+    assert.equal(code, 0, told)
+    assert.ok(lstatSync(join(dir, 'numbers')).isFile())
+    assert.equal(read(dir, 'numbers'), '1\n2\n3\n4\n')
+  })
+
+  test('what was moved and is permanent is kept, wherever the layer lies', async () => {
+    // The folder of layers lies below the place here, as that of inputs does.
+    const stages = {
+      ...pipe,
+      make: { out: ['numbers'], rules: [{ name: 'numbers', committed: 'on_close' }] },
+    }
+    const steps = { make: 'seq 1 4 > numbers', add: `while [ ! -L numbers ]; do sleep 0.02; done; ${add}` }
+    const extra = { permanent: ['numbers'], storage: { fs: ['numbers'] } }
+    const place = folderOf({})
+    const before = process.env['TMPDIR']
+    process.env['TMPDIR'] = place
+    const { code, told } = await run({ stages, steps, extra, options: { place } })
+    if (before === undefined) delete process.env['TMPDIR']
+    else process.env['TMPDIR'] = before
+    assert.equal(code, 0, told)
+    assert.equal(read(place, 'numbers'), '1\n2\n3\n4\n')
   })
 })
