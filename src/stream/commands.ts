@@ -2,13 +2,14 @@
 import { existsSync } from 'node:fs'
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, join } from 'node:path'
 import { Board } from './board.ts'
 import { planDot } from './dot.ts'
 import { findProgram, inspectProgram } from './elf.ts'
 import { guard } from './guard.ts'
 import { Keeper } from './keeper.ts'
 import { checkText, loadPlan, readText } from './load.ts'
+import type { Plan } from './plan.ts'
 import { planLines } from './plan-lines.ts'
 import { problemText } from './problems.ts'
 import { Progress, progressLines } from './progress.ts'
@@ -54,15 +55,16 @@ export interface UpOptions extends NameOptions {
   grace?: number
 }
 
+/** The plan as it was at the start: the file may have been edited since. */
 interface UpState {
-  file: string
+  plan: Plan
   workspace: Omit<Workspace, 'before'> & { before: string[] }
 }
 
 /** Makes the board of a workflow, whose steps are then started one by one by the user. */
 export function streamUp(file: string, options: UpOptions, io: StreamIo): Promise<number> {
   return guard(io, async () => {
-    const { plan, warnings } = loadPlan(file)
+    const { plan: checked, warnings } = loadPlan(file)
     for (const warning of warnings) io.err(`${problemText(warning)}\n`)
     const tools = await streamTools(io.err)
     const board = new Board(tools, nameOf(options))
@@ -72,8 +74,8 @@ export function streamUp(file: string, options: UpOptions, io: StreamIo): Promis
       const message = `'${board.workflow}' is up already, in ${earlier?.workspace.dir}`
       throw new StreamError('MR_STREAM_BOARD', message, "end it first: 'millrace stream down'")
     }
-    const workspace = await openWorkspace(
-      plan,
+    const { plan, workspace } = await openWorkspace(
+      checked,
       options.dir ?? process.env['CAPIO_DIR'],
       options.place ?? process.cwd(),
     )
@@ -86,7 +88,7 @@ export function streamUp(file: string, options: UpOptions, io: StreamIo): Promis
       throw error
     }
     await holdOn(workspace)
-    const state: UpState = { file: resolve(file), workspace: { ...workspace, before: [...workspace.before] } }
+    const state: UpState = { plan, workspace: { ...workspace, before: [...workspace.before] } }
     await mkdir(dirname(statePath(board)), { recursive: true, mode: 0o700 })
     await writeFile(statePath(board), JSON.stringify(state), { mode: 0o600 })
     io.out(
@@ -120,8 +122,8 @@ export function streamDown(options: DownOptions, io: StreamIo): Promise<number> 
     }
     await board.destroy(options.force === true)
     if (state !== undefined) {
-      const { plan } = loadPlan(state.file)
       const workspace = { ...state.workspace, before: new Set(state.workspace.before) }
+      const { plan } = state
       const { kept, incomplete, stuck } = await new Keeper(plan, workspace, io.err).finish(
         snapshot,
         living.length === 0,
@@ -217,7 +219,7 @@ export function streamPs(options: PsOptions, io: StreamIo): Promise<number> {
       }
       const state = await readState(board)
       if (state !== undefined) {
-        const states = new Progress(loadPlan(state.file).plan).look(snapshot, Date.now())
+        const states = new Progress(state.plan).look(snapshot, Date.now())
         io.out(
           progressLines(states, 100, 50)
             .map(line => `${line}\n`)

@@ -1,9 +1,9 @@
 /** The plan in the text form that `millrace-board create` reads; preload/plan-format.md defines it. */
-import { isAbsolute, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import type { Commit } from './language.ts'
-import { type Pattern, regularName } from './pattern.ts'
-import type { Plan, PlanRule } from './plan.ts'
-import { type Problem, StreamConfigError } from './problems.ts'
+import type { Pattern } from './pattern.ts'
+import { placePlan } from './place-plan.ts'
+import type { Plan } from './plan.ts'
 
 export interface PlanLineOptions {
   /** The managed directory. */
@@ -18,8 +18,9 @@ export interface PlanLineOptions {
   grace?: number
 }
 
-export function planLines(plan: Plan, options: PlanLineOptions): string[] {
+export function planLines(checked: Plan, options: PlanLineOptions): string[] {
   const dir = resolve(options.dir)
+  const plan = placePlan(checked, dir)
   const lines = ['millrace-plan\t1']
   const add = (...fields: string[]): void => void lines.push(fields.join('\t'))
   add('workflow', escapeField(options.workflow ?? plan.name))
@@ -30,17 +31,16 @@ export function planLines(plan: Plan, options: PlanLineOptions): string[] {
   for (const { name } of plan.steps)
     add('step', ids.get(name)!, escapeField(name), count(options.instances?.get(name)))
 
-  const relative = relativeTo(dir, plan.file)
-  const form = (pattern: Pattern, where?: PlanRule): [string, string] => {
-    const text = relative(pattern.literal ?? pattern.text, where)
-    return [pattern.literal === undefined ? 'glob' : 'exact', escapeField(text)]
-  }
+  const form = (pattern: Pattern): [string, string] =>
+    pattern.literal === undefined
+      ? ['glob', escapeField(pattern.text)]
+      : ['exact', escapeField(pattern.literal)]
   for (const rule of plan.rules) {
     const producers = rule.producers.map(name => ids.get(name)!).join(',')
     const deps = rule.commit.on === 'file' ? rule.commit.deps : []
-    const names = deps.map(dep => escapeField(relative(dep.pattern.literal ?? dep.pattern.text, rule)))
+    const names = deps.map(dep => escapeField(dep.pattern.literal ?? dep.pattern.text))
     const kind = rule.directory ? 'dir' : 'file'
-    const fields = [kind, ...form(rule.pattern, rule), producers, commitField(rule.commit), rule.fire]
+    const fields = [kind, ...form(rule.pattern), producers, commitField(rule.commit), rule.fire]
     add('rule', ...fields, ...(names.length > 0 ? [names.join(',')] : []))
   }
   for (const pattern of withInsides(plan.exclude)) add('exclude', ...form(pattern))
@@ -60,24 +60,6 @@ function withInsides(patterns: Pattern[]): Pattern[] {
     const needed = !pattern.text.endsWith('*') && !texts.has(inside)
     return needed ? [pattern, { ...pattern, text: inside, literal: undefined }] : [pattern]
   })
-}
-
-function relativeTo(dir: string, file: string): (name: string, where?: PlanRule) => string {
-  return (name, where) => {
-    if (!isAbsolute(name)) return regularName(name)
-    if (name.startsWith(`${dir}/`)) return regularName(name.slice(dir.length + 1))
-    const { line, column } = where?.at ?? { line: 1, column: 1 }
-    const problem: Problem = {
-      severity: 'error',
-      file,
-      line,
-      column,
-      field: where?.field ?? '',
-      message: `'${name}' is not in the managed directory ${dir}`,
-      fix: 'write names relative to the managed directory, or choose the directory that they lie in',
-    }
-    throw new StreamConfigError([problem])
-  }
 }
 
 function commitField(commit: Commit): string {

@@ -52,15 +52,15 @@ export function streamRun(
   signal?: AbortSignal,
 ): Promise<number> {
   return guard(io, async () => {
-    const { plan, warnings } = loadPlan(file)
+    const { plan: checked, warnings } = loadPlan(file)
     for (const warning of warnings) io.err(`${problemText(warning)}\n`)
-    const instances = matchCommands(plan, commands)
+    const instances = matchCommands(checked, commands)
     const tools = await streamTools(io.err)
     if (signal?.aborted === true) return 130
     await removeAbandoned(
       (await new Board(tools, '-').list()).filter(board => board.live).map(board => board.dir),
     )
-    const workspace = await openWorkspace(plan, options.dir, options.place ?? process.cwd())
+    const { plan, workspace } = await openWorkspace(checked, options.dir, options.place ?? process.cwd())
     const run = new Run(plan, commands, instances, options, io, tools, workspace)
     return run.all(signal)
   })

@@ -5,9 +5,10 @@
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { StreamError } from './stream-error.ts'
 
@@ -66,17 +67,34 @@ async function findOrBuild(sources: string, say: (text: string) => void): Promis
   return tools
 }
 
+/** One process builds, the others wait for it: many steps may be started at once on a fresh machine. */
 async function build(sources: string, folder: string): Promise<void> {
   await mkdir(cacheFolder(), { recursive: true })
+  const lock = `${folder}.lock`
+  while (!(await takeLock(lock))) {
+    await sleep(100)
+    if (existsSync(folder)) return
+  }
   const fresh = await mkdtemp(`${folder}.`)
   try {
+    if (existsSync(folder)) return
     await runBuild(sources, fresh)
-    // Another process may have built the same: its result is as good as ours.
-    await rename(fresh, folder).catch((error: unknown) => {
-      if (!existsSync(join(folder, 'millrace-board'))) throw error
-    })
+    await rename(fresh, folder)
   } finally {
     await rm(fresh, { recursive: true, force: true })
+    await rm(lock, { force: true })
+  }
+}
+
+async function takeLock(lock: string): Promise<boolean> {
+  try {
+    await writeFile(lock, String(process.pid), { flag: 'wx' })
+    return true
+  } catch {
+    const { mtimeMs } = await stat(lock).catch(() => ({ mtimeMs: Date.now() }))
+    // Left by a build that was killed: no build takes minutes.
+    if (Date.now() - mtimeMs > 180_000) await rm(lock, { force: true })
+    return false
   }
 }
 

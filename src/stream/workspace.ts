@@ -19,9 +19,10 @@ import {
 } from 'node:fs/promises'
 import { constants, existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { basename, dirname, join, resolve } from 'node:path'
+import { basename, dirname, isAbsolute, join, resolve } from 'node:path'
 import { NameIndex } from './names.ts'
 import { compilePattern, matches, type Pattern } from './pattern.ts'
+import { placePlan } from './place-plan.ts'
 import type { Plan } from './plan.ts'
 import { StreamError } from './stream-error.ts'
 
@@ -45,10 +46,10 @@ export const isTmpfs = async (dir: string): Promise<boolean> => (await statfs(di
 
 /** A directory in memory when there is one, else among the temporary files. */
 export async function openWorkspace(
-  plan: Plan,
+  checked: Plan,
   named: string | undefined,
   place: string,
-): Promise<Workspace> {
+): Promise<{ plan: Plan; workspace: Workspace }> {
   if (named === undefined) {
     const base = existsSync(SHM) ? SHM : tmpdir()
     const root = await mkdtemp(
@@ -62,12 +63,13 @@ export async function openWorkspace(
     }
     await mkdir(workspace.dir)
     try {
+      const plan = placePlan(checked, workspace.dir)
       await linkInputs(plan, workspace)
+      return { plan, workspace }
     } catch (error) {
       await removeOwn(workspace)
       throw error
     }
-    return workspace
   }
   const dir = resolve(named)
   await mkdir(dir, { recursive: true }).catch((error: unknown) => {
@@ -78,13 +80,18 @@ export async function openWorkspace(
     )
   })
   const real = await realpath(dir)
-  return { dir: real, place: real, own: false, before: new Set(await outputsIn(plan, real)) }
+  const plan = placePlan(checked, real, dir)
+  return {
+    plan,
+    workspace: { dir: real, place: real, own: false, before: new Set(await outputsIn(plan, real)) },
+  }
 }
 
 /** Steps run inside the managed directory, so the files that they start from must be seen there. */
 async function linkInputs(plan: Plan, { dir, place }: Workspace): Promise<void> {
   const written = outputIndex(plan)
-  const wanted = plan.steps.flatMap(step => step.inputs).map(compilePattern)
+  const inputs = plan.steps.flatMap(step => step.inputs).filter(name => !isAbsolute(name))
+  const wanted = inputs.map(compilePattern)
   for (const pattern of wanted.filter(input => written.touchingTree(input).length === 0)) {
     for (const name of await namesOf(pattern, place)) {
       await mkdir(dirname(join(dir, name)), { recursive: true })

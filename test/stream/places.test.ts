@@ -151,4 +151,28 @@ describe('where files live', { skip, timeout: 120_000 }, () => {
     assert.equal(code, 0, told)
     assert.equal(read(place, 'numbers'), '1\n2\n3\n4\n')
   })
+
+  test('absolute names of the managed directory work as relative ones do', async () => {
+    const dir = folderOf({})
+    const numbers = join(dir, 'numbers')
+    const stages = {
+      make: { out: [numbers], rules: [{ name: numbers, committed: 'on_close', mode: 'no_update' }] },
+      add: { in: [numbers, '/etc/hostname'], out: [join(dir, 'sum')] },
+    }
+    const steps = { make: 'sleep 0.1; seq 3 > numbers', add }
+    const { code, told } = await run({
+      stages,
+      steps,
+      extra: { permanent: [join(dir, 's*')] },
+      options: { dir },
+    })
+    assert.equal(code, 0, told)
+    assert.deepEqual(readdirSync(dir), ['sum'])
+    const elsewhere = await run({ stages, steps, extra: { permanent: [join(dir, 's*')] } })
+    assert.equal(elsewhere.code, 2)
+    assert.match(
+      elsewhere.told,
+      /Config\.json:\d+:\d+: error: .*numbers' is not in the managed directory[^]*--dir/,
+    )
+  })
 })
