@@ -65,6 +65,7 @@ struct mr_file {
     u32 next; /* hash chain, index + 1 */
     u32 hash;
     u32 path, path_len;
+    char name[40]; /* the path again when it is short: found without another cache line */
     u32 rule;   /* index */
     u32 is_dir; /* governed by its own dir rule */
     u32 commit, count, mode; /* of the rule, on_n_files of a directory already turned for its files */

@@ -26,6 +26,7 @@ case ${1:-} in
     flags=
     [ "$1" = --sanitize ] && flags="-fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined"
     compile "$flags" $board $calls
+    $CC -DMR_NO_STUB -c "$here/stub.S" -o "$work/stub.o"
     rm -f "$2"
     (cd "$work" && ar rcs out.a ./*.o)
     mv "$work/out.a" "$2"

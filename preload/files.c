@@ -3,9 +3,12 @@
 
 static u32 hash_of(const char *s, u32 n)
 {
-    u32 h = 2166136261u;
-    while (n--) h = (h ^ (u8)*s++) * 16777619u;
-    return h ? h : 1;
+    u64 h = 0x9e3779b97f4a7c15u ^ n;
+    for (; n >= 8; n -= 8, s += 8) h = (h ^ mr_word(s)) * 0xff51afd7ed558ccdu, h ^= h >> 32;
+    u64 rest = 0;
+    while (n--) rest = rest << 8 | (u8)*s++;
+    h = (h ^ rest) * 0xc4ceb9fe1a85ec53u;
+    return (u32)(h ^ h >> 32) | 1u << 31;
 }
 
 static u32 *bucket_of(u32 hash) { return (u32 *)mr_at(MR_BUCKETS, hash & (MR_BUCKET_COUNT - 1)); }
@@ -13,9 +16,11 @@ static u32 *bucket_of(u32 hash) { return (u32 *)mr_at(MR_BUCKETS, hash & (MR_BUC
 u32 mr_file_find(const char *path, u32 len)
 {
     u32 hash = hash_of(path, len);
-    for (u32 i = __atomic_load_n(bucket_of(hash), __ATOMIC_ACQUIRE); i; i = mr_file_at(i - 1)->next) {
-        const struct mr_file *f = mr_file_at(i - 1);
-        if (f->hash == hash && f->path_len == len && mr_same(mr_text_at(f->path), path, len)) return i - 1;
+    const char *files = mr_at(MR_FILES, 0), *text = mr_at(MR_TEXT, 0);
+    for (u32 i = __atomic_load_n(bucket_of(hash), __ATOMIC_ACQUIRE); i;) {
+        const struct mr_file *f = (const struct mr_file *)(const void *)(files + (u64)(i - 1) * sizeof *f);
+        if (f->hash == hash && f->path_len == len && mr_same(len <= sizeof f->name ? f->name : text + f->path, path, len)) return i - 1;
+        i = f->next;
     }
     return MR_NONE;
 }
@@ -50,6 +55,7 @@ u32 mr_file_get(const char *path, u32 len, u32 rule, int is_dir)
     f->hash = hash_of(path, len);
     f->path = text;
     f->path_len = len;
+    if (len <= sizeof f->name) mr_copy(f->name, path, len);
     f->rule = rule;
     f->is_dir = (u32)is_dir;
     f->commit = r->commit;

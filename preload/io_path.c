@@ -8,6 +8,8 @@ static long look_at(const struct mr_call *c, long dirfd, const char *path)
     struct mr_name n;
     struct mr_rights r;
     if (likely(mr_name_of(dirfd, path, &n) != MR_INSIDE)) return mr_plain(c);
+    r.file = mr_file_find(n.rel, n.len);
+    if (r.file != MR_NONE && mr_load(&mr_file_at(r.file)->state) == MR_COMMITTED) return mr_plain(c);
     mr_rights_of(&n, &r);
     for (;;) {
         long err = mr_gate(dirfd, path, &n, &r);

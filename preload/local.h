@@ -56,7 +56,8 @@ struct mr_who mr_who(int must_be_known);
 #define MR_NAME_MAX 1000
 struct mr_name {
     u32 len;
-    char rel[MR_NAME_MAX + 24]; /* relative to the managed directory, "." for itself */
+    const char *rel; /* relative to the managed directory, "." for itself; in the caller's path, or in space */
+    char space[MR_NAME_MAX + 24];
 };
 int mr_name_of(long dirfd, const char *path, struct mr_name *n); /* MR_INSIDE, MR_ABOVE or MR_OUTSIDE */
 int mr_name_of_fd(long fd, struct mr_name *n);

@@ -51,7 +51,7 @@ static int place(const char *abs, u32 len, const char **rest)
 /* A component "." or "..", or an empty one. */
 static int has_dots(const char *p)
 {
-    for (char before = '/'; *p; before = *p++) {
+    for (char before = *p == '/' ? *p++ : '/'; *p; before = *p++) {
         if (likely(before != '/')) continue;
         if (*p == '/' && p[1]) return 1;
         if (*p != '.') continue;
@@ -61,42 +61,33 @@ static int has_dots(const char *p)
     return 0;
 }
 
-/* Whether has_dots might be true, eight bytes at a time: a '/' followed by '.' or '/'. Words are read aligned,
- * so they never reach into a page that the string does not. */
-static int may_have_dots(const char *p)
-{
-#if defined(__SANITIZE_ADDRESS__) || !defined(__x86_64__)
-    return has_dots(p);
+#if defined(__x86_64__)
+/* stub.S: the length, or -1 when a '/' is followed by '.' or '/', sixteen bytes at a time */
+s64 mr_scan(const char *p);
 #else
-    const u64 ones = 0x0101010101010101u, high = 0x8080808080808080u;
-    u64 before = *p == '.' || *p == '/' ? 0x80 : 0; /* the start is like behind a '/' */
-    const u64 *word = (const u64 *)((u64)p & ~(u64)7);
-    u32 skip = ((u32)(u64)p & 7) * 8;
-    u64 w = *word;
-    if (skip) w |= ((u64)1 << skip) - 1; /* bytes before the string: 0xff, neither end nor '/' nor '.' */
-    if (before && *p == '/') before = 0;
-    else if (before) return has_dots(p);
-    for (;;) {
-        u64 slash = w ^ (0x2f * ones), dot = w ^ (0x2e * ones);
-        slash = (slash - ones) & ~slash & high;
-        dot = (dot - ones) & ~dot & high;
-        if ((slash << 8 | before) & (slash | dot)) return has_dots(p);
-        if ((w - ones) & ~w & high) return 0;
-        before = slash >> 56;
-        w = *++word;
-    }
+static s64 mr_scan(const char *p) { return has_dots(p) ? -1 : (s64)mr_len(p); }
 #endif
+
+/* The length of a path without such components, -1 when it has some. */
+static s64 clean_length(const char *p)
+{
+    s64 len = *p == '.' ? -1 : mr_scan(p);
+    if (unlikely(len < 0) && !has_dots(p)) len = (s64)mr_len(p); /* only a hidden file */
+    return len;
 }
 
-static int take(const char *rest, struct mr_name *n)
+/* rest: what follows the managed directory in a clean path; stays: it outlives the call */
+static int take(const char *rest, u32 len, int stays, struct mr_name *n)
 {
-    u32 len = (u32)mr_len(rest);
     if (len > MR_NAME_MAX) return MR_OUTSIDE;
+    if (unlikely(len == 0 || rest[len - 1] == '/')) stays = 0;
     while (len && rest[len - 1] == '/') len--;
     if (len == 0) rest = ".", len = 1;
-    mr_copy(n->rel, rest, len);
-    n->rel[len] = 0;
     n->len = len;
+    n->rel = stays ? rest : n->space;
+    if (stays) return MR_INSIDE;
+    mr_copy(n->space, rest, len);
+    n->space[len] = 0;
     return MR_INSIDE;
 }
 
@@ -107,7 +98,7 @@ static int slowly(const char *base, const char *path, struct mr_name *n)
     u32 len = mr_normal(base, path, abs, sizeof abs - 1);
     if (!len) return MR_OUTSIDE;
     int where = place(abs, len, &rest);
-    return where == MR_INSIDE ? take(rest, n) : where;
+    return where == MR_INSIDE ? take(rest, (u32)mr_len(rest), 0, n) : where;
 }
 
 static long link_of(long fd, char *to, u32 size)
@@ -128,7 +119,7 @@ int mr_name_of_fd(long fd, struct mr_name *n)
     long len = link_of(fd, abs, sizeof abs);
     if (len <= 0 || abs[0] != '/') return MR_OUTSIDE;
     int where = place(abs, (u32)len, &rest);
-    return where == MR_INSIDE ? take(rest, n) : where;
+    return where == MR_INSIDE ? take(rest, (u32)mr_len(rest), 0, n) : where;
 }
 
 static int relative(long dirfd, const char *path, struct mr_name *n)
@@ -140,11 +131,11 @@ static int relative(long dirfd, const char *path, struct mr_name *n)
             if (mr_sys(SYS_getcwd, base, sizeof base, 0, 0) <= 0) return MR_OUTSIDE;
             return slowly(base, path, n);
         }
-        if (mr_self.cwd_place == MR_OUTSIDE && !may_have_dots(path)) return MR_OUTSIDE;
+        if (mr_self.cwd_place == MR_OUTSIDE && clean_length(path) >= 0) return MR_OUTSIDE;
         return slowly(mr_self.cwd, path, n);
     }
     u32 kind = mr_entry_kind(mr_entry(dirfd));
-    if (kind != MR_DIRECTORY && kind != MR_MAYBE && !mr_load(&mr_self.vforks) && !may_have_dots(path)) return MR_OUTSIDE;
+    if (kind != MR_DIRECTORY && kind != MR_MAYBE && !mr_load(&mr_self.vforks) && clean_length(path) >= 0) return MR_OUTSIDE;
     if (link_of(dirfd, base, sizeof base) <= 0 || base[0] != '/') return MR_OUTSIDE;
     return slowly(base, path, n);
 }
@@ -153,11 +144,15 @@ int mr_name_of(long dirfd, const char *path, struct mr_name *n)
 {
     if (!path || !*path) return MR_OUTSIDE;
     if (*path != '/') return relative(dirfd, path, n);
-    const char *p = path, *d = mr_self.dir;
-    while (*d && *p == *d) p++, d++;
-    if (!*d && (*p == '/' || !*p) && !may_have_dots(p)) return take(*p ? p + 1 : p, n);
-    if (!mr_self.alias_len && *p && *d && !may_have_dots(path)) return MR_OUTSIDE;
-    return slowly("", path, n);
+    s64 len = clean_length(path);
+    u32 dir = mr_self.dir_len;
+    if (unlikely(len < 0)) return slowly("", path, n);
+    if (len >= dir && mr_same(path, mr_self.dir, dir) && (path[dir] == '/' || !path[dir])) {
+        u32 skip = path[dir] == '/';
+        return take(path + dir + skip, (u32)len - dir - skip, 1, n);
+    }
+    if (mr_self.alias_len || (len < dir && mr_same(path, mr_self.dir, (size_t)len))) return slowly("", path, n);
+    return MR_OUTSIDE;
 }
 
 void mr_cwd_changed(void)

@@ -12,7 +12,8 @@ export const root = join(here, '..', '..')
 export const preload = join(root, 'preload')
 export const fixtures = join(here, 'fixtures')
 
-const works = (command: string, args: string[]): boolean => spawnSync(command, args, { stdio: 'ignore' }).status === 0
+const works = (command: string, args: string[]): boolean =>
+  spawnSync(command, args, { stdio: 'ignore' }).status === 0
 
 export const hasCommand = (name: string): boolean => works('sh', ['-c', `command -v ${name}`])
 const compiler = process.env['CC'] ?? 'cc'
@@ -61,7 +62,9 @@ const buildDir = (): string =>
 
 const fixtureDir = (): string =>
   once('fixtures', contentOf(fixtures), folder => {
-    for (const name of readdirSync(fixtures).filter(file => file.endsWith('.c') && !file.startsWith('logic-')))
+    for (const name of readdirSync(fixtures).filter(
+      file => file.endsWith('.c') && !file.startsWith('logic-'),
+    ))
       compile(compiler, [
         '-O1',
         '-Wall',
@@ -88,7 +91,12 @@ process.on('exit', () => rmSync(cache, { recursive: true, force: true }))
 export type Outcome = { code: number; stdout: string; stderr: string; timedOut: boolean }
 export type Running = { pid: number; child: ChildProcess; done: Promise<Outcome> }
 
-export type Started = { env?: Record<string, string | undefined>; cwd?: string; stdin?: string; limit?: number }
+export type Started = {
+  env?: Record<string, string | undefined>
+  cwd?: string
+  stdin?: string
+  limit?: number
+}
 
 export const start = (command: string, args: string[], options: Started = {}): Running => {
   const env: NodeJS.ProcessEnv = { ...process.env, MILLRACE_STREAM_CACHE: cache, ...options.env }
@@ -132,7 +140,15 @@ export class Workflow {
   readonly dir = mkdtempSync('/dev/shm/millrace-test-')
 
   constructor(plan: string[]) {
-    const text = ['millrace-plan\t1', `workflow\t${this.name}`, `dir\t${this.dir}`, 'limit\t25', ...plan, 'end', ''].join('\n')
+    const text = [
+      'millrace-plan\t1',
+      `workflow\t${this.name}`,
+      `dir\t${this.dir}`,
+      'limit\t25',
+      ...plan,
+      'end',
+      '',
+    ].join('\n')
     const made = this.board(['create'], text)
     if (made.status !== 0) throw new Error(made.stderr)
   }
@@ -183,7 +199,10 @@ export class Workflow {
   }
 }
 
-export const withWorkflow = async (plan: string[], body: (workflow: Workflow) => Promise<void>): Promise<void> => {
+export const withWorkflow = async (
+  plan: string[],
+  body: (workflow: Workflow) => Promise<void>,
+): Promise<void> => {
   const workflow = new Workflow(plan)
   try {
     await body(workflow)
@@ -192,7 +211,8 @@ export const withWorkflow = async (plan: string[], body: (workflow: Workflow) =>
   }
 }
 
-export const step = (id: number, name: string, instances = '-'): string => `step\t${id}\t${name}\t${instances}`
+export const step = (id: number, name: string, instances = '-'): string =>
+  `step\t${id}\t${name}\t${instances}`
 export const rule = (
   kind: 'file' | 'dir',
   pattern: string,
@@ -201,7 +221,16 @@ export const rule = (
   mode: 'update' | 'no_update',
   deps?: string,
 ): string =>
-  ['rule', kind, /[*?[]/.test(pattern) ? 'glob' : 'exact', pattern, producers, commit, mode, ...(deps ? [deps] : [])].join('\t')
+  [
+    'rule',
+    kind,
+    /[*?[]/.test(pattern) ? 'glob' : 'exact',
+    pattern,
+    producers,
+    commit,
+    mode,
+    ...(deps ? [deps] : []),
+  ].join('\t')
 
 export const pause = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms))
 

@@ -45,10 +45,15 @@ test('the start of a process', { skip, timeout: 120_000 }, async t => {
     await best(workflow.env('S'))
     for (let round = 0; round < 4; round++) {
       plain = Math.min(plain, await best({}))
-      loaded = Math.min(loaded, await best({ ...workflow.env('S'), TIME_START_PRELOAD: tools.lib, LD_PRELOAD: undefined }))
+      loaded = Math.min(
+        loaded,
+        await best({ ...workflow.env('S'), TIME_START_PRELOAD: tools.lib, LD_PRELOAD: undefined }),
+      )
       idle = Math.min(idle, await best({ TIME_START_PRELOAD: tools.lib }))
     }
-    t.diagnostic(`plain ${plain} us, loaded but idle +${(idle - plain).toFixed(0)} us, at work +${(loaded - plain).toFixed(0)} us`)
+    t.diagnostic(
+      `plain ${plain} us, loaded but idle +${(idle - plain).toFixed(0)} us, at work +${(loaded - plain).toFixed(0)} us`,
+    )
     assert.ok(loaded - plain < 1500)
   })
 })

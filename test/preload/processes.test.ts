@@ -16,13 +16,33 @@ const plan = [
 
 const redirections: [string, string, string][] = [
   ['a shell writes with > and a consumer reads with <', 'seq 1 20000 > grow-a', 'md5sum < grow-a'],
-  ['a group of commands is one description', '{ seq 1 100; sleep 0.1; seq 101 200; } > grow-b', 'md5sum < grow-b'],
-  ['a subshell in the background is the last to close', '(sleep 0.2; seq 1 50) > grow-c & wait', 'md5sum < grow-c'],
+  [
+    'a group of commands is one description',
+    '{ seq 1 100; sleep 0.1; seq 101 200; } > grow-b',
+    'md5sum < grow-b',
+  ],
+  [
+    'a subshell in the background is the last to close',
+    '(sleep 0.2; seq 1 50) > grow-c & wait',
+    'md5sum < grow-c',
+  ],
   ['a pipe ends in a governed file', 'seq 1 5000 | sort -r | tee grow-d > /dev/null', 'cat grow-d | md5sum'],
-  ['exec keeps the descriptor over the next program', 'exec 3> whole-e; seq 1 9 >&3; exec sh -c "seq 10 19 >&3"', 'md5sum < whole-e'],
-  ['dd in and out', 'dd if=/dev/zero bs=1000 count=300 of=grow-f 2>/dev/null', 'dd if=grow-f bs=512 2>/dev/null | md5sum'],
+  [
+    'exec keeps the descriptor over the next program',
+    'exec 3> whole-e; seq 1 9 >&3; exec sh -c "seq 10 19 >&3"',
+    'md5sum < whole-e',
+  ],
+  [
+    'dd in and out',
+    'dd if=/dev/zero bs=1000 count=300 of=grow-f 2>/dev/null',
+    'dd if=grow-f bs=512 2>/dev/null | md5sum',
+  ],
   ['cp in, cp out', 'cp /bin/sh whole-g', 'cp whole-g /dev/stdout | md5sum'],
-  ['awk writes and reads by itself', 'awk \'BEGIN{for(i=0;i<3000;i++)print i > "grow-h"}\'', 'awk \'{n+=$1}END{print n}\' grow-h'],
+  [
+    'awk writes and reads by itself',
+    'awk \'BEGIN{for(i=0;i<3000;i++)print i > "grow-h"}\'',
+    "awk '{n+=$1}END{print n}' grow-h",
+  ],
   ['here-document into a file', 'cat > grow-i <<X\nhello\nX', 'cat grow-i'],
   ['read by the shell itself', 'echo one line > grow-j', 'read line < grow-j; echo "$line"'],
   ['mv into place', 'seq 1 4000 > tmp.k; mv tmp.k whole-k', 'md5sum < whole-k'],
@@ -49,16 +69,26 @@ for (const shell of ['bash', 'dash'])
   })
 
 for (const how of ['posix_spawn', 'vfork', 'fork'])
-  test(`a file opened in the child of ${how} is closed when the program it became ends`, { skip }, async () => {
-    await withWorkflow(plan, async workflow => {
-      const out = workflow.path('whole-spawned')
-      const consumer = workflow.preloaded('Q', 'cat', [out])
-      const producer = await workflow.preloaded('S', tools.fixture('spawn-redirected'), [how, out, 'sh', '-c', 'echo a; sleep 0.2; echo b']).done
-      assert.deepEqual([producer.code, producer.stdout], [0, 'child 0\n'])
-      assert.equal((await consumer.done).stdout, 'a\nb\n')
-      assert.equal(workflow.file('whole-spawned')?.['closes'], 1)
-    })
-  })
+  test(
+    `a file opened in the child of ${how} is closed when the program it became ends`,
+    { skip },
+    async () => {
+      await withWorkflow(plan, async workflow => {
+        const out = workflow.path('whole-spawned')
+        const consumer = workflow.preloaded('Q', 'cat', [out])
+        const producer = await workflow.preloaded('S', tools.fixture('spawn-redirected'), [
+          how,
+          out,
+          'sh',
+          '-c',
+          'echo a; sleep 0.2; echo b',
+        ]).done
+        assert.deepEqual([producer.code, producer.stdout], [0, 'child 0\n'])
+        assert.equal((await consumer.done).stdout, 'a\nb\n')
+        assert.equal(workflow.file('whole-spawned')?.['closes'], 1)
+      })
+    },
+  )
 
 test('only the last of many descriptors on one description counts as its close', { skip }, async () => {
   await withWorkflow(plan, async workflow => {
@@ -105,29 +135,33 @@ const deaths: [string, string, string, boolean][] = [
 ]
 
 for (const wrapped of [true, false])
-  test(`a producer that dies, ${wrapped ? 'under exec' : 'with LD_PRELOAD only'}`, { skip, timeout: 120_000 }, async t => {
-    for (const [what, kind, how, fails] of deaths)
-      await t.test(`${what}: ${kind}, ${how}`, async () => {
-        await withWorkflow(plan, async workflow => {
-          const path = workflow.path(`${kind}-x`)
-          const run = (app: string, command: string, args: string[]) =>
-            wrapped ? workflow.exec(app, command, args) : workflow.preloaded(app, command, args)
-          const consumer = run('Q', 'cat', [path])
-          await pause(50)
-          await run('S', tools.fixture('write-then-die'), [path, how]).done
-          const outcome = await consumer.done
-          assert.equal(outcome.timedOut, false, 'the consumer hangs')
-          if (fails) {
-            assert.equal(outcome.code, 1, 'the consumer took a broken file for a whole one')
-            assert.match(outcome.stderr, /Input\/output error/)
-            assert.equal(workflow.file(`${kind}-x`)?.['state'], 'failed')
-            assert.match(String(workflow.file(`${kind}-x`)?.['reason']), /killed|failed|status|signal/)
-          } else {
-            assert.deepEqual([outcome.code, outcome.stdout], [0, 'partial\n'])
-          }
+  test(
+    `a producer that dies, ${wrapped ? 'under exec' : 'with LD_PRELOAD only'}`,
+    { skip, timeout: 120_000 },
+    async t => {
+      for (const [what, kind, how, fails] of deaths)
+        await t.test(`${what}: ${kind}, ${how}`, async () => {
+          await withWorkflow(plan, async workflow => {
+            const path = workflow.path(`${kind}-x`)
+            const run = (app: string, command: string, args: string[]) =>
+              wrapped ? workflow.exec(app, command, args) : workflow.preloaded(app, command, args)
+            const consumer = run('Q', 'cat', [path])
+            await pause(50)
+            await run('S', tools.fixture('write-then-die'), [path, how]).done
+            const outcome = await consumer.done
+            assert.equal(outcome.timedOut, false, 'the consumer hangs')
+            if (fails) {
+              assert.equal(outcome.code, 1, 'the consumer took a broken file for a whole one')
+              assert.match(outcome.stderr, /Input\/output error/)
+              assert.equal(workflow.file(`${kind}-x`)?.['state'], 'failed')
+              assert.match(String(workflow.file(`${kind}-x`)?.['reason']), /killed|failed|status|signal/)
+            } else {
+              assert.deepEqual([outcome.code, outcome.stdout], [0, 'partial\n'])
+            }
+          })
         })
-      })
-  })
+    },
+  )
 
 test('a consumer that comes after the failure gets the error at once', { skip }, async () => {
   await withWorkflow(plan, async workflow => {

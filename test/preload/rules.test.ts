@@ -2,12 +2,23 @@
 import assert from 'node:assert/strict'
 import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { eventually, pause, rule, skip, step, tools, withWorkflow, type Running, type Workflow } from './harness.ts'
+import {
+  eventually,
+  pause,
+  rule,
+  skip,
+  step,
+  tools,
+  withWorkflow,
+  type Running,
+  type Workflow,
+} from './harness.ts'
 
 const sh = (workflow: Workflow, app: string, script: string): Running =>
   workflow.exec(app, 'sh', ['-c', script], { cwd: workflow.dir })
 
-const isOver = (running: Running): boolean => running.child.exitCode !== null || running.child.signalCode !== null
+const isOver = (running: Running): boolean =>
+  running.child.exitCode !== null || running.child.signalCode !== null
 
 /** Still waiting after a while. */
 const waits = async (running: Running): Promise<boolean> => {
@@ -28,7 +39,12 @@ test('on_close:3 counts the closes of producers only', { skip }, async () => {
 })
 
 test('on_termination waits for all producers', { skip }, async () => {
-  const plan = [step(0, 'A'), step(1, 'B'), step(2, 'Q'), rule('file', 'f', '0,1', 'on_termination:0', 'update')]
+  const plan = [
+    step(0, 'A'),
+    step(1, 'B'),
+    step(2, 'Q'),
+    rule('file', 'f', '0,1', 'on_termination:0', 'update'),
+  ]
   await withWorkflow(plan, async workflow => {
     const consumer = sh(workflow, 'Q', 'cat f')
     await sh(workflow, 'A', 'echo a >> f').done
@@ -70,7 +86,11 @@ test('on_file commits with the files it names, one after the other', { skip }, a
   ]
   await withWorkflow(plan, async workflow => {
     const consumer = sh(workflow, 'Q', 'cat f')
-    const producer = sh(workflow, 'S', 'echo 1 > f; echo 2 >> f; sleep 0.6; echo 3 >> f; echo ok > done; sleep 1')
+    const producer = sh(
+      workflow,
+      'S',
+      'echo 1 > f; echo 2 >> f; sleep 0.6; echo 3 >> f; echo ok > done; sleep 1',
+    )
     assert.ok(await waits(consumer), 'committed before the file it depends on')
     assert.equal((await consumer.done).stdout, '1\n2\n3\n')
     assert.equal(isOver(producer), false, 'it waited for the end of the producer')
@@ -111,7 +131,11 @@ test('a directory without a number is listed when its producers have ended', { s
   await withWorkflow(plan, async workflow => {
     mkdirSync(workflow.path('out'))
     const consumer = sh(workflow, 'Q', 'ls out')
-    const producer = sh(workflow, 'S', 'for i in 1 2 3 4; do echo $i > out/f$i; done; sleep 0.4; echo > out/f5')
+    const producer = sh(
+      workflow,
+      'S',
+      'for i in 1 2 3 4; do echo $i > out/f$i; done; sleep 0.4; echo > out/f5',
+    )
     await Promise.all([producer.done, consumer.done])
     assert.equal((await consumer.done).stdout, 'f1\nf2\nf3\nf4\nf5\n')
   })
@@ -127,7 +151,11 @@ test('files of a directory have their own rules', { skip }, async () => {
   await withWorkflow(plan, async workflow => {
     const early = sh(workflow, 'Q', 'cat out/early')
     const late = sh(workflow, 'Q', 'cat out/late')
-    const producer = sh(workflow, 'S', 'mkdir out; echo l > out/late; echo e > out/early; sleep 0.5; echo x >> out/late')
+    const producer = sh(
+      workflow,
+      'S',
+      'mkdir out; echo l > out/late; echo e > out/early; sleep 0.5; echo x >> out/late',
+    )
     assert.equal((await early.done).stdout, 'e\n')
     assert.equal(isOver(producer), false, 'the early file waited for the end')
     assert.equal((await late.done).stdout, 'l\nx\n')
@@ -155,7 +183,12 @@ for (const [name, script] of looks)
   })
 
 test('what no rule names is a plain file: missing is missing, present is read', { skip }, async () => {
-  const plan = [step(0, 'S'), step(1, 'Q'), rule('file', '*.dat', '0', 'on_close:1', 'update'), 'exclude\tglob\t*.tmp.dat']
+  const plan = [
+    step(0, 'S'),
+    step(1, 'Q'),
+    rule('file', '*.dat', '0', 'on_close:1', 'update'),
+    'exclude\tglob\t*.tmp.dat',
+  ]
   await withWorkflow(plan, async workflow => {
     const missing = await sh(workflow, 'Q', 'cat nothing; cat no.tmp.dat').done
     assert.match(missing.stderr, /nothing: No such file.*\n.*no\.tmp\.dat: No such file/)
@@ -204,7 +237,8 @@ test('relative paths, .., links to the directory and descriptors of directories'
     const consumers = ways.map(script => workflow.exec('Q', 'sh', ['-c', script]))
     const aliased = workflow.preloaded('Q', 'cat', [`${link}/d/f`], { env: { CAPIO_DIR: link } })
     await pause(500)
-    for (const [i, consumer] of consumers.entries()) assert.equal(isOver(consumer), false, `${ways[i]} did not wait`)
+    for (const [i, consumer] of consumers.entries())
+      assert.equal(isOver(consumer), false, `${ways[i]} did not wait`)
     assert.equal(isOver(aliased), false, 'the link was not followed')
     await sh(workflow, 'S', 'echo deep > d/f').done
     for (const consumer of [...consumers, aliased]) assert.equal((await consumer.done).stdout, 'deep\n')
@@ -296,7 +330,15 @@ test('several producers of one file at different offsets', { skip }, async () =>
     const path = workflow.path('f')
     const consumer = workflow.preloaded('Q', 'md5sum', [path])
     const part = (k: number): Running =>
-      workflow.preloaded('S', 'dd', ['if=/bin/sh', `of=${path}`, 'bs=1000', `skip=${k * 30}`, `seek=${k * 30}`, 'count=30', 'conv=notrunc'])
+      workflow.preloaded('S', 'dd', [
+        'if=/bin/sh',
+        `of=${path}`,
+        'bs=1000',
+        `skip=${k * 30}`,
+        `seek=${k * 30}`,
+        'count=30',
+        'conv=notrunc',
+      ])
     await part(2).done
     await part(0).done
     assert.ok(await waits(consumer))

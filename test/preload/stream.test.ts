@@ -34,24 +34,32 @@ const pair = async (
 const writers = ['write', 'stdio', 'writev', 'pwrite-backwards', 'mmap', 'rename', 'fork']
 const readers = ['read', 'pread-random', 'stdio', 'readv', 'mmap', 'seek-end', 'copy']
 
-test('every way of writing reaches every way of reading, whole and growing', { skip, timeout: 300_000 }, async () => {
-  await withWorkflow(plan, async workflow => {
-    let seed = 1
-    for (const kind of ['grow', 'whole'])
-      for (const write of writers)
-        for (const read of readers) {
-          seed++
-          await pair(workflow, `${kind}-${seed}`, 1 + ((seed * 7919) % 60_000), seed, write, read, 100)
-        }
-  })
-})
+test(
+  'every way of writing reaches every way of reading, whole and growing',
+  { skip, timeout: 300_000 },
+  async () => {
+    await withWorkflow(plan, async workflow => {
+      let seed = 1
+      for (const kind of ['grow', 'whole'])
+        for (const write of writers)
+          for (const read of readers) {
+            seed++
+            await pair(workflow, `${kind}-${seed}`, 1 + ((seed * 7919) % 60_000), seed, write, read, 100)
+          }
+    })
+  },
+)
 
-test('a file that is cut and written again before its commit is read as it is at the end', { skip }, async () => {
-  await withWorkflow(plan, async workflow => {
-    for (let seed = 1; seed <= 5; seed++)
-      await pair(workflow, `whole-cut-${seed}`, 20_000 * seed, seed, 'truncate-first', 'read', 200)
-  })
-})
+test(
+  'a file that is cut and written again before its commit is read as it is at the end',
+  { skip },
+  async () => {
+    await withWorkflow(plan, async workflow => {
+      for (let seed = 1; seed <= 5; seed++)
+        await pair(workflow, `whole-cut-${seed}`, 20_000 * seed, seed, 'truncate-first', 'read', 200)
+    })
+  },
+)
 
 test('a file that is closed four times ends with the fourth close', { skip }, async () => {
   await withWorkflow(plan, async workflow => {
