@@ -220,7 +220,7 @@ class Run {
       )) {
         if (fault === undefined) continue
         this.screen.print(
-          `warning: step '${step}': ${path} ${fault}; it is not intercepted: it waits for nothing, and nobody waits for what it writes\n`,
+          `warning: step '${step}': ${path} ${fault}; it is not intercepted: it waits for nothing, and of what it writes only its end is seen\n`,
         )
       }
     }
