@@ -95,7 +95,7 @@ struct mr_ofd {
     u32 file;
     u32 refs; /* holds */
     u32 step;
-    u32 append;
+    u32 gone; /* its file was removed or replaced: what it writes is nobody's business any more */
 };
 
 /* One descriptor (fd >= 0) or shared writable mapping (fd < 0) of one process on a description. */
@@ -235,7 +235,9 @@ void mr_proc_born(u32 proc, u32 pid, u64 start);
 enum { MR_END_EXIT, MR_END_KILLED, MR_END_UNKNOWN };
 void mr_proc_end(u32 proc, int how, s32 status);
 u32 mr_reap(void);
-u32 mr_ofd_new(u32 proc, s32 fd, u32 file, u32 step, int append);
+int mr_any_dead(void); /* without the lock */
+u32 mr_ofd_new(u32 proc, s32 fd, u32 file, u32 step);
+void mr_ofd_detach(u32 file);
 int mr_hold_add(u32 proc, s32 fd, u32 ofd);
 void mr_hold_drop(u32 proc, s32 fd, u32 ofd, int how);
 u32 mr_hold_find(u32 proc, s32 fd);

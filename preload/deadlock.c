@@ -1,15 +1,15 @@
 /* Is a wait hopeless? Assume that everybody who is blocked stays blocked, then free those who wait for a
  * step that can still move, until nothing changes. What remains waits for itself.
  *
- * A process can move when one of its threads is neither in a wait of ours nor in wait4, waitid or futex. A
- * step without a live process can still be started, so it can move too, unless it is over. */
+ * A process can move when one of its threads is neither in a wait of ours nor waiting for a child; where one
+ * thread is in a wait of ours, others may also be parked in a futex without a time limit. A step without a live process can still be started, so it can move too, unless it is over. */
 #include "board.h"
 
 #define CHECKED 1024u
 
-static int blocked_call(u32 pid, u32 tid)
+static int blocked_call(u32 pid, u32 tid, int may_park)
 {
-    char path[64], text[64];
+    char path[64], text[128];
     struct mr_text t = {path, path + sizeof path};
     mr_put(&t, "/proc/");
     mr_put_n(&t, pid);
@@ -23,14 +23,19 @@ static int blocked_call(u32 pid, u32 tid)
     if (n <= 0 || text[0] < '0' || text[0] > '9') return 0;
     text[n] = 0;
     u64 nr = mr_number(text);
-    return nr == SYS_wait4 || nr == SYS_waitid || nr == SYS_futex;
+    if (nr == SYS_wait4 || nr == SYS_waitid) return 1;
+    if (nr != SYS_futex || !may_park) return 0;
+    const char *p = text; /* "202 uaddr op value timeout ..." */
+    for (int field = 0; field < 4 && *p; p++) field += *p == ' ';
+    return p[0] == '0' && p[1] == 'x' && p[2] == '0' && p[3] == ' ';
 }
 
+/* tid 0: any thread */
 static int waits_here(u32 proc, u32 tid)
 {
     for (u32 i = 0, n = mr_used(MR_WAITS); i < n; i++) {
         const struct mr_wait *w = mr_wait_at(i);
-        if (w->slot.used && w->proc == proc && w->tid == tid) return 1;
+        if (w->slot.used && w->proc == proc && (!tid || w->tid == tid)) return 1;
     }
     return 0;
 }
@@ -48,7 +53,7 @@ static int cannot_move(u32 proc)
     mr_put(&t, "/task");
     long fd = mr_sys(SYS_openat, AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
     if (fd < 0) return 0;
-    int blocked = 1;
+    int blocked = 1, may_park = waits_here(proc, 0);
     for (;;) {
         long n = mr_sys(SYS_getdents64, fd, list, sizeof list, 0);
         if (n <= 0) break;
@@ -57,7 +62,7 @@ static int cannot_move(u32 proc)
             at += *(const u16 *)(const void *)(e + 16);
             if (*name == '.') continue;
             u32 tid = (u32)mr_number(name);
-            if (!waits_here(proc, tid) && !blocked_call(p->pid, tid)) blocked = 0;
+            if (!waits_here(proc, tid) && !blocked_call(p->pid, tid, may_park)) blocked = 0;
         }
     }
     mr_sys(SYS_close, fd, 0, 0, 0);

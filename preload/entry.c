@@ -142,8 +142,8 @@ static int patch_all(const struct env *e)
     return 1;
 #else
     (void)e;
-    complain("on this processor only calls of exported libc functions are intercepted", "", "");
-    return 1;
+    complain("programs are intercepted on x86-64 only; nothing is done", "", "");
+    return 0;
 #endif
 }
 

@@ -58,7 +58,7 @@ static long opened_to_write(const struct mr_name *n, struct mr_rights *r, long f
     u64 size = flags & O_TRUNC ? 0 : mr_size_of(fd);
     mr_lock(&g);
     if (r->file == MR_NONE) r->file = mr_file_get(n->rel, n->len, r->rule, r->is_dir);
-    u32 ofd = r->file == MR_NONE ? MR_NONE : mr_ofd_new(who.proc, (s32)fd, r->file, mr_self.step, !!(flags & O_APPEND));
+    u32 ofd = r->file == MR_NONE ? MR_NONE : mr_ofd_new(who.proc, (s32)fd, r->file, mr_self.step);
     u32 mode = MR_UPDATE;
     if (ofd != MR_NONE) {
         struct mr_file *f = mr_file_at(r->file);
@@ -67,7 +67,10 @@ static long opened_to_write(const struct mr_name *n, struct mr_rights *r, long f
             f->closes = 0;
             mr_file_reset(r->file);
         }
-        if (f->state == MR_ABSENT && size > f->frontier) mr_store(&f->frontier, size); /* it was there before */
+        if (f->state == MR_ABSENT) {
+            mr_cut(f, 0);
+            mr_store(&f->frontier, size); /* what was there before counts as written */
+        }
         mr_file_begin(r->file);
     }
     mr_unlock(&g);

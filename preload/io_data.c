@@ -30,6 +30,12 @@ static void committed(long fd, u64 e)
     if (!mr_who(0).foreign) mr_cas(&mr_fd[fd], &e, 0); /* from now on a plain descriptor */
 }
 
+static void rest_a_moment(void)
+{
+    struct mr_time moment = {0, 1000000};
+    mr_sys(SYS_nanosleep, &moment, 0, 0, 0);
+}
+
 /* A read of len bytes, at an explicit offset (at >= 0) or at the position. */
 static long read_some(const struct mr_call *c, u64 len, s64 at)
 {
@@ -62,6 +68,7 @@ static long read_some(const struct mr_call *c, u64 len, s64 at)
         long ret = mr_plain(c);
         if (ret != 0 || over) return ret;
         /* nothing, although it was written and is not committed: it was cut meanwhile; wait again */
+        rest_a_moment();
     }
 }
 
@@ -82,9 +89,11 @@ long mr_do_preadv(const struct mr_call *c) /* and preadv2, where offset -1 means
 
 static void wrote(long fd, u64 e, u64 count, s64 at)
 {
-    struct mr_file *f = mr_file_at(mr_ofd_at(mr_entry_index(e))->file);
-    if (mr_load(&f->state) != MR_GROWING) {
-        if (mr_load(&f->state) != MR_ABSENT) return;
+    const struct mr_ofd *o = mr_ofd_at(mr_entry_index(e));
+    struct mr_file *f = mr_file_at(o->file);
+    if (o->gone || mr_load(&f->state) != MR_GROWING) {
+        if (!(e & (MR_SHARED | MR_APPEND)) && at < 0) mr_pos[fd] += (s64)count;
+        return;
     }
     if (at >= 0 && (e & MR_APPEND)) { /* Linux appends here whatever the offset says */
         u64 size = mr_size_of(fd);
@@ -184,6 +193,7 @@ static long move(const struct mr_call *c, int in, int in_off, int out, int out_o
         long ret = mr_plain(&d);
         if (ret > 0 && (to_e & MR_PUBLISH)) wrote(c->a[out], to_e, (u64)ret, out_at);
         if (ret != 0 || over) return ret;
+        rest_a_moment();
     }
 }
 

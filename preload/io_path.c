@@ -114,6 +114,7 @@ static void vanished(const struct mr_name *n)
     u32 file = mr_file_find(n->rel, n->len);
     if (file == MR_NONE) return;
     mr_lock(&g);
+    mr_ofd_detach(file);
     if (mr_file_at(file)->state == MR_GROWING) mr_file_reset(file);
     mr_unlock(&g);
 }
@@ -130,6 +131,17 @@ static long remove_path(const struct mr_call *c, long dirfd, const char *path)
 long mr_do_unlink(const struct mr_call *c) { return remove_path(c, AT_FDCWD, (const char *)c->a[0]); }
 long mr_do_unlinkat(const struct mr_call *c) { return remove_path(c, c->a[0], (const char *)c->a[1]); }
 
+/* Something else took its name: who still has the old file open writes into nothing. */
+static void replaced(const struct mr_name *n)
+{
+    struct mr_guard g;
+    u32 file = mr_file_find(n->rel, n->len);
+    if (file == MR_NONE || !mr_load(&mr_file_at(file)->writers)) return;
+    mr_lock(&g);
+    mr_ofd_detach(file);
+    mr_unlock(&g);
+}
+
 /* Descriptions open on the old name now write the new one. */
 static void follow(const struct mr_name *from, const struct mr_name *to)
 {
@@ -142,7 +154,7 @@ static void follow(const struct mr_name *from, const struct mr_name *to)
     u32 new = mr_file_get(to->rel, to->len, r.rule, r.is_dir);
     for (u32 i = 0, n = mr_used(MR_OFDS); i < n && new != MR_NONE && mr_file_at(old)->writers; i++) {
         struct mr_ofd *o = mr_ofd_at(i);
-        if (!o->slot.used || o->file != old) continue;
+        if (!o->slot.used || o->file != old || o->gone) continue;
         o->file = new;
         mr_file_at(old)->writers--;
         mr_file_at(new)->writers++;
@@ -156,6 +168,7 @@ static long move_path(const struct mr_call *c, long dir1, const char *path1, lon
     int from = mr_name_of(dir1, path1, &a) == MR_INSIDE, to = mr_name_of(dir2, path2, &b) == MR_INSIDE;
     long ret = mr_plain(c);
     if (likely(!from && !to) || ret < 0 || (flags & 2 /* RENAME_EXCHANGE */)) return ret;
+    if (to && !stays) replaced(&b);
     if (from && to && !stays) follow(&a, &b);
     if (to) appeared(dir2, path2, &b);
     if (from && !stays) vanished(&a);

@@ -140,6 +140,25 @@ static int relative(long dirfd, const char *path, struct mr_name *n)
     return slowly(base, path, n);
 }
 
+/* /dev/stdin, /dev/fd/N and /proc/self/fd/N open what the descriptor has open. -1: another path. */
+static long names_descriptor(const char *path)
+{
+    static const char *const std[] = {"in", "out", "err"};
+    const char *p = 0;
+    if (mr_same(path, "/dev/std", 8)) {
+        for (int i = 0; i < 3; i++)
+            if (mr_equal(path + 8, std[i])) return i;
+    } else if (mr_same(path, "/dev/fd/", 8)) {
+        p = path + 8;
+    } else if (mr_same(path, "/proc/se", 8) && mr_same(path + 8, "lf/fd/", 6)) {
+        p = path + 14;
+    }
+    if (!p || *p < '0' || *p > '9') return -1;
+    long fd = (long)mr_number(p);
+    while (*p >= '0' && *p <= '9') p++;
+    return *p ? -1 : fd;
+}
+
 int mr_name_of(long dirfd, const char *path, struct mr_name *n)
 {
     if (!path || !*path) return MR_OUTSIDE;
@@ -152,6 +171,10 @@ int mr_name_of(long dirfd, const char *path, struct mr_name *n)
         return take(path + dir + skip, (u32)len - dir - skip, 1, n);
     }
     if (mr_self.alias_len || (len < dir && mr_same(path, mr_self.dir, (size_t)len))) return slowly("", path, n);
+    if (unlikely(len >= 9 && (path[1] == 'd' || path[1] == 'p') && path[5 - (path[1] == 'd')] == '/')) {
+        long fd = names_descriptor(path);
+        if (fd >= 0 && mr_name_of_fd(fd, n) == MR_INSIDE) return MR_INSIDE;
+    }
     return MR_OUTSIDE;
 }
 

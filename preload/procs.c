@@ -172,6 +172,16 @@ void mr_proc_end(u32 proc, int how, s32 status)
     if (instance != MR_NONE) instance_leave(instance);
 }
 
+int mr_any_dead(void)
+{
+    for (u32 i = 0, n = mr_used(MR_PROCS); i < n; i++) {
+        const struct mr_proc *p = mr_proc_at(i);
+        if (!p->slot.used) continue;
+        if (p->state == MR_EMBRYO ? mr_now() - p->since > 2000000000u : !mr_alive(p->pid, p->start)) return 1;
+    }
+    return 0;
+}
+
 u32 mr_reap(void)
 {
     u32 found = 0;
@@ -208,14 +218,13 @@ int mr_hold_add(u32 proc, s32 fd, u32 ofd)
     return 0;
 }
 
-u32 mr_ofd_new(u32 proc, s32 fd, u32 file, u32 step, int append)
+u32 mr_ofd_new(u32 proc, s32 fd, u32 file, u32 step)
 {
     u32 i = mr_take(MR_OFDS);
     if (i == MR_NONE) return MR_NONE;
     struct mr_ofd *o = mr_ofd_at(i);
     o->file = file;
     o->step = step;
-    o->append = (u32)append;
     if (mr_hold_add(proc, fd, i) < 0) {
         mr_give(MR_OFDS, i);
         return MR_NONE;
@@ -224,11 +233,24 @@ u32 mr_ofd_new(u32 proc, s32 fd, u32 file, u32 step, int append)
     return i;
 }
 
+/* The file that the descriptions write has no name any more. */
+void mr_ofd_detach(u32 file)
+{
+    struct mr_file *f = mr_file_at(file);
+    for (u32 i = 0, n = mr_used(MR_OFDS); i < n && f->writers; i++) {
+        struct mr_ofd *o = mr_ofd_at(i);
+        if (!o->slot.used || o->file != file || o->gone) continue;
+        o->gone = 1;
+        f->writers--;
+    }
+}
+
 static void ofd_closed(u32 ofd, const struct mr_proc *p, int how)
 {
-    u32 file = mr_ofd_at(ofd)->file;
+    u32 file = mr_ofd_at(ofd)->file, gone = mr_ofd_at(ofd)->gone;
     struct mr_file *f = mr_file_at(file);
     mr_give(MR_OFDS, ofd);
+    if (gone) return;
     if (f->writers) f->writers--;
     if (how == MR_END_UNKNOWN) {
         f->closes++;

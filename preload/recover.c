@@ -49,7 +49,7 @@ void mr_recover(void)
     for (u32 i = 0; i < mr_used(MR_OFDS); i++) {
         struct mr_ofd *o = mr_ofd_at(i);
         if (o->slot.used && !o->refs) o->slot.used = 0;
-        if (o->slot.used) mr_file_at(o->file)->writers++;
+        if (o->slot.used && !o->gone) mr_file_at(o->file)->writers++;
     }
     for (u32 i = 0; i < mr_used(MR_WAITS); i++) {
         struct mr_wait *w = mr_wait_at(i);

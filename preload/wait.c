@@ -87,9 +87,11 @@ static int look(struct patience *pa, u32 slot, u32 proc, u32 file)
     struct mr_guard g;
     char why[200];
     u64 now = mr_now(), limit = mr_wait_limit ? mr_wait_limit : mr_b->limit_ns;
-    if (now - mr_load(&mr_b->last_reap) >= LOOK_NS) {
+    u64 last = mr_load(&mr_b->last_reap);
+    /* one of the waiters looks, for all of them; reading /proc takes long, so without the lock */
+    if (now > last && now - last >= LOOK_NS && mr_cas(&mr_b->last_reap, &last, now) && mr_any_dead()) {
         mr_lock(&g);
-        if (now - mr_b->last_reap >= LOOK_NS && now > mr_b->last_reap) mr_reap();
+        mr_reap();
         mr_unlock(&g);
     }
     if (limit && now - pa->began > limit) {

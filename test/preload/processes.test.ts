@@ -47,6 +47,16 @@ const redirections: [string, string, string][] = [
   ['read by the shell itself', 'echo one line > grow-j', 'read line < grow-j; echo "$line"'],
   ['mv into place', 'seq 1 4000 > tmp.k; mv tmp.k whole-k', 'md5sum < whole-k'],
   ['gzip and zcat', 'seq 1 30000 | gzip -n > grow-l', 'zcat < grow-l | md5sum'],
+  [
+    'the standard input by its name',
+    'seq 1 3000 > grow-n',
+    'md5sum /dev/stdin < grow-n; cat /dev/fd/0 < grow-n | wc -l',
+  ],
+  [
+    'written under a name that is then removed',
+    'exec 5> whole-o; rm whole-o; echo old >&5; echo new > whole-o; echo more >&5; exec 5>&-',
+    'cat whole-o',
+  ],
   ['tar through a file', 'tar cf grow-m -C /usr/include --mtime=@0 stdio.h', 'tar xOf grow-m | md5sum'],
 ]
 
@@ -225,6 +235,31 @@ test('two steps that wait for each other are told so', { skip, timeout: 60_000 }
     assert.match(String(report?.['text']), /A \(pid \d+\) waits for b of B/)
     assert.match(String(report?.['text']), /B \(pid \d+\) waits for a of A/)
   })
+})
+
+test('a producer that takes its time is no deadlock', { skip, timeout: 60_000 }, async () => {
+  const slow = [
+    ['sh', '-c', 'sleep 1.8; echo late > whole-l'],
+    [
+      'python3',
+      '-c',
+      'import threading; t=threading.Timer(1.8, lambda: open("whole-l","w").write("late\\n")); t.start(); t.join()',
+    ],
+    ['node', '-e', 'setTimeout(() => require("fs").writeFileSync("whole-l", "late\\n"), 1800)'],
+    ['bash', '-c', '(sleep 1.8; echo late > whole-l) & wait'],
+    ['bash', '-c', 'sleep 1.8 | cat; read x < <(sleep 0.1; echo late); echo $x > whole-l'],
+  ]
+  await Promise.all(
+    slow.map(([command = '', ...args]) =>
+      withWorkflow(plan, async workflow => {
+        const consumer = workflow.exec('Q', 'cat', [workflow.path('whole-l')])
+        const producer = await workflow.exec('S', command, args, { cwd: workflow.dir }).done
+        assert.equal(producer.code, 0, producer.stderr)
+        const outcome = await consumer.done
+        assert.deepEqual([outcome.stdout, outcome.stderr], ['late\n', ''], command)
+      }),
+    ),
+  )
 })
 
 test('a wait ends at the time limit', { skip }, async () => {
