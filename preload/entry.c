@@ -3,6 +3,7 @@
 
 #include <elf.h>
 #include <link.h>
+#include <unistd.h>
 
 #define VERSION "1"
 
@@ -98,22 +99,31 @@ static int look_at_object(struct dl_phdr_info *info, size_t size, void *data)
     return 0;
 }
 
-/* 1 when every call that programs cannot do without has a site */
+#if defined(__x86_64__)
+/* The functions that nearly every program calls must each contain a site: a libc that goes to the kernel in some
+ * other way must not be half intercepted. Functions that another library replaced are not in libc's text. */
 static int complete(void)
 {
-#if defined(__x86_64__)
-    static const u16 needed[] = {SYS_read, SYS_write, SYS_openat, SYS_close, SYS_newfstatat, SYS_pread64, SYS_execve, SYS_getdents64};
+    const struct {
+        u64 at;
+        u32 nr;
+    } needed[] = {{(u64)read, SYS_read}, {(u64)write, SYS_write}, {(u64)open64, SYS_openat}, {(u64)openat64, SYS_openat},
+        {(u64)close, SYS_close}, {(u64)pread64, SYS_pread64}, {(u64)pwrite64, SYS_pwrite64}, {(u64)execve, SYS_execve}};
     for (u32 k = 0; k < sizeof needed / sizeof *needed; k++) {
-        int have = 0;
-        for (u32 l = 0; l < found.count; l++)
-            for (u32 i = 0; i < found.lib[l].s.count; i++) have |= found.lib[l].s.site[i].nr == needed[k];
-        if (!have) return 0;
+        int here = 0, have = 0;
+        for (u32 l = 0; l < found.count; l++) {
+            u64 base = found.lib[l].base;
+            const struct mr_sites *s = &found.lib[l].s;
+            if (needed[k].at < base + s->text_from || needed[k].at >= base + s->text_to) continue;
+            here = 1;
+            for (u32 i = 0; i < s->count; i++)
+                have |= s->site[i].nr == needed[k].nr && base + s->site[i].off - needed[k].at < 384;
+        }
+        if (here && !have) return 0;
     }
-    return 1;
-#else
-    return 0;
-#endif
+    return found.count > 0;
 }
+#endif
 
 static int patch_all(const struct env *e)
 {

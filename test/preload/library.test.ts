@@ -17,7 +17,19 @@ test(
         .filter(line => line !== '' && !/ w /.test(line))
         .map(line => line.trim().split(/\s+/).pop() ?? '')
     assert.deepEqual(names(['--defined-only']), ['millrace_preload_version'])
-    assert.deepEqual(names(['--undefined-only']), ['dl_iterate_phdr@GLIBC_2.2.5'])
+    // all but the first only to look where they are
+    const needed = names(['--undefined-only']).map(name => name.replace(/@.*/, ''))
+    assert.deepEqual(needed.sort(), [
+      'close',
+      'dl_iterate_phdr',
+      'execve',
+      'open64',
+      'openat64',
+      'pread64',
+      'pwrite64',
+      'read',
+      'write',
+    ])
   },
 )
 
