@@ -8,7 +8,7 @@ import { test } from 'node:test'
 import { compile, fixtures, hasCommand, preload, skip, start, step, tools, withWorkflow } from './harness.ts'
 
 test(
-  'the library exports one name and needs one',
+  'the library exports one name and needs few',
   { skip: skip || (hasCommand('nm') ? false : 'nm is not installed') },
   () => {
     const names = (args: string[]): string[] =>
