@@ -1,0 +1,254 @@
+/* The board: one shared-memory file that holds the rules and the state of a workflow.
+ *
+ * Everything is an index into a fixed region, never a pointer. Regions lie far apart in a sparse file and
+ * are backed with memory (fallocate) piece by piece as they fill, so touching one never raises SIGBUS.
+ * All changes are made under one lock (lock.c) except: frontier, want, seq, waiters (atomics, stream.c),
+ * and the look-up of a file record, which only follows links that were published whole. */
+#ifndef MR_BOARD_H
+#define MR_BOARD_H
+
+#include "sys.h"
+
+#define MR_MAGIC 0x4d524233u
+/* includes the sizes: a board of another layout is never taken for one of ours */
+#define MR_VERSION (3u << 24 | (u32)(sizeof(struct mr_board) + 3 * sizeof(struct mr_file) + 7 * sizeof(struct mr_proc) + 11 * sizeof(struct mr_rule)))
+
+enum { /* regions */
+    MR_STEPS, MR_RULES, MR_LISTS, MR_TEXT, MR_BUCKETS, MR_FILES, MR_EXTENTS, MR_OFDS, MR_HOLDS, MR_PROCS,
+    MR_INSTANCES, MR_WAITS, MR_EVENTS, MR_REGIONS
+};
+
+#define MR_BUCKET_COUNT (1u << 16)
+#define MR_EVENT_COUNT 2048u
+#define MR_MAX_STEPS 512u
+
+struct mr_region {
+    u64 off;      /* of element 0 in the file */
+    u64 reserved; /* bytes backed with memory */
+    u32 size;     /* of one element */
+    u32 cap;      /* elements */
+    u32 used;     /* elements ever handed out (high-water mark) */
+    u32 free;     /* index + 1 of the first element given back */
+};
+
+/* Elements of the regions that take elements back start with these two words. */
+struct mr_slot {
+    u32 used;
+    u32 link; /* free list, or the owner's list: index + 1 */
+};
+
+enum { MR_ON_TERMINATION, MR_ON_CLOSE, MR_ON_FILE, MR_ON_N_FILES };
+enum { MR_UPDATE, MR_NO_UPDATE };
+enum { MR_RULE_FILE, MR_RULE_DIR, MR_RULE_EXCLUDE, MR_RULE_PERMANENT, MR_RULE_MEMORY, MR_RULE_FS };
+
+struct mr_step {
+    u32 name;     /* text */
+    u32 expected; /* instances, 0 = unknown */
+    u32 running;  /* instances */
+    u32 ended_ok, ended_failed;
+    u32 closed;   /* 1 ended for good and well, 2 for good and badly (step-end) */
+    u64 idle_since;
+    u32 reason;   /* text, why it failed */
+    u32 pad;
+};
+
+struct mr_rule {
+    u32 kind, glob, text, text_len;
+    u32 commit, count, mode;
+    u32 producers, producer_count; /* MR_LISTS */
+    u32 deps, dep_count;           /* MR_LISTS, of text */
+};
+
+enum { MR_ABSENT, MR_GROWING, MR_COMMITTED, MR_FAILED };
+
+struct mr_file {
+    u32 next; /* hash chain, index + 1 */
+    u32 hash;
+    u32 path, path_len;
+    char name[40]; /* the path again when it is short: found without another cache line */
+    u32 rule;   /* index */
+    u32 is_dir; /* governed by its own dir rule */
+    u32 commit, count, mode; /* of the rule, on_n_files of a directory already turned for its files */
+    u32 parent; /* index + 1 of the record of its directory, when that has a dir rule */
+    u32 state;
+    u32 seq;     /* futex: grows when a waiter should look again */
+    u32 waiters;
+    u32 extents; /* index + 1, pieces beyond the frontier, in order */
+    u32 extent_lost; /* a piece was not recorded: it becomes readable on commit */
+    u32 closes;
+    u32 writers; /* descriptions open for writing by producers */
+    u32 begun_children, committed_children;
+    u32 reason;  /* text */
+    u32 reason_step;
+    u64 frontier; /* written without a hole up to here */
+    u64 want;     /* the smallest frontier a waiter asks for, ~0 = none */
+};
+
+struct mr_extent {
+    struct mr_slot slot;
+    u64 from, to;
+};
+
+/* An open file description on a governed file, opened for writing by a producer. */
+struct mr_ofd {
+    struct mr_slot slot;
+    u32 file;
+    u32 refs; /* holds */
+    u32 step;
+    u32 gone; /* its file was removed or replaced: what it writes is nobody's business any more */
+};
+
+/* One descriptor (fd >= 0) or shared writable mapping (fd < 0) of one process on a description. */
+struct mr_hold {
+    struct mr_slot slot;
+    u32 proc, ofd;
+    s32 fd;
+    u32 pad;
+};
+
+enum { MR_EMBRYO = 1, MR_ALIVE = 2 };
+enum { MR_EXECING = 1, MR_ROOT = 2, MR_KEEPER = 4 };
+
+struct mr_proc {
+    struct mr_slot slot;
+    u32 state, pid;
+    u64 start;    /* kernel's start time: tells a process from a later one with its pid */
+    u64 since;
+    u32 step;     /* MR_NONE: no step */
+    u32 instance; /* index, MR_NONE without a step */
+    u32 flags;
+    u32 holds;    /* index + 1 */
+    u32 maker;    /* pid that forked it (while an embryo) */
+    s32 status;
+};
+
+struct mr_instance {
+    struct mr_slot slot;
+    u32 step, live;
+    s32 status; /* of the root: exit status, 128 + signal when killed */
+    u32 root_pid;
+};
+
+enum { MR_WAIT_EXISTS, MR_WAIT_COMMIT, MR_WAIT_DATA, MR_WAIT_LIST };
+
+struct mr_wait {
+    struct mr_slot slot;
+    u32 proc, tid, file, kind;
+    u64 at, want, since;
+};
+
+enum { MR_EV_COMMITTED, MR_EV_FAILED, MR_EV_ENDED, MR_EV_KILLED, MR_EV_DEADLOCK, MR_EV_TIMEOUT, MR_EV_FULL, MR_EV_NOTE };
+
+struct mr_event {
+    u64 seq, wall;
+    u32 kind, path, step, pid; /* path: text + 1, step MR_NONE */
+    char text[216];
+};
+
+struct mr_board {
+    u32 magic, version;
+    u32 ready, gone;
+    u32 lock, recovered;
+    u32 uid, owner; /* owner: pid that keeps the board alive, 0 = nobody */
+    u64 owner_start, created_wall, created;
+    u64 limit_ns, grace_ns;
+    u64 last_reap, last_deadlock;
+    u64 event_seq, progress; /* progress: grows with every booked event, for the deadlock check */
+    u64 bytes;
+    u32 workflow, dir, dir_len, failed;
+    u32 excludes, dir_rules; /* how many such rules there are */
+    char shm[160];
+    struct mr_region region[MR_REGIONS];
+};
+
+extern struct mr_board *mr_b;
+
+static inline void *mr_at(u32 region, u32 index)
+{
+    const struct mr_region *r = &mr_b->region[region];
+    return (char *)mr_b + r->off + (u64)index * r->size;
+}
+
+#define mr_step_at(i) ((struct mr_step *)mr_at(MR_STEPS, (i)))
+#define mr_rule_at(i) ((struct mr_rule *)mr_at(MR_RULES, (i)))
+#define mr_list_at(i) ((u32 *)mr_at(MR_LISTS, (i)))
+#define mr_text_at(i) ((char *)mr_at(MR_TEXT, (i)))
+#define mr_file_at(i) ((struct mr_file *)mr_at(MR_FILES, (i)))
+#define mr_extent_at(i) ((struct mr_extent *)mr_at(MR_EXTENTS, (i)))
+#define mr_ofd_at(i) ((struct mr_ofd *)mr_at(MR_OFDS, (i)))
+#define mr_hold_at(i) ((struct mr_hold *)mr_at(MR_HOLDS, (i)))
+#define mr_proc_at(i) ((struct mr_proc *)mr_at(MR_PROCS, (i)))
+#define mr_instance_at(i) ((struct mr_instance *)mr_at(MR_INSTANCES, (i)))
+#define mr_wait_at(i) ((struct mr_wait *)mr_at(MR_WAITS, (i)))
+#define mr_event_at(i) ((struct mr_event *)mr_at(MR_EVENTS, (i)))
+#define mr_used(which) (mr_b->region[which].used)
+
+/* board.c */
+void mr_board_name(char *to, size_t size, u32 uid, const char *workflow);
+int mr_board_layout(int fd, const char *shm);       /* a new, empty board in mr_b */
+int mr_board_open(const char *shm, u32 uid);        /* maps an existing one into mr_b */
+u32 mr_take(u32 region);                            /* a zeroed element, or MR_NONE when full */
+u32 mr_take_run(u32 region, u32 count);             /* count elements in a row */
+void mr_give(u32 region, u32 index);
+u32 mr_text_add(const char *s, size_t n);           /* offset, or MR_NONE */
+void mr_event(u32 kind, u32 path, u32 step, u32 pid, const char *text);
+
+/* lock.c */
+struct mr_guard {
+    u64 signals;
+};
+void mr_lock(struct mr_guard *g);
+void mr_unlock(struct mr_guard *g);
+int mr_task_state(u32 pid, u64 *start, u32 *parent, u32 *threads); /* kernel's letter, 0 when there is none */
+int mr_alive(u32 pid, u64 start);
+
+/* rules.c */
+int mr_glob(const char *pattern, const char *text);
+int mr_rule_matches(const struct mr_rule *r, const char *path, u32 len);
+int mr_is_marked(u32 kind, const char *path, u32 len);
+u32 mr_rule_find(const char *path, u32 len, int *is_dir); /* governing rule or MR_NONE */
+int mr_produces(const struct mr_rule *r, u32 step);
+u32 mr_step_find(const char *name);
+
+/* files.c: all but mr_file_find under the lock */
+u32 mr_file_find(const char *path, u32 len);
+u32 mr_file_get(const char *path, u32 len, u32 rule, int is_dir);
+void mr_file_begin(u32 file);
+void mr_file_fail(u32 file, u32 step, const char *why);
+void mr_file_reset(u32 file);
+int mr_file_evaluate(u32 file); /* the state after looking at the rule */
+void mr_file_wake(struct mr_file *f);
+void mr_step_changed(u32 step);
+int mr_step_over(u32 step);
+int mr_step_failed(u32 step);
+
+/* stream.c */
+void mr_publish(struct mr_file *f, u64 from, u64 to);
+void mr_cut(struct mr_file *f, u64 size); /* under the lock */
+u64 mr_available(struct mr_file *f, u64 at);
+
+/* procs.c: under the lock */
+u32 mr_proc_find(u32 pid);
+u32 mr_proc_join(u32 pid, u64 start, u32 step, u32 parent_pid);
+u32 mr_proc_embryo(u32 proc, u32 maker);
+void mr_proc_born(u32 proc, u32 pid, u64 start);
+enum { MR_END_EXIT, MR_END_KILLED, MR_END_UNKNOWN };
+void mr_proc_end(u32 proc, int how, s32 status);
+u32 mr_reap(void);
+int mr_any_dead(void); /* without the lock */
+u32 mr_ofd_new(u32 proc, s32 fd, u32 file, u32 step);
+void mr_ofd_detach(u32 file);
+int mr_hold_add(u32 proc, s32 fd, u32 ofd);
+void mr_hold_drop(u32 proc, s32 fd, u32 ofd, int how);
+u32 mr_hold_find(u32 proc, s32 fd);
+void mr_instance_end(u32 instance);
+void mr_recover(void);
+
+/* wait.c */
+int mr_wait_for(u32 proc, u32 file, u32 kind, u64 at, u64 len);
+extern u64 mr_wait_limit;
+
+/* deadlock.c */
+int mr_deadlocked(u32 wait, char *why, size_t size);
+
+#endif

@@ -1,0 +1,46 @@
+#!/bin/sh
+# build.sh OUT_DIR: libmillrace.so and millrace-board, with plain cc. Nothing beyond libc is needed.
+# build.sh --logic OUT_FILE: the logic without the interposing entry, as one archive for the tests.
+# build.sh --sanitize OUT_FILE: the same with the address and undefined-behaviour sanitizers.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+: "${CC:=cc}"
+warn="-std=gnu11 -O2 -g -Wall -Wextra -Werror -fPIC -fvisibility=hidden"
+board="board lock rules files stream procs recover wait deadlock"
+calls="paths gate fds io_open io_data io_map io_path io_proc dispatch sites"
+
+# The library runs in the middle of libc's functions: no vector registers, no calls to libc, no canary.
+bare="-ffreestanding -fno-stack-protector -fno-tree-loop-distribute-patterns"
+case $($CC -dumpmachine) in x86_64*) bare="$bare -mgeneral-regs-only" ;; esac
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/millrace-build.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+
+compile() { # FLAGS FILES: objects into $work
+    flags=$1; shift
+    for f; do $CC $warn $flags -c "$here/$f.c" -o "$work/$f.o"; done
+}
+
+case ${1:-} in
+--logic|--sanitize)
+    flags=
+    [ "$1" = --sanitize ] && flags="-fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined"
+    compile "$flags" $board $calls
+    $CC -DMR_NO_STUB -c "$here/stub.S" -o "$work/stub.o"
+    rm -f "$2"
+    (cd "$work" && ar rcs out.a ./*.o)
+    mv "$work/out.a" "$2"
+    exit ;;
+''|-*) echo "usage: build.sh OUT_DIR | --logic OUT_FILE | --sanitize OUT_FILE" >&2; exit 2 ;;
+esac
+
+out=$1
+mkdir -p "$out"
+compile "$bare" $board $calls memory patch entry
+$CC -c "$here/stub.S" -o "$work/stub.o"
+$CC -shared -Wl,-z,now -Wl,-z,noexecstack -Wl,-soname,libmillrace.so -o "$work/libmillrace.so" "$work"/*.o
+mv "$work/libmillrace.so" "$out/libmillrace.so"
+rm -f "$work"/*.o
+compile "" $board plan tool tool_exec tool_ps
+$CC -o "$work/millrace-board" "$work"/*.o
+mv "$work/millrace-board" "$out/millrace-board"

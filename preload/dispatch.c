@@ -1,0 +1,40 @@
+/* One entry for all intercepted system calls. */
+#include "local.h"
+
+#define CALLS 512
+
+static mr_handler *const handler[CALLS] = {
+#if defined(__x86_64__)
+    [SYS_open] = mr_do_open, [SYS_creat] = mr_do_creat, [SYS_dup2] = mr_do_dup2,
+    [SYS_stat] = mr_do_path1, [SYS_lstat] = mr_do_path1, [SYS_access] = mr_do_path1,
+    [SYS_getdents] = mr_do_getdents,
+    [SYS_mkdir] = mr_do_mkdir, [SYS_rmdir] = mr_do_unlink, [SYS_unlink] = mr_do_unlink,
+    [SYS_rename] = mr_do_rename, [SYS_link] = mr_do_link, [SYS_fork] = mr_do_fork,
+#endif
+    [SYS_openat] = mr_do_openat, [SYS_openat2] = mr_do_openat2,
+    [SYS_close] = mr_do_close, [SYS_close_range] = mr_do_close_range,
+    [SYS_dup] = mr_do_dup, [SYS_dup3] = mr_do_dup3, [SYS_fcntl] = mr_do_fcntl,
+    [SYS_read] = mr_do_read, [SYS_pread64] = mr_do_pread, [SYS_readv] = mr_do_readv,
+    [SYS_preadv] = mr_do_preadv, [SYS_preadv2] = mr_do_preadv,
+    [SYS_write] = mr_do_write, [SYS_pwrite64] = mr_do_pwrite, [SYS_writev] = mr_do_writev,
+    [SYS_pwritev] = mr_do_pwritev, [SYS_pwritev2] = mr_do_pwritev,
+    [SYS_lseek] = mr_do_lseek, [SYS_ftruncate] = mr_do_ftruncate, [SYS_truncate] = mr_do_truncate,
+    [SYS_sendfile] = mr_do_sendfile, [SYS_splice] = mr_do_splice, [SYS_copy_file_range] = mr_do_copy_file_range,
+    [SYS_mmap] = mr_do_mmap, [SYS_munmap] = mr_do_munmap, [SYS_msync] = mr_do_msync,
+    [SYS_newfstatat] = mr_do_pathat, [SYS_statx] = mr_do_statx,
+    [SYS_faccessat] = mr_do_pathat, [SYS_faccessat2] = mr_do_pathat,
+    [SYS_getdents64] = mr_do_getdents, [SYS_chdir] = mr_do_chdir, [SYS_fchdir] = mr_do_fchdir,
+    [SYS_mkdirat] = mr_do_mkdirat, [SYS_unlinkat] = mr_do_unlinkat,
+    [SYS_renameat] = mr_do_renameat, [SYS_renameat2] = mr_do_renameat, [SYS_linkat] = mr_do_linkat,
+    [SYS_clone] = mr_do_clone, [SYS_execve] = mr_do_execve, [SYS_execveat] = mr_do_execveat,
+    [SYS_exit_group] = mr_do_exit, [SYS_io_uring_setup] = mr_do_refuse,
+};
+
+int mr_wanted(u32 nr) { return nr < CALLS && handler[nr]; }
+
+long mr_dispatch(const struct mr_call *c)
+{
+    mr_handler *h = (unsigned long)c->nr < CALLS ? handler[c->nr] : 0;
+    if (unlikely(!h || !mr_self.on)) return mr_plain(c);
+    return h(c);
+}

@@ -1,0 +1,50 @@
+/* May this process go on with this path? */
+#include "local.h"
+
+#include <sys/stat.h>
+
+void mr_rights_of(const struct mr_name *n, struct mr_rights *r)
+{
+    r->file = mr_file_find(n->rel, n->len);
+    if (r->file != MR_NONE) {
+        r->rule = mr_file_at(r->file)->rule;
+        r->is_dir = (int)mr_file_at(r->file)->is_dir;
+    } else {
+        r->rule = mr_rule_find(n->rel, n->len, &r->is_dir);
+    }
+    r->producer = r->rule != MR_NONE && mr_self.step != MR_NONE && mr_produces(mr_rule_at(r->rule), mr_self.step);
+}
+
+/* The record of a governed path, made when it is the first time. MR_NONE: the board is full. */
+u32 mr_record(const struct mr_name *n, struct mr_rights *r)
+{
+    if (r->file == MR_NONE) {
+        struct mr_guard g;
+        mr_lock(&g);
+        r->file = mr_file_get(n->rel, n->len, r->rule, r->is_dir);
+        mr_unlock(&g);
+    }
+    return r->file;
+}
+
+u64 mr_size_of(long fd)
+{
+    struct stat st;
+    return mr_sys(SYS_fstat, fd, &st, 0, 0) < 0 || !S_ISREG(st.st_mode) ? 0 : (u64)st.st_size;
+}
+
+/* A consumer that names a governed file: waits until its rule lets it see it. Others pass. */
+long mr_gate(long dirfd, const char *path, const struct mr_name *n, struct mr_rights *r)
+{
+    if (r->rule == MR_NONE || r->producer) return 0;
+    if (mr_record(n, r) == MR_NONE) return -ENOSPC;
+    struct mr_file *f = mr_file_at(r->file);
+    if (mr_load(&f->state) == MR_COMMITTED) return 0;
+    if (r->is_dir || mr_load(&f->state) == MR_ABSENT) {
+        /* directories can be opened once they are there (listing them waits); a directory that a file's
+         * pattern happens to match is a plain one */
+        struct stat st;
+        if (mr_sys(SYS_newfstatat, dirfd, path, &st, 0) == 0 && S_ISDIR(st.st_mode)) return 0;
+    }
+    return mr_wait_for(mr_who(0).proc, r->file, f->mode == MR_NO_UPDATE ? MR_WAIT_EXISTS : MR_WAIT_COMMIT, 0, 0);
+}

@@ -1,0 +1,202 @@
+/* read and write in all their forms, lseek, truncate, sendfile, splice, copy_file_range.
+ *
+ * Reads of a growing file by a consumer wait until all the bytes they ask for are written, or the file is
+ * committed: programs take a short read of a regular file for its end. Writes go to the kernel first and
+ * are published afterwards. */
+#include "local.h"
+
+#include <sys/uio.h>
+
+static u64 position(long fd)
+{
+    long at = mr_sys(SYS_lseek, fd, 0, SEEK_CUR, 0);
+    return at < 0 ? 0 : (u64)at;
+}
+
+static u64 total(const struct iovec *v, long n)
+{
+    u64 sum = 0;
+    for (long i = 0; i < n && i < 1024; i++) sum += v[i].iov_len;
+    return sum;
+}
+
+static struct mr_file *reading(u64 e)
+{
+    return mr_entry_kind(e) == MR_READER ? mr_file_at(mr_entry_index(e)) : 0;
+}
+
+static void committed(long fd, u64 e)
+{
+    if (!mr_who(0).foreign) mr_cas(&mr_fd[fd], &e, 0); /* from now on a plain descriptor */
+}
+
+static void rest_a_moment(void)
+{
+    struct mr_time moment = {0, 1000000};
+    mr_sys(SYS_nanosleep, &moment, 0, 0, 0);
+}
+
+/* A read of len bytes, at an explicit offset (at >= 0) or at the position. */
+static long read_some(const struct mr_call *c, u64 len, s64 at)
+{
+    long fd = c->a[0];
+    u64 e = mr_entry(fd);
+    struct mr_file *f = reading(e);
+    if (likely(!f) || !len) return mr_plain(c);
+    for (;;) {
+        u32 state = mr_load(&f->state);
+        if (state == MR_COMMITTED) {
+            committed(fd, e);
+            return mr_plain(c);
+        }
+        int mine = at < 0 && !(e & MR_SHARED);
+        /* Bytes known to be written ahead of the position. Each read takes its share before it reads, so
+         * threads on one descriptor cannot pass the frontier together. */
+        if (mine && state == MR_GROWING && mr_peek(&mr_pos[fd]) >= (s64)len) {
+            if (__atomic_fetch_sub(&mr_pos[fd], (s64)len, __ATOMIC_SEQ_CST) >= (s64)len) {
+                long ret = mr_plain(c);
+                if (ret != 0) return ret;
+            }
+            mr_store(&mr_pos[fd], 0);
+        }
+        u64 from = at < 0 ? position(fd) : (u64)at;
+        int err = mr_wait_for(mr_who(0).proc, mr_entry_index(e), MR_WAIT_DATA, from, len);
+        if (err < 0) return err;
+        u64 to = mr_load(&f->state) == MR_GROWING ? mr_available(f, from) : 0;
+        if (mine && to >= from + len) mr_store(&mr_pos[fd], (s64)(to - from - len));
+        int over = mr_load(&f->state) == MR_COMMITTED;
+        long ret = mr_plain(c);
+        if (ret != 0 || over) return ret;
+        /* nothing, although it was written and is not committed: it was cut meanwhile; wait again */
+        rest_a_moment();
+    }
+}
+
+long mr_do_read(const struct mr_call *c) { return read_some(c, (u64)c->a[2], -1); }
+long mr_do_pread(const struct mr_call *c) { return read_some(c, (u64)c->a[2], c->a[3] < 0 ? 0 : c->a[3]); }
+long mr_do_readv(const struct mr_call *c)
+{
+    if (likely(!mr_entry(c->a[0]))) return mr_plain(c);
+    return read_some(c, total((const struct iovec *)c->a[1], c->a[2]), -1);
+}
+long mr_do_preadv(const struct mr_call *c) /* and preadv2, where offset -1 means the position */
+{
+    if (likely(!mr_entry(c->a[0]))) return mr_plain(c);
+    return read_some(c, total((const struct iovec *)c->a[1], c->a[2]), c->a[3]);
+}
+
+/* ---- writing ---- */
+
+static void wrote(long fd, u64 e, u64 count, s64 at)
+{
+    const struct mr_ofd *o = mr_ofd_at(mr_entry_index(e));
+    struct mr_file *f = mr_file_at(o->file);
+    if (o->gone || mr_load(&f->state) != MR_GROWING) {
+        if (!(e & (MR_SHARED | MR_APPEND)) && at < 0) mr_pos[fd] += (s64)count;
+        return;
+    }
+    if (at >= 0 && (e & MR_APPEND)) { /* Linux appends here whatever the offset says */
+        u64 size = mr_size_of(fd);
+        mr_publish(f, size > count ? size - count : 0, size);
+    } else if (at >= 0) {
+        mr_publish(f, (u64)at, (u64)at + count);
+    } else if (!(e & (MR_SHARED | MR_APPEND))) {
+        u64 from = (u64)__atomic_fetch_add(&mr_pos[fd], (s64)count, __ATOMIC_SEQ_CST);
+        mr_publish(f, from, from + count);
+    } else {
+        u64 to = position(fd);
+        mr_publish(f, to > count ? to - count : 0, to);
+    }
+}
+
+static long write_some(const struct mr_call *c, s64 at)
+{
+    u64 e = mr_entry(c->a[0]);
+    long ret = mr_plain(c);
+    if (unlikely(e & MR_PUBLISH) && ret > 0) wrote(c->a[0], e, (u64)ret, at);
+    return ret;
+}
+
+long mr_do_write(const struct mr_call *c) { return write_some(c, -1); }
+long mr_do_pwrite(const struct mr_call *c) { return write_some(c, c->a[3]); }
+long mr_do_writev(const struct mr_call *c) { return write_some(c, -1); }
+long mr_do_pwritev(const struct mr_call *c) { return write_some(c, c->a[3]); }
+
+/* ---- moving about ---- */
+
+long mr_do_lseek(const struct mr_call *c)
+{
+    u64 e = mr_entry(c->a[0]);
+    if (likely(!e)) return mr_plain(c);
+    struct mr_file *f = reading(e);
+    if (f && c->a[2] != SEEK_SET && c->a[2] != SEEK_CUR && mr_load(&f->state) != MR_COMMITTED) {
+        /* the end, or the next hole, of a file that still grows: nobody knows yet */
+        int err = mr_wait_for(mr_who(0).proc, mr_entry_index(e), MR_WAIT_COMMIT, 0, 0);
+        if (err < 0) return err;
+    }
+    if (f) mr_store(&mr_pos[c->a[0]], 0);
+    long ret = mr_plain(c);
+    if (ret >= 0 && mr_entry_kind(e) == MR_WRITER) mr_store(&mr_pos[c->a[0]], ret);
+    return ret;
+}
+
+long mr_do_ftruncate(const struct mr_call *c)
+{
+    u64 e = mr_entry(c->a[0]);
+    struct mr_guard g;
+    if (mr_entry_kind(e) == MR_WRITER) {
+        struct mr_file *f = mr_file_at(mr_entry_file(e));
+        mr_lock(&g);
+        if (f->state < MR_COMMITTED) mr_cut(f, c->a[1] < 0 ? 0 : (u64)c->a[1]);
+        mr_unlock(&g);
+    }
+    return mr_plain(c);
+}
+
+/* ---- in the kernel, from descriptor to descriptor ---- */
+
+/* Waits until part of what follows `from` may be moved; cuts *count to it. 0: all that is left is allowed. */
+static long source_ready(long fd, u64 e, u64 from, long *count)
+{
+    struct mr_file *f = reading(e);
+    if (!f || *count <= 0) return 0;
+    if (mr_load(&f->state) == MR_COMMITTED) {
+        committed(fd, e);
+        return 0;
+    }
+    u64 want = (u64)*count > (1u << 20) ? 1u << 20 : (u64)*count;
+    int err = mr_wait_for(mr_who(0).proc, mr_entry_index(e), MR_WAIT_DATA, from, want);
+    if (err < 0) return err;
+    if (mr_load(&f->state) == MR_COMMITTED) return 0;
+    u64 to = mr_available(f, from);
+    if (to > from && (u64)*count > to - from) *count = (long)(to - from);
+    mr_store(&mr_pos[fd], 0);
+    return 0;
+}
+
+/* in/out: argument numbers of the descriptors and their offset pointers; size: of the count. */
+static long move(const struct mr_call *c, int in, int in_off, int out, int out_off, int size)
+{
+    u64 from_e = mr_entry(c->a[in]), to_e = mr_entry(c->a[out]);
+    if (likely(!from_e && !to_e)) return mr_plain(c);
+    const s64 *at = in_off >= 0 ? (const s64 *)c->a[in_off] : 0;
+    const s64 *to = out_off >= 0 ? (const s64 *)c->a[out_off] : 0;
+    s64 out_at = to ? *to : -1;
+    struct mr_call d = *c;
+    for (;;) {
+        struct mr_file *f = reading(from_e);
+        if (f) {
+            long err = source_ready(c->a[in], from_e, at ? (u64)*at : position(c->a[in]), &d.a[size]);
+            if (err < 0) return err;
+        }
+        int over = !f || mr_load(&f->state) == MR_COMMITTED;
+        long ret = mr_plain(&d);
+        if (ret > 0 && (to_e & MR_PUBLISH)) wrote(c->a[out], to_e, (u64)ret, out_at);
+        if (ret != 0 || over) return ret;
+        rest_a_moment();
+    }
+}
+
+long mr_do_sendfile(const struct mr_call *c) { return move(c, 1, 2, 0, -1, 3); }
+long mr_do_splice(const struct mr_call *c) { return move(c, 0, 1, 2, 3, 4); }
+long mr_do_copy_file_range(const struct mr_call *c) { return move(c, 0, 1, 2, 3, 4); }

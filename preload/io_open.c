@@ -1,0 +1,160 @@
+/* open, creat, close, dup and fcntl. */
+#include "local.h"
+
+#include <linux/openat2.h>
+
+static long open_path(const struct mr_call *c, long dirfd, const char *path, long flags)
+{
+    struct mr_name n;
+    struct mr_rights r;
+    int where = mr_name_of(dirfd, path, &n);
+    if (likely(where == MR_OUTSIDE)) return mr_plain(c);
+    if (where == MR_ABOVE) {
+        long fd = mr_plain(c);
+        if (fd >= 0 && !mr_who(0).foreign) mr_fd_set(fd, mr_make_entry(MR_DIRECTORY, MR_NONE), 0);
+        return fd;
+    }
+    if ((flags & O_TMPFILE) == O_TMPFILE) return mr_plain(c);
+    mr_rights_of(&n, &r);
+    int mode = flags & O_ACCMODE;
+    int reads = mode == O_RDONLY || (mode == O_RDWR && !(flags & (O_TRUNC | O_EXCL)));
+    if (r.rule != MR_NONE && r.producer && (flags & O_TRUNC) && mode != O_RDONLY && r.file != MR_NONE) {
+        struct mr_guard g;
+        mr_lock(&g); /* readers stop before the bytes go */
+        if (mr_file_at(r.file)->state < MR_COMMITTED) mr_cut(mr_file_at(r.file), 0);
+        mr_unlock(&g);
+    }
+    for (;;) {
+        if (reads) {
+            long err = mr_gate(dirfd, path, &n, &r);
+            if (err < 0) return err;
+        }
+        long fd = mr_plain(c);
+        if (fd >= 0) return mr_opened(&n, &r, fd, flags);
+        /* begun, but not there: removed or renamed just now; it may come again */
+        if (fd != -ENOENT || !reads || r.producer || r.rule == MR_NONE || (flags & O_CREAT)) return fd;
+        if (mr_load(&mr_file_at(r.file)->state) != MR_GROWING) return fd;
+        struct mr_time moment = {0, 2000000};
+        mr_sys(SYS_nanosleep, &moment, 0, 0, 0);
+    }
+}
+
+long mr_do_open(const struct mr_call *c) { return open_path(c, AT_FDCWD, (const char *)c->a[0], c->a[1]); }
+long mr_do_openat(const struct mr_call *c) { return open_path(c, c->a[0], (const char *)c->a[1], c->a[2]); }
+long mr_do_creat(const struct mr_call *c)
+{
+    return open_path(c, AT_FDCWD, (const char *)c->a[0], O_CREAT | O_WRONLY | O_TRUNC);
+}
+long mr_do_openat2(const struct mr_call *c)
+{
+    const struct open_how *how = (const struct open_how *)c->a[2];
+    return open_path(c, c->a[0], (const char *)c->a[1], how ? (long)how->flags : 0);
+}
+
+/* ---- close ---- */
+
+static void let_go(const struct mr_who *who, long fd, u32 ofd)
+{
+    struct mr_guard g;
+    if (who->proc == MR_NONE) return;
+    mr_lock(&g);
+    mr_hold_drop(who->proc, (s32)fd, ofd, MR_END_UNKNOWN);
+    mr_unlock(&g);
+}
+
+/* Takes the entry before the kernel frees the number: another thread may get it at once. */
+static u64 take_entry(const struct mr_who *who, long fd)
+{
+    if ((unsigned long)fd >= MR_FDS) return 0;
+    return who->foreign ? mr_fd[fd] : mr_swap(&mr_fd[fd], 0);
+}
+
+static void dropped(const struct mr_who *who, long fd, u64 entry)
+{
+    if (who->foreign) let_go(who, fd, MR_NONE); /* in its own list, if at all */
+    else if (mr_entry_kind(entry) == MR_WRITER) let_go(who, fd, mr_entry_index(entry));
+}
+
+long mr_do_close(const struct mr_call *c)
+{
+    if (likely(!mr_entry(c->a[0]))) {
+        if (likely(!mr_load(&mr_self.vforks))) return mr_plain(c);
+    }
+    struct mr_who who = mr_who(0);
+    u64 entry = take_entry(&who, c->a[0]);
+    long ret = mr_plain(c);
+    dropped(&who, c->a[0], entry);
+    return ret;
+}
+
+long mr_do_close_range(const struct mr_call *c)
+{
+    struct mr_who who = mr_who(0);
+    u32 first = (u32)c->a[0], last = (u32)c->a[1], top = mr_load(&mr_self.fd_top);
+    if ((c->a[2] & 4 /* CLOSE_RANGE_CLOEXEC */) || first > last) return mr_plain(c);
+    if (last >= top) last = top ? top - 1 : 0;
+    for (u32 fd = first; fd <= last && fd < top; fd++) {
+        if (!mr_fd[fd] && !who.foreign) continue;
+        u64 entry = take_entry(&who, (long)fd);
+        mr_sys(SYS_close, fd, 0, 0, 0);
+        dropped(&who, (long)fd, entry);
+    }
+    return mr_plain(c);
+}
+
+/* ---- dup ---- */
+
+static void copied(const struct mr_who *who, long from, long to)
+{
+    struct mr_guard g;
+    u64 entry = who->foreign ? 0 : mr_entry(from);
+    u32 ofd = mr_entry_kind(entry) == MR_WRITER ? mr_entry_index(entry) : MR_NONE;
+    if (who->proc != MR_NONE && (who->foreign || ofd != MR_NONE)) {
+        mr_lock(&g);
+        if (who->foreign) ofd = mr_hold_find(who->proc, (s32)from);
+        if (ofd != MR_NONE) mr_hold_add(who->proc, (s32)to, ofd);
+        mr_unlock(&g);
+    }
+    if (who->foreign || !entry) return;
+    __atomic_fetch_or(&mr_fd[from], MR_SHARED, __ATOMIC_SEQ_CST);
+    mr_fd_set(to, entry | MR_SHARED, 0);
+}
+
+static int of_interest(long fd) { return mr_entry(fd) || mr_load(&mr_self.vforks); }
+
+long mr_do_dup(const struct mr_call *c)
+{
+    long fd = mr_plain(c);
+    if (likely(fd < 0 || !of_interest(c->a[0]))) return fd;
+    struct mr_who who = mr_who(1);
+    copied(&who, c->a[0], fd);
+    return fd;
+}
+
+static long dup_onto(const struct mr_call *c, int same_is_fine)
+{
+    long from = (int)c->a[0], to = (int)c->a[1];
+    if (likely(!of_interest(from) && !of_interest(to))) return mr_plain(c);
+    if (from == to) return same_is_fine ? mr_plain(c) : -EINVAL;
+    struct mr_who who = mr_who(1);
+    if (mr_sys(SYS_fcntl, from, F_GETFD, 0, 0) < 0) return mr_plain(c); /* fails, and closes nothing */
+    u64 entry = take_entry(&who, to);
+    long ret = mr_plain(c);
+    dropped(&who, to, entry);
+    if (ret >= 0) copied(&who, from, to);
+    return ret;
+}
+
+long mr_do_dup2(const struct mr_call *c) { return dup_onto(c, 1); }
+long mr_do_dup3(const struct mr_call *c) { return dup_onto(c, 0); }
+
+long mr_do_fcntl(const struct mr_call *c)
+{
+    if (likely(c->a[1] != F_DUPFD && c->a[1] != F_DUPFD_CLOEXEC)) {
+        u64 e = mr_entry(c->a[0]);
+        if (unlikely(mr_entry_kind(e) == MR_WRITER && c->a[1] == F_SETFL)) /* O_APPEND may come or go */
+            __atomic_fetch_or(&mr_fd[c->a[0]], MR_SHARED, __ATOMIC_SEQ_CST);
+        return mr_plain(c);
+    }
+    return mr_do_dup(c);
+}

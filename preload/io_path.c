@@ -1,0 +1,194 @@
+/* Calls that name a path: those that look at it wait like open, those that change it are booked. */
+#include "local.h"
+
+#include <sys/stat.h>
+
+static long look_at(const struct mr_call *c, long dirfd, const char *path)
+{
+    struct mr_name n;
+    struct mr_rights r;
+    if (likely(mr_name_of(dirfd, path, &n) != MR_INSIDE)) return mr_plain(c);
+    r.file = mr_file_find(n.rel, n.len);
+    if (r.file != MR_NONE && mr_load(&mr_file_at(r.file)->state) == MR_COMMITTED) return mr_plain(c);
+    mr_rights_of(&n, &r);
+    for (;;) {
+        long err = mr_gate(dirfd, path, &n, &r);
+        if (err < 0) return err;
+        long ret = mr_plain(c);
+        if (ret != -ENOENT || r.rule == MR_NONE || r.producer) return ret;
+        if (mr_load(&mr_file_at(r.file)->state) != MR_GROWING) return ret;
+        struct mr_time moment = {0, 2000000};
+        mr_sys(SYS_nanosleep, &moment, 0, 0, 0);
+    }
+}
+
+/* stat, lstat, access */
+long mr_do_path1(const struct mr_call *c) { return look_at(c, AT_FDCWD, (const char *)c->a[0]); }
+/* newfstatat, statx, faccessat, faccessat2: an empty path is the descriptor, which never waits */
+long mr_do_pathat(const struct mr_call *c) { return look_at(c, c->a[0], (const char *)c->a[1]); }
+long mr_do_statx(const struct mr_call *c) { return look_at(c, c->a[0], (const char *)c->a[1]); }
+
+long mr_do_getdents(const struct mr_call *c)
+{
+    u64 e = mr_entry(c->a[0]);
+    if (mr_entry_kind(e) == MR_DIRECTORY && mr_entry_index(e) != MR_NONE) {
+        int err = mr_wait_for(mr_who(0).proc, mr_entry_index(e), MR_WAIT_LIST, 0, 0);
+        if (err < 0) return err;
+    }
+    return mr_plain(c);
+}
+
+long mr_do_chdir(const struct mr_call *c)
+{
+    long ret = look_at(c, AT_FDCWD, (const char *)c->a[0]);
+    if (ret == 0 && !mr_who(0).foreign) mr_cwd_changed();
+    return ret;
+}
+
+long mr_do_fchdir(const struct mr_call *c)
+{
+    long ret = mr_plain(c);
+    if (ret == 0 && !mr_who(0).foreign) mr_cwd_changed();
+    return ret;
+}
+
+long mr_do_truncate(const struct mr_call *c)
+{
+    struct mr_name n;
+    struct mr_rights r;
+    struct mr_guard g;
+    if (likely(mr_name_of(AT_FDCWD, (const char *)c->a[0], &n) != MR_INSIDE)) return mr_plain(c);
+    mr_rights_of(&n, &r);
+    if (r.producer && r.file != MR_NONE) {
+        struct mr_file *f = mr_file_at(r.file);
+        mr_lock(&g);
+        if (f->state < MR_COMMITTED) mr_cut(f, c->a[1] < 0 ? 0 : (u64)c->a[1]);
+        mr_unlock(&g);
+    }
+    return mr_plain(c);
+}
+
+/* ---- appearing ---- */
+
+/* A governed path that a producer put there whole: by mkdir, link or rename. */
+static void appeared(long dirfd, const char *path, const struct mr_name *n)
+{
+    struct mr_rights r;
+    struct mr_guard g;
+    struct stat st;
+    mr_rights_of(n, &r);
+    if (r.rule == MR_NONE || !r.producer) return;
+    if (mr_sys(SYS_newfstatat, dirfd, path, &st, AT_SYMLINK_NOFOLLOW) < 0) return;
+    if (S_ISDIR(st.st_mode) && !r.is_dir) return;
+    if (S_ISREG(st.st_mode)) mr_learn_path(n);
+    mr_lock(&g);
+    u32 file = mr_file_get(n->rel, n->len, r.rule, r.is_dir);
+    if (file != MR_NONE) {
+        struct mr_file *f = mr_file_at(file);
+        if (S_ISREG(st.st_mode) && f->state < MR_COMMITTED && (u64)st.st_size > f->frontier)
+            mr_store(&f->frontier, (u64)st.st_size);
+        mr_file_begin(file);
+        /* nobody has it open: whoever wrote it has closed it before */
+        if (!r.is_dir && !f->writers) f->closes++;
+        mr_file_evaluate(file);
+    }
+    mr_unlock(&g);
+}
+
+static long make_dir(const struct mr_call *c, long dirfd, const char *path)
+{
+    struct mr_name n;
+    long ret = mr_plain(c);
+    if (ret == 0 && unlikely(mr_name_of(dirfd, path, &n) == MR_INSIDE)) appeared(dirfd, path, &n);
+    return ret;
+}
+
+long mr_do_mkdir(const struct mr_call *c) { return make_dir(c, AT_FDCWD, (const char *)c->a[0]); }
+long mr_do_mkdirat(const struct mr_call *c) { return make_dir(c, c->a[0], (const char *)c->a[1]); }
+
+/* ---- going ---- */
+
+static void vanished(const struct mr_name *n)
+{
+    struct mr_guard g;
+    u32 file = mr_file_find(n->rel, n->len);
+    if (file == MR_NONE) return;
+    mr_lock(&g);
+    mr_ofd_detach(file);
+    if (mr_file_at(file)->state == MR_GROWING) mr_file_reset(file);
+    mr_unlock(&g);
+}
+
+static long remove_path(const struct mr_call *c, long dirfd, const char *path)
+{
+    struct mr_name n;
+    int inside = mr_name_of(dirfd, path, &n) == MR_INSIDE;
+    long ret = mr_plain(c);
+    if (unlikely(inside) && ret == 0) vanished(&n);
+    return ret;
+}
+
+long mr_do_unlink(const struct mr_call *c) { return remove_path(c, AT_FDCWD, (const char *)c->a[0]); }
+long mr_do_unlinkat(const struct mr_call *c) { return remove_path(c, c->a[0], (const char *)c->a[1]); }
+
+/* Something else took its name: who still has the old file open writes into nothing. */
+static void replaced(const struct mr_name *n)
+{
+    struct mr_guard g;
+    u32 file = mr_file_find(n->rel, n->len);
+    if (file == MR_NONE || !mr_load(&mr_file_at(file)->writers)) return;
+    mr_lock(&g);
+    mr_ofd_detach(file);
+    mr_unlock(&g);
+}
+
+/* Descriptions open on the old name now write the new one. */
+static void follow(const struct mr_name *from, const struct mr_name *to)
+{
+    struct mr_rights r;
+    struct mr_guard g;
+    u32 old = mr_file_find(from->rel, from->len);
+    mr_rights_of(to, &r);
+    if (old == MR_NONE || r.rule == MR_NONE) return;
+    mr_lock(&g);
+    u32 new = mr_file_get(to->rel, to->len, r.rule, r.is_dir);
+    for (u32 i = 0, n = mr_used(MR_OFDS); i < n && new != MR_NONE && mr_file_at(old)->writers; i++) {
+        struct mr_ofd *o = mr_ofd_at(i);
+        if (!o->slot.used || o->file != old || o->gone) continue;
+        o->file = new;
+        mr_file_at(old)->writers--;
+        mr_file_at(new)->writers++;
+    }
+    mr_unlock(&g);
+}
+
+static long move_path(const struct mr_call *c, long dir1, const char *path1, long dir2, const char *path2, int stays, u32 flags)
+{
+    struct mr_name a, b;
+    int from = mr_name_of(dir1, path1, &a) == MR_INSIDE, to = mr_name_of(dir2, path2, &b) == MR_INSIDE;
+    long ret = mr_plain(c);
+    if (likely(!from && !to) || ret < 0 || (flags & 2 /* RENAME_EXCHANGE */)) return ret;
+    if (to && !stays) replaced(&b);
+    if (from && to && !stays) follow(&a, &b);
+    if (to) appeared(dir2, path2, &b);
+    if (from && !stays) vanished(&a);
+    return ret;
+}
+
+long mr_do_rename(const struct mr_call *c)
+{
+    return move_path(c, AT_FDCWD, (const char *)c->a[0], AT_FDCWD, (const char *)c->a[1], 0, 0);
+}
+long mr_do_renameat(const struct mr_call *c) /* and renameat2 */
+{
+    u32 flags = c->nr == SYS_renameat2 ? (u32)c->a[4] : 0;
+    return move_path(c, c->a[0], (const char *)c->a[1], c->a[2], (const char *)c->a[3], 0, flags);
+}
+long mr_do_link(const struct mr_call *c)
+{
+    return move_path(c, AT_FDCWD, (const char *)c->a[0], AT_FDCWD, (const char *)c->a[1], 1, 0);
+}
+long mr_do_linkat(const struct mr_call *c)
+{
+    return move_path(c, c->a[0], (const char *)c->a[1], c->a[2], (const char *)c->a[3], 1, 0);
+}

@@ -1,0 +1,98 @@
+/* fork, exec and exit. */
+#include "local.h"
+
+#include <sched.h>
+
+/* A fork that copies our memory. Its place in the board, with all it holds open, is made before it exists:
+ * otherwise the parent's close could look like the last one. */
+static long fork_like(const struct mr_call *c)
+{
+    struct mr_guard g;
+    struct mr_who who = mr_who(1);
+    u32 child = MR_NONE;
+    mr_fd_share_all();
+    if (who.proc != MR_NONE) {
+        mr_lock(&g);
+        child = mr_proc_embryo(who.proc, who.foreign ? (u32)mr_sys(SYS_getpid, 0, 0, 0, 0) : mr_self.pid);
+        mr_unlock(&g);
+    }
+    long pid = mr_plain(c);
+    if (pid == 0) {
+        u64 start = 0;
+        mr_self.vforks = 0;
+        mr_self.pid = (u32)mr_sys(SYS_getpid, 0, 0, 0, 0);
+        mr_self.proc = child;
+        if (child == MR_NONE) return 0;
+        mr_task_state(mr_self.pid, &start, 0, 0);
+        mr_lock(&g);
+        mr_proc_born(child, mr_self.pid, start);
+        mr_unlock(&g);
+    } else if (pid < 0 && child != MR_NONE) {
+        mr_lock(&g);
+        mr_proc_end(child, MR_END_UNKNOWN, 0);
+        mr_unlock(&g);
+    }
+    return pid;
+}
+
+long mr_do_fork(const struct mr_call *c) { return fork_like(c); }
+
+long mr_do_clone(const struct mr_call *c)
+{
+    /* with a stack of its own the child cannot return through here; the sites that do that are not ours */
+    if ((c->a[0] & CLONE_VM) || c->a[1]) return mr_plain(c);
+    return fork_like(c);
+}
+
+static void mark_exec(u32 proc, int on)
+{
+    struct mr_guard g;
+    if (proc == MR_NONE) return;
+    mr_lock(&g);
+    struct mr_proc *p = mr_proc_at(proc);
+    if (on) p->flags |= MR_EXECING;
+    else p->flags &= ~(u32)MR_EXECING;
+    mr_unlock(&g);
+}
+
+static long exec_path(const struct mr_call *c, long dirfd, const char *path)
+{
+    struct mr_name n;
+    struct mr_rights r;
+    if (mr_name_of(dirfd, path, &n) == MR_INSIDE) {
+        mr_rights_of(&n, &r);
+        long err = mr_gate(dirfd, path, &n, &r);
+        if (err < 0) return err;
+    }
+    u32 proc = mr_who(1).proc;
+    mark_exec(proc, 1);
+    long err = mr_plain(c);
+    mark_exec(proc, 0);
+    return err;
+}
+
+long mr_do_execve(const struct mr_call *c) { return exec_path(c, AT_FDCWD, (const char *)c->a[0]); }
+long mr_do_execveat(const struct mr_call *c) { return exec_path(c, c->a[0], (const char *)c->a[1]); }
+
+long mr_do_exit(const struct mr_call *c)
+{
+    struct mr_guard g;
+    struct mr_who who = mr_who(0);
+    if (!who.foreign) {
+        mr_self.on = 0;
+        mr_self.proc = MR_NONE;
+    }
+    if (who.proc != MR_NONE) {
+        mr_lock(&g);
+        mr_proc_end(who.proc, MR_END_EXIT, (s32)(c->a[0] & 0xff));
+        mr_unlock(&g);
+    }
+    return mr_plain(c);
+}
+
+/* io_uring would do I/O behind our back; programs fall back when the kernel has none. */
+long mr_do_refuse(const struct mr_call *c)
+{
+    (void)c;
+    return -ENOSYS;
+}

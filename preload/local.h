@@ -1,0 +1,98 @@
+/* What one process knows by itself: its descriptors on governed files, its place in the board. */
+#ifndef MR_LOCAL_H
+#define MR_LOCAL_H
+
+#include "board.h"
+
+/* A system call as it came in: number and six arguments. The layout is the stub's (stub.S). */
+struct mr_call {
+    long nr;
+    long a[6];
+};
+
+static inline long mr_plain(const struct mr_call *c)
+{
+    return mr_sys6(c->nr, c->a[0], c->a[1], c->a[2], c->a[3], c->a[4], c->a[5]);
+}
+
+enum { MR_OUTSIDE, MR_ABOVE, MR_INSIDE };
+
+struct mr_self {
+    u32 on;
+    u32 pid, proc, step, uid;
+    u32 vforks;  /* clone or vfork calls in flight: a child may be running in our memory */
+    u32 cwd_place;
+    u32 fd_top;  /* all entries at and above are empty */
+    u32 maps;    /* entries in use in mr_map */
+    u32 dir_len, alias_len;
+    char dir[1024], alias[1024]; /* the managed directory, canonical and as the user spelled it */
+    char cwd[4096];
+};
+extern struct mr_self mr_self;
+
+/* The descriptor table: 0 is not ours. MAYBE: inside, perhaps a directory. Written by the process itself, never by a vfork child. */
+#define MR_FDS 65536u
+enum { MR_READER = 1, MR_WRITER = 2, MR_DIRECTORY = 3, MR_MAYBE = 4, MR_KIND = 15, MR_SHARED = 16, MR_PUBLISH = 32, MR_APPEND = 64 };
+extern u64 mr_fd[MR_FDS];
+/* READER: bytes that may be read without looking; WRITER: the file position. Not used when SHARED. */
+extern s64 mr_pos[MR_FDS];
+
+static inline u64 mr_entry(long fd) { return (unsigned long)fd < MR_FDS ? mr_peek(&mr_fd[fd]) : 0; }
+static inline u32 mr_entry_kind(u64 e) { return (u32)e & MR_KIND; }
+static inline u32 mr_entry_index(u64 e) { return (u32)(e >> 32); }
+static inline u64 mr_make_entry(u32 kind_and_flags, u32 index) { return (u64)index << 32 | kind_and_flags; }
+void mr_fd_set(long fd, u64 entry, s64 pos);
+void mr_fd_share_all(void);
+u32 mr_entry_file(u64 e); /* record of a READER or WRITER */
+
+/* Who is calling: the process, or a vfork child in its memory. */
+struct mr_who {
+    u32 proc;
+    int foreign;
+};
+struct mr_who mr_who(int must_be_known);
+
+/* paths.c */
+#define MR_NAME_MAX 1000
+struct mr_name {
+    u32 len;
+    const char *rel; /* relative to the managed directory, "." for itself; in the caller's path, or in space */
+    char space[MR_NAME_MAX + 24];
+};
+int mr_name_of(long dirfd, const char *path, struct mr_name *n); /* MR_INSIDE, MR_ABOVE or MR_OUTSIDE */
+int mr_name_of_fd(long fd, struct mr_name *n);
+void mr_cwd_changed(void);
+u32 mr_normal(const char *base, const char *path, char *to, u32 size);
+
+/* gate.c */
+struct mr_rights {
+    u32 file; /* record, or MR_NONE when there is none yet */
+    u32 rule; /* MR_NONE: a plain file */
+    int is_dir, producer;
+};
+void mr_rights_of(const struct mr_name *n, struct mr_rights *r);
+u32 mr_record(const struct mr_name *n, struct mr_rights *r);
+long mr_gate(long dirfd, const char *path, const struct mr_name *n, struct mr_rights *r);
+u64 mr_size_of(long fd);
+
+/* the families; each handler answers one system call */
+typedef long mr_handler(const struct mr_call *c);
+mr_handler mr_do_read, mr_do_pread, mr_do_readv, mr_do_preadv, mr_do_write, mr_do_pwrite, mr_do_writev, mr_do_pwritev;
+mr_handler mr_do_lseek, mr_do_ftruncate, mr_do_sendfile, mr_do_splice, mr_do_copy_file_range;
+mr_handler mr_do_mmap, mr_do_munmap, mr_do_msync;
+mr_handler mr_do_open, mr_do_openat, mr_do_openat2, mr_do_creat;
+mr_handler mr_do_close, mr_do_close_range, mr_do_dup, mr_do_dup2, mr_do_dup3, mr_do_fcntl;
+mr_handler mr_do_path1, mr_do_pathat, mr_do_statx, mr_do_getdents, mr_do_chdir, mr_do_fchdir, mr_do_truncate;
+mr_handler mr_do_mkdir, mr_do_mkdirat, mr_do_unlink, mr_do_unlinkat, mr_do_rename, mr_do_renameat;
+mr_handler mr_do_link, mr_do_linkat;
+mr_handler mr_do_clone, mr_do_fork, mr_do_execve, mr_do_execveat, mr_do_exit, mr_do_refuse;
+
+long mr_dispatch(const struct mr_call *c);
+int mr_wanted(u32 nr); /* has a handler */
+
+/* fds.c */
+long mr_opened(const struct mr_name *n, struct mr_rights *r, long fd, long flags);
+void mr_learn_fds(void);
+void mr_learn_path(const struct mr_name *n);
+
+#endif

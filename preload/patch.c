@@ -1,0 +1,166 @@
+/* Writing the jumps and the trampolines (x86-64). */
+#include "patch.h"
+
+#include <sys/mman.h>
+
+#if defined(__x86_64__)
+
+void mr_stub(void);
+
+#define ROOM 128 /* bytes per trampoline, at most */
+
+struct pen {
+    u8 *at;
+};
+
+static void put(struct pen *p, const u8 *bytes, u32 n)
+{
+    mr_copy(p->at, bytes, n);
+    p->at += n;
+}
+#define PUT(p, ...) put((p), (const u8[]){__VA_ARGS__}, sizeof((const u8[]){__VA_ARGS__}))
+
+static void put32(struct pen *p, u32 v) { put(p, (const u8 *)&v, 4); }
+static void put64(struct pen *p, u64 v) { put(p, (const u8 *)&v, 8); }
+
+static void put_jump(struct pen *p, u64 to)
+{
+    PUT(p, 0xe9);
+    put32(p, (u32)(to - ((u64)p->at + 4)));
+}
+
+/* The system call itself, with the count of children in our memory raised around it. The child does not
+ * lower it: it shares the word with its parent. Only rcx, r11 and rax may change. */
+static void put_raw(struct pen *p)
+{
+    PUT(p, 0x49, 0xbb); /* movabs $vforks,%r11 */
+    put64(p, (u64)&mr_self.vforks);
+    PUT(p, 0xf0, 0x41, 0xff, 0x03); /* lock incl (%r11) */
+    PUT(p, 0x0f, 0x05);
+    PUT(p, 0x48, 0x85, 0xc0, 0x74, 14); /* test %rax,%rax; je over */
+    PUT(p, 0x49, 0xbb);
+    put64(p, (u64)&mr_self.vforks);
+    PUT(p, 0xf0, 0x41, 0xff, 0x0b); /* lock decl (%r11) */
+}
+
+static void put_call(struct pen *p, u64 stub_pointer)
+{
+    PUT(p, 0x48, 0x8d, 0x64, 0x24, 0x80); /* lea -128(%rsp),%rsp: over the red zone */
+    PUT(p, 0xff, 0x15);                   /* call *stub_pointer(%rip) */
+    put32(p, (u32)(stub_pointer - ((u64)p->at + 4)));
+    PUT(p, 0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0); /* lea 128(%rsp),%rsp */
+}
+
+/* A short jump written before comes here. */
+static void land(struct pen *p, u8 *jump) { *jump = (u8)(p->at - jump - 1); }
+
+/* Calls whose first argument is a descriptor and that are plain when it is not in the table. */
+static int by_descriptor(u32 nr)
+{
+    static const u16 calls[] = {SYS_read, SYS_write, SYS_pread64, SYS_pwrite64, SYS_readv, SYS_writev, SYS_preadv,
+        SYS_preadv2, SYS_pwritev, SYS_pwritev2, SYS_lseek, SYS_ftruncate, SYS_getdents64};
+    for (u32 i = 0; i < sizeof calls / sizeof *calls; i++)
+        if (calls[i] == nr) return 1;
+    return 0;
+}
+
+static void put_number(struct pen *p, u32 nr)
+{
+    PUT(p, 0xb8); /* mov $nr,%eax */
+    put32(p, nr);
+}
+
+/* What the site did after its system call, and back. */
+static void put_end(struct pen *p, u64 base, const struct mr_site *s)
+{
+    u64 site = base + s->off;
+    if (s->kind == MR_SITE_CMP) put(p, (const u8 *)site + 2, s->cmp);
+    put_jump(p, s->kind == MR_SITE_CMP ? site + 2 + s->cmp : site + 7);
+}
+
+static void write_trampoline(struct pen *p, u64 base, const struct mr_site *s, u64 stub_pointer)
+{
+    if (s->kind == MR_SITE_RAW) {
+        put_number(p, s->nr);
+        put_raw(p);
+        put_end(p, base, s);
+        return;
+    }
+    if (s->nr != MR_SITE_ANY) {
+        if (by_descriptor(s->nr)) {
+            PUT(p, 0x89, 0xf9, 0x81, 0xf9); /* mov %edi,%ecx; cmp $MR_FDS,%ecx */
+            put32(p, MR_FDS);
+            PUT(p, 0x73, 0, 0x49, 0xbb); /* jae slow; movabs $mr_fd,%r11 */
+            u8 *jump1 = p->at - 3;
+            put64(p, (u64)mr_fd);
+            PUT(p, 0x49, 0x83, 0x3c, 0xcb, 0, 0x75, 0); /* cmpq $0,(%r11,%rcx,8); jne slow */
+            u8 *jump2 = p->at - 1;
+            put_number(p, s->nr);
+            PUT(p, 0x0f, 0x05);
+            put_end(p, base, s);
+            land(p, jump1);
+            land(p, jump2);
+        }
+        put_number(p, s->nr);
+        put_call(p, stub_pointer);
+        put_end(p, base, s);
+        return;
+    }
+    /* clone, vfork and clone3 by number: the child must not come back through C */
+    PUT(p, 0x83, 0xf8, SYS_clone, 0x74, 0); /* cmp $56,%eax; je raw */
+    u8 *jump1 = p->at - 1;
+    PUT(p, 0x83, 0xf8, SYS_vfork, 0x74, 0);
+    u8 *jump2 = p->at - 1;
+    PUT(p, 0x3d, SYS_clone3 & 255, SYS_clone3 >> 8, 0, 0, 0x74, 0);
+    u8 *jump3 = p->at - 1;
+    put_call(p, stub_pointer);
+    PUT(p, 0xeb, 0); /* jmp over */
+    u8 *jump4 = p->at - 1;
+    land(p, jump1);
+    land(p, jump2);
+    land(p, jump3);
+    put_raw(p);
+    land(p, jump4);
+    put_end(p, base, s);
+}
+
+static u8 *near_memory(u64 base, u64 text_to, u64 size)
+{
+    const u64 reach = 0x7ff00000u;
+    for (int attempt = 0; attempt < 64; attempt++) {
+        u64 hint = attempt ? (base - size - ((u64)attempt << 24)) & ~(u64)4095 : 0;
+        long at = mr_sys6(SYS_mmap, (long)hint, (long)size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (at < 0 && at > -4096) continue;
+        u64 low = (u64)at < base ? (u64)at : base, high = (u64)at + size > base + text_to ? (u64)at + size : base + text_to;
+        if (high - low < reach) return (u8 *)at;
+        mr_sys(SYS_munmap, at, size, 0, 0);
+    }
+    return 0;
+}
+
+int mr_patch(u64 base, const struct mr_sites *s)
+{
+    u64 size = (64 + (u64)s->count * ROOM + 4095) & ~(u64)4095;
+    u64 from = (base + s->text_from) & ~(u64)4095, to = (base + s->text_to + 4095) & ~(u64)4095;
+    u8 *memory = s->count ? near_memory(base, s->text_to, size) : 0;
+    if (!memory) return -ENOMEM;
+    *(u64 *)(void *)memory = (u64)mr_stub;
+    struct pen p = {memory + 64};
+    u8 *entry[MR_SITES];
+    for (u32 i = 0; i < s->count; i++) {
+        entry[i] = p.at;
+        write_trampoline(&p, base, &s->site[i], (u64)memory);
+        p.at = (u8 *)(((u64)p.at + 15) & ~(u64)15);
+    }
+    long err = mr_sys(SYS_mprotect, memory, size, PROT_READ | PROT_EXEC, 0);
+    if (err == 0) err = mr_sys(SYS_mprotect, from, to - from, PROT_READ | PROT_WRITE | PROT_EXEC, 0);
+    if (err < 0) return (int)err;
+    for (u32 i = 0; i < s->count; i++) {
+        struct pen at = {(u8 *)base + s->site[i].off};
+        put_jump(&at, (u64)entry[i]);
+    }
+    mr_sys(SYS_mprotect, from, to - from, PROT_READ | PROT_EXEC, 0);
+    return 0;
+}
+
+#endif

@@ -1,0 +1,187 @@
+/* Is a path inside the managed directory? Nearly always it is not, and that must cost next to nothing:
+ * compare the first bytes, and look for "." components, which alone could lead back in. */
+#include "local.h"
+
+struct mr_self mr_self;
+
+/* Joins and cleans lexically; symbolic links are not followed. Returns the length, 0 when too long. */
+u32 mr_normal(const char *base, const char *path, char *to, u32 size)
+{
+    u32 n = 0;
+    const char *part[2] = {*path == '/' ? "" : base, path};
+    for (int k = 0; k < 2; k++) {
+        for (const char *p = part[k]; *p;) {
+            while (*p == '/') p++;
+            const char *end = p;
+            while (*end && *end != '/') end++;
+            u32 len = (u32)(end - p);
+            if (len == 2 && p[0] == '.' && p[1] == '.') {
+                while (n > 0 && to[--n] != '/') {}
+            } else if (len && !(len == 1 && p[0] == '.')) {
+                if (n + len + 2 > size) return 0;
+                to[n++] = '/';
+                mr_copy(to + n, p, len);
+                n += len;
+            }
+            p = end;
+        }
+    }
+    if (n == 0) to[n++] = '/';
+    to[n] = 0;
+    return n;
+}
+
+/* Where a clean absolute path lies; sets *rest to what follows the managed directory. */
+static int place(const char *abs, u32 len, const char **rest)
+{
+    const char *dirs[2] = {mr_self.dir, mr_self.alias};
+    u32 lens[2] = {mr_self.dir_len, mr_self.alias_len};
+    for (int k = 0; k < 2; k++) {
+        u32 d = lens[k], common = len < d ? len : d;
+        if (!d || !mr_same(abs, dirs[k], common)) continue;
+        if (len >= d && (abs[d] == '/' || abs[d] == 0)) {
+            *rest = abs + d + (abs[d] == '/');
+            return MR_INSIDE;
+        }
+        if (len < d && (dirs[k][len] == '/' || len == 1)) return MR_ABOVE;
+    }
+    return MR_OUTSIDE;
+}
+
+/* A component "." or "..", or an empty one. */
+static int has_dots(const char *p)
+{
+    for (char before = *p == '/' ? *p++ : '/'; *p; before = *p++) {
+        if (likely(before != '/')) continue;
+        if (*p == '/' && p[1]) return 1;
+        if (*p != '.') continue;
+        const char *end = p[1] == '.' ? p + 2 : p + 1;
+        if (!*end || *end == '/') return 1;
+    }
+    return 0;
+}
+
+#if defined(__x86_64__)
+/* stub.S: the length, or -1 when a '/' is followed by '.' or '/', sixteen bytes at a time */
+s64 mr_scan(const char *p);
+#else
+static s64 mr_scan(const char *p) { return has_dots(p) ? -1 : (s64)mr_len(p); }
+#endif
+
+/* The length of a path without such components, -1 when it has some. */
+static s64 clean_length(const char *p)
+{
+    s64 len = *p == '.' ? -1 : mr_scan(p);
+    if (unlikely(len < 0) && !has_dots(p)) len = (s64)mr_len(p); /* only a hidden file */
+    return len;
+}
+
+/* rest: what follows the managed directory in a clean path; stays: it outlives the call */
+static int take(const char *rest, u32 len, int stays, struct mr_name *n)
+{
+    if (len > MR_NAME_MAX) return MR_OUTSIDE;
+    if (unlikely(len == 0 || rest[len - 1] == '/')) stays = 0;
+    while (len && rest[len - 1] == '/') len--;
+    if (len == 0) rest = ".", len = 1;
+    n->len = len;
+    n->rel = stays ? rest : n->space;
+    if (stays) return MR_INSIDE;
+    mr_copy(n->space, rest, len);
+    n->space[len] = 0;
+    return MR_INSIDE;
+}
+
+static int slowly(const char *base, const char *path, struct mr_name *n)
+{
+    char abs[4096];
+    const char *rest = 0;
+    u32 len = mr_normal(base, path, abs, sizeof abs - 1);
+    if (!len) return MR_OUTSIDE;
+    int where = place(abs, len, &rest);
+    return where == MR_INSIDE ? take(rest, (u32)mr_len(rest), 0, n) : where;
+}
+
+static long link_of(long fd, char *to, u32 size)
+{
+    char path[40];
+    struct mr_text t = {path, path + sizeof path};
+    mr_put(&t, "/proc/self/fd/");
+    mr_put_n(&t, (u64)fd);
+    long len = mr_sys(SYS_readlinkat, AT_FDCWD, path, to, size - 1);
+    if (len >= 0) to[len] = 0;
+    return len;
+}
+
+int mr_name_of_fd(long fd, struct mr_name *n)
+{
+    char abs[4096];
+    const char *rest = 0;
+    long len = link_of(fd, abs, sizeof abs);
+    if (len <= 0 || abs[0] != '/') return MR_OUTSIDE;
+    int where = place(abs, (u32)len, &rest);
+    return where == MR_INSIDE ? take(rest, (u32)mr_len(rest), 0, n) : where;
+}
+
+static int relative(long dirfd, const char *path, struct mr_name *n)
+{
+    char base[4096];
+    if ((int)dirfd == AT_FDCWD) {
+        /* a vfork child may have changed its own directory: ask the kernel */
+        if (mr_load(&mr_self.vforks) && (u32)mr_sys(SYS_getpid, 0, 0, 0, 0) != mr_self.pid) {
+            if (mr_sys(SYS_getcwd, base, sizeof base, 0, 0) <= 0) return MR_OUTSIDE;
+            return slowly(base, path, n);
+        }
+        if (mr_self.cwd_place == MR_OUTSIDE && clean_length(path) >= 0) return MR_OUTSIDE;
+        return slowly(mr_self.cwd, path, n);
+    }
+    u32 kind = mr_entry_kind(mr_entry(dirfd));
+    if (kind != MR_DIRECTORY && kind != MR_MAYBE && !mr_load(&mr_self.vforks) && clean_length(path) >= 0) return MR_OUTSIDE;
+    if (link_of(dirfd, base, sizeof base) <= 0 || base[0] != '/') return MR_OUTSIDE;
+    return slowly(base, path, n);
+}
+
+/* /dev/stdin, /dev/fd/N and /proc/self/fd/N open what the descriptor has open. -1: another path. */
+static long names_descriptor(const char *path)
+{
+    static const char *const std[] = {"in", "out", "err"};
+    const char *p = 0;
+    if (mr_same(path, "/dev/std", 8)) {
+        for (int i = 0; i < 3; i++)
+            if (mr_equal(path + 8, std[i])) return i;
+    } else if (mr_same(path, "/dev/fd/", 8)) {
+        p = path + 8;
+    } else if (mr_same(path, "/proc/se", 8) && mr_same(path + 8, "lf/fd/", 6)) {
+        p = path + 14;
+    }
+    if (!p || *p < '0' || *p > '9') return -1;
+    long fd = (long)mr_number(p);
+    while (*p >= '0' && *p <= '9') p++;
+    return *p ? -1 : fd;
+}
+
+int mr_name_of(long dirfd, const char *path, struct mr_name *n)
+{
+    if (!path || !*path) return MR_OUTSIDE;
+    if (*path != '/') return relative(dirfd, path, n);
+    s64 len = clean_length(path);
+    u32 dir = mr_self.dir_len;
+    if (unlikely(len < 0)) return slowly("", path, n);
+    if (len >= dir && mr_same(path, mr_self.dir, dir) && (path[dir] == '/' || !path[dir])) {
+        u32 skip = path[dir] == '/';
+        return take(path + dir + skip, (u32)len - dir - skip, 1, n);
+    }
+    if (mr_self.alias_len || (len < dir && mr_same(path, mr_self.dir, (size_t)len))) return slowly("", path, n);
+    if (unlikely(len >= 9 && (path[1] == 'd' || path[1] == 'p') && path[5 - (path[1] == 'd')] == '/')) {
+        long fd = names_descriptor(path);
+        if (fd >= 0 && mr_name_of_fd(fd, n) == MR_INSIDE) return MR_INSIDE;
+    }
+    return MR_OUTSIDE;
+}
+
+void mr_cwd_changed(void)
+{
+    const char *rest;
+    long len = mr_sys(SYS_getcwd, mr_self.cwd, sizeof mr_self.cwd, 0, 0);
+    if (len <= 1 || mr_self.cwd[0] != '/') mr_copy(mr_self.cwd, "/", 2), len = 2;
+    mr_self.cwd_place = (u32)place(mr_self.cwd, (u32)len - 1, &rest);
+}

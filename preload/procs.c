@@ -1,0 +1,293 @@
+/* Processes, instances of steps, and who holds which description open for writing. */
+#include "board.h"
+
+u32 mr_proc_find(u32 pid)
+{
+    for (u32 i = 0, n = mr_used(MR_PROCS); i < n; i++) {
+        const struct mr_proc *p = mr_proc_at(i);
+        if (p->slot.used && p->state == MR_ALIVE && p->pid == pid) return i;
+    }
+    return MR_NONE;
+}
+
+static void say(u32 kind, const struct mr_proc *p, const char *what, const char *path)
+{
+    char text[200];
+    struct mr_text t = {text, text + sizeof text};
+    mr_put(&t, "process ");
+    mr_put_n(&t, p->pid);
+    mr_put(&t, what);
+    mr_put(&t, path);
+    mr_event(kind, 0, p->step, p->pid, text);
+}
+
+/* ---- instances ---- */
+
+static u32 instance_new(u32 step, u32 pid)
+{
+    u32 i = mr_take(MR_INSTANCES);
+    if (i == MR_NONE) return MR_NONE;
+    struct mr_instance *n = mr_instance_at(i);
+    n->step = step;
+    n->root_pid = pid;
+    n->status = 137; /* until its root says otherwise */
+    struct mr_step *s = mr_step_at(step);
+    if (!s->expected && !s->running && !s->closed) s->ended_failed = s->reason = 0; /* a new attempt */
+    s->running++;
+    return i;
+}
+
+void mr_instance_end(u32 index)
+{
+    struct mr_instance *n = mr_instance_at(index);
+    struct mr_step *s = mr_step_at(n->step);
+    u32 step = n->step;
+    char text[160];
+    struct mr_text t = {text, text + sizeof text};
+    if (n->status == 0) {
+        mr_put(&t, "ended well");
+        s->ended_ok++;
+    } else if (n->status > 128 && n->status < 256) {
+        mr_put(&t, "its process ");
+        mr_put_n(&t, n->root_pid);
+        mr_put(&t, " was killed by signal ");
+        mr_put_n(&t, (u64)(n->status - 128));
+    } else {
+        mr_put(&t, "it exited with status ");
+        mr_put_n(&t, (u64)(u32)n->status);
+    }
+    if (n->status != 0) {
+        u32 why = mr_text_add(text, mr_len(text));
+        s->reason = why == MR_NONE ? 0 : why;
+        s->ended_failed++;
+    }
+    s->running--;
+    s->idle_since = mr_now();
+    mr_event(MR_EV_ENDED, 0, step, 0, text);
+    mr_give(MR_INSTANCES, index);
+    mr_step_changed(step);
+}
+
+static void instance_leave(u32 index)
+{
+    struct mr_instance *n = mr_instance_at(index);
+    if (index != MR_NONE && n->live && --n->live == 0) mr_instance_end(index);
+}
+
+/* The instance that a new process of the step belongs to: its nearest ancestor's, else a new one. */
+static u32 instance_for(u32 step, u32 pid, u32 parent_pid, u32 *flags)
+{
+    if (step == MR_NONE) return MR_NONE;
+    for (int depth = 0; parent_pid > 1 && depth < 32; depth++) {
+        u32 i = mr_proc_find(parent_pid);
+        if (i != MR_NONE && mr_proc_at(i)->step == step) return mr_proc_at(i)->instance;
+        u32 above = 0;
+        if (!mr_task_state(parent_pid, 0, &above, 0)) break;
+        parent_pid = above;
+    }
+    *flags |= MR_ROOT;
+    return instance_new(step, pid);
+}
+
+/* ---- processes ---- */
+
+u32 mr_proc_join(u32 pid, u64 start, u32 step, u32 parent_pid)
+{
+    u32 i = mr_proc_find(pid);
+    if (i != MR_NONE && mr_proc_at(i)->start != start) { /* an older process of that number */
+        mr_proc_end(i, MR_END_KILLED, 137);
+        i = MR_NONE;
+    }
+    if (i != MR_NONE && mr_proc_at(i)->step == step) {
+        mr_proc_at(i)->flags &= ~(u32)MR_EXECING;
+        return i;
+    }
+    u32 flags = 0, left = MR_NONE;
+    if (i != MR_NONE) left = mr_proc_at(i)->instance; /* exec'd into another step */
+    u32 instance = instance_for(step, pid, parent_pid, &flags);
+    if (i == MR_NONE) i = mr_take(MR_PROCS);
+    if (i == MR_NONE) {
+        if ((flags & MR_ROOT) && instance != MR_NONE) mr_give(MR_INSTANCES, instance);
+        return MR_NONE;
+    }
+    struct mr_proc *p = mr_proc_at(i);
+    p->pid = pid;
+    p->start = start;
+    p->since = mr_now();
+    p->step = step;
+    p->instance = instance;
+    p->flags = flags;
+    if (instance != MR_NONE) mr_instance_at(instance)->live++;
+    p->state = MR_ALIVE;
+    if (left != MR_NONE) instance_leave(left);
+    return i;
+}
+
+u32 mr_proc_embryo(u32 proc, u32 maker)
+{
+    u32 i = mr_take(MR_PROCS);
+    if (i == MR_NONE) return MR_NONE;
+    struct mr_proc *p = mr_proc_at(i);
+    const struct mr_proc *from = mr_proc_at(proc);
+    p->since = mr_now();
+    p->step = from->step;
+    p->instance = from->instance;
+    p->maker = maker;
+    p->state = MR_EMBRYO;
+    if (p->instance != MR_NONE) mr_instance_at(p->instance)->live++;
+    for (u32 h = from->holds; h; h = mr_hold_at(h - 1)->slot.link)
+        mr_hold_add(i, mr_hold_at(h - 1)->fd, mr_hold_at(h - 1)->ofd);
+    return i;
+}
+
+void mr_proc_born(u32 proc, u32 pid, u64 start)
+{
+    struct mr_proc *p = mr_proc_at(proc);
+    p->pid = pid;
+    p->start = start;
+    p->since = mr_now();
+    p->state = MR_ALIVE;
+}
+
+void mr_proc_end(u32 proc, int how, s32 status)
+{
+    struct mr_proc *p = mr_proc_at(proc);
+    if (!p->slot.used) return;
+    int bad = how == MR_END_KILLED || (how == MR_END_EXIT && status != 0 && (p->flags & MR_ROOT));
+    while (p->holds) {
+        const struct mr_hold *h = mr_hold_at(p->holds - 1);
+        mr_hold_drop(proc, h->fd, h->ofd, bad ? how : MR_END_UNKNOWN);
+    }
+    if (how == MR_END_KILLED) say(MR_EV_KILLED, p, " died without a word", "");
+    for (u32 i = 0, n = mr_used(MR_WAITS); i < n; i++) {
+        struct mr_wait *w = mr_wait_at(i);
+        if (!w->slot.used || w->proc != proc) continue;
+        mr_add(&mr_file_at(w->file)->waiters, (u32)-1);
+        mr_give(MR_WAITS, i);
+    }
+    u32 instance = p->instance;
+    if (instance != MR_NONE && (p->flags & MR_ROOT)) mr_instance_at(instance)->status = how == MR_END_UNKNOWN ? 0 : status;
+    mr_give(MR_PROCS, proc);
+    mr_b->progress++;
+    if (instance != MR_NONE) instance_leave(instance);
+}
+
+int mr_any_dead(void)
+{
+    for (u32 i = 0, n = mr_used(MR_PROCS); i < n; i++) {
+        const struct mr_proc *p = mr_proc_at(i);
+        if (!p->slot.used) continue;
+        if (p->state == MR_EMBRYO ? mr_now() - p->since > 2000000000u : !mr_alive(p->pid, p->start)) return 1;
+    }
+    return 0;
+}
+
+u32 mr_reap(void)
+{
+    u32 found = 0;
+    for (u32 i = 0, n = mr_used(MR_PROCS); i < n; i++) {
+        struct mr_proc *p = mr_proc_at(i);
+        if (!p->slot.used) continue;
+        if (p->state == MR_EMBRYO) {
+            /* the child books itself at its first instruction; a maker that died may have left none */
+            if (mr_now() - p->since < 2000000000u || mr_alive(p->maker, 0)) continue;
+        } else if (p->state == MR_ALIVE && mr_alive(p->pid, p->start)) {
+            continue;
+        }
+        found++;
+        mr_proc_end(i, p->flags & MR_EXECING || p->state != MR_ALIVE ? MR_END_UNKNOWN : MR_END_KILLED, 137);
+    }
+    mr_b->last_reap = mr_now();
+    return found;
+}
+
+/* ---- descriptions and holds ---- */
+
+int mr_hold_add(u32 proc, s32 fd, u32 ofd)
+{
+    u32 i = mr_take(MR_HOLDS);
+    if (i == MR_NONE) return -ENOMEM;
+    struct mr_hold *h = mr_hold_at(i);
+    struct mr_proc *p = mr_proc_at(proc);
+    h->proc = proc;
+    h->ofd = ofd;
+    h->fd = fd;
+    h->slot.link = p->holds;
+    mr_ofd_at(ofd)->refs++;
+    p->holds = i + 1;
+    return 0;
+}
+
+u32 mr_ofd_new(u32 proc, s32 fd, u32 file, u32 step)
+{
+    u32 i = mr_take(MR_OFDS);
+    if (i == MR_NONE) return MR_NONE;
+    struct mr_ofd *o = mr_ofd_at(i);
+    o->file = file;
+    o->step = step;
+    if (mr_hold_add(proc, fd, i) < 0) {
+        mr_give(MR_OFDS, i);
+        return MR_NONE;
+    }
+    mr_file_at(file)->writers++;
+    return i;
+}
+
+/* The file that the descriptions write has no name any more. */
+void mr_ofd_detach(u32 file)
+{
+    struct mr_file *f = mr_file_at(file);
+    for (u32 i = 0, n = mr_used(MR_OFDS); i < n && f->writers; i++) {
+        struct mr_ofd *o = mr_ofd_at(i);
+        if (!o->slot.used || o->file != file || o->gone) continue;
+        o->gone = 1;
+        f->writers--;
+    }
+}
+
+static void ofd_closed(u32 ofd, const struct mr_proc *p, int how)
+{
+    u32 file = mr_ofd_at(ofd)->file, gone = mr_ofd_at(ofd)->gone;
+    struct mr_file *f = mr_file_at(file);
+    mr_give(MR_OFDS, ofd);
+    if (gone) return;
+    if (f->writers) f->writers--;
+    if (how == MR_END_UNKNOWN) {
+        f->closes++;
+        mr_b->progress++;
+        mr_file_evaluate(file);
+    } else if (f->commit == MR_ON_CLOSE && f->state < MR_COMMITTED) {
+        char why[160];
+        struct mr_text t = {why, why + sizeof why};
+        mr_put(&t, "process ");
+        mr_put_n(&t, p->pid);
+        mr_put(&t, " of ");
+        mr_put(&t, p->step == MR_NONE ? "no step" : mr_text_at(mr_step_at(p->step)->name));
+        mr_put(&t, how == MR_END_KILLED ? " was killed while it wrote it" : " failed while it wrote it");
+        mr_file_fail(file, p->step, why);
+    }
+}
+
+/* how: MR_END_UNKNOWN is an ordinary close; the others say how the process ended that still held it. */
+void mr_hold_drop(u32 proc, s32 fd, u32 ofd, int how)
+{
+    struct mr_proc *p = mr_proc_at(proc);
+    for (u32 *link = &p->holds; *link; link = &mr_hold_at(*link - 1)->slot.link) {
+        u32 i = *link - 1;
+        const struct mr_hold *h = mr_hold_at(i);
+        if (h->fd != fd || (ofd != MR_NONE && h->ofd != ofd)) continue;
+        u32 held = h->ofd;
+        *link = h->slot.link;
+        mr_give(MR_HOLDS, i);
+        struct mr_ofd *o = mr_ofd_at(held);
+        if (o->refs && --o->refs == 0) ofd_closed(held, p, how);
+        return;
+    }
+}
+
+u32 mr_hold_find(u32 proc, s32 fd)
+{
+    for (u32 h = mr_proc_at(proc)->holds; h; h = mr_hold_at(h - 1)->slot.link)
+        if (mr_hold_at(h - 1)->fd == fd) return mr_hold_at(h - 1)->ofd;
+    return MR_NONE;
+}

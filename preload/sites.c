@@ -1,0 +1,157 @@
+/* Finding the sites, once per build of libc: scanning takes milliseconds, so the offsets are kept in a
+ * small file named after the build id. What the file says is checked against the bytes before use. */
+#include "patch.h"
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#define MAGIC 0x4d525336u
+
+static int compare_after(const u8 *t)
+{
+    int wide = t[0] == 0x48;
+    const u8 *c = t + wide;
+    return c[0] == 0x3d && (c[1] == 0 || c[1] == 1) && c[2] == 0xf0 && c[3] == 0xff && c[4] == 0xff ? 5 + wide : 0;
+}
+
+/* mov $nr,%eax right before the syscall at t; not the tail of a mov to r8..r15 */
+static int number_before(const u8 *t)
+{
+    if (t[-5] != 0xb8 || t[-2] || t[-1] || (t[-6] & 0xf0) == 0x40) return -1;
+    int nr = t[-4] | t[-3] << 8;
+    return nr < 600 ? nr : -1;
+}
+
+/* xor %eax,%eax right before: a read */
+static int zero_before(const u8 *t) { return t[-2] == 0x31 && t[-1] == 0xc0 && (t[-3] & 0xf0) != 0x40; }
+
+static int is_futex(const u8 *t)
+{
+    for (int i = 5; i < 56; i++)
+        if (t[-i] == 0xb8 && t[1 - i] == 0xca && !t[2 - i] && !t[3 - i] && !t[4 - i]) return 1;
+    return 0;
+}
+
+static void add(struct mr_sites *s, u64 off, int nr, int kind, int cmp)
+{
+    if (s->count == MR_SITES) return;
+    s->site[s->count++] = (struct mr_site){(u32)off, (u16)nr, (u8)kind, (u8)cmp};
+}
+
+/* A jump to the compare that we replaced would land inside our jump: such a site stays as it is. */
+static void drop_jumped_to(const u8 *t, u64 len, u64 off, struct mr_sites *s)
+{
+    for (u64 i = 64; i + 8 < len; i++) {
+        s64 to;
+        if ((t[i] & 0xf0) == 0x70 || t[i] == 0xeb) to = (s64)i + 2 + (signed char)t[i + 1];
+        else if (t[i] == 0xe9 || (t[i] == 0x0f && (t[i + 1] & 0xf0) == 0x80)) {
+            u32 k = t[i] == 0x0f ? 2 : 1;
+            s32 d = (s32)(t[i + k] | (u32)t[i + k + 1] << 8 | (u32)t[i + k + 2] << 16 | (u32)t[i + k + 3] << 24);
+            to = (s64)i + k + 4 + d;
+        } else {
+            continue;
+        }
+        if (to < 64 || to >= (s64)len || t[to - 2] != 0x0f || t[to - 1] != 0x05) continue;
+        for (u32 k = 0; k < s->count; k++)
+            if (s->site[k].kind == MR_SITE_CMP && s->site[k].off == off + (u64)to - 2) {
+                s->site[k] = s->site[--s->count];
+                break;
+            }
+    }
+}
+
+void mr_sites_scan(const u8 *t, u64 len, u64 off, struct mr_sites *s)
+{
+    for (u64 i = 64; i + 16 < len; i++) {
+        if (t[i] != 0x0f || t[i + 1] != 0x05) continue;
+        int nr = number_before(t + i), cmp = compare_after(t + i + 2);
+#if defined(__x86_64__)
+        if (nr == SYS_clone3 || nr == SYS_vfork || (nr == SYS_clone && !cmp)) add(s, off + i - 5, nr, MR_SITE_RAW, 0);
+        else if (nr >= 0 && mr_wanted((u32)nr)) add(s, off + i - 5, nr, MR_SITE_MOV, 0);
+        else if (nr < 0 && cmp && !is_futex(t + i)) add(s, off + i, zero_before(t + i) ? SYS_read : (int)MR_SITE_ANY, MR_SITE_CMP, cmp);
+#else
+        (void)nr, (void)cmp;
+#endif
+    }
+    drop_jumped_to(t, len, off, s);
+}
+
+static int still_there(u64 base, const struct mr_sites *s)
+{
+    if (s->count > MR_SITES) return 0;
+    for (u32 i = 0; i < s->count; i++) {
+        const struct mr_site *p = &s->site[i];
+        if (p->off < s->text_from + 64 || p->off + 16 > s->text_to) return 0;
+        const u8 *t = (const u8 *)base + p->off;
+        int ok = p->kind == MR_SITE_CMP ? t[0] == 0x0f && t[1] == 0x05 && compare_after(t + 2) == p->cmp && (p->nr == MR_SITE_ANY || zero_before(t))
+                                        : number_before(t + 5) == p->nr && t[5] == 0x0f && t[6] == 0x05;
+        if (!ok) return 0;
+    }
+    return 1;
+}
+
+static void cache_name(char *to, u32 size, const char *dir, u32 uid, const struct mr_sites *s)
+{
+    struct mr_text t = {to, to + size};
+    mr_put(&t, dir);
+    mr_put(&t, "/millrace.");
+    mr_put_n(&t, uid);
+    mr_put(&t, ".sites.");
+    for (u32 i = 0; i < s->id_len; i++) {
+        char hex[3] = {"0123456789abcdef"[s->id[i] >> 4], "0123456789abcdef"[s->id[i] & 15], 0};
+        mr_put(&t, hex);
+    }
+}
+
+static int from_cache(const char *path, u32 uid, struct mr_sites *s)
+{
+    long fd = mr_sys(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW, 0);
+    if (fd < 0) return 0;
+    struct stat st;
+    u32 head = (u32)offsetof(struct mr_sites, site), magic = s->magic, id_len = s->id_len;
+    u64 from = s->text_from, to = s->text_to;
+    u8 id[20];
+    mr_copy(id, s->id, 20);
+    int ok = mr_sys(SYS_fstat, fd, &st, 0, 0) == 0 && st.st_uid == uid && !(st.st_mode & 022) && st.st_size >= head;
+    long n = ok ? mr_sys(SYS_read, fd, s, sizeof *s, 0) : 0;
+    mr_sys(SYS_close, fd, 0, 0, 0);
+    ok = n >= (long)head && s->magic == magic && s->count <= MR_SITES && n == (long)(head + s->count * sizeof(struct mr_site)) &&
+         s->text_from == from && s->text_to == to && s->id_len == id_len && mr_same(s->id, id, 20);
+    s->magic = magic;
+    s->id_len = id_len;
+    s->text_from = from;
+    s->text_to = to;
+    mr_copy(s->id, id, 20);
+    return ok;
+}
+
+static void to_cache(const char *path, const struct mr_sites *s)
+{
+    char tmp[700];
+    struct mr_text t = {tmp, tmp + sizeof tmp};
+    mr_put(&t, path);
+    mr_put(&t, ".");
+    mr_put_n(&t, (u64)mr_sys(SYS_getpid, 0, 0, 0, 0));
+    long fd = mr_sys(SYS_openat, AT_FDCWD, tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0) return;
+    long len = (long)(offsetof(struct mr_sites, site) + s->count * sizeof(struct mr_site));
+    int ok = mr_sys(SYS_write, fd, s, len, 0) == len;
+    mr_sys(SYS_close, fd, 0, 0, 0);
+    if (!ok || mr_sys(SYS_renameat, AT_FDCWD, tmp, AT_FDCWD, path) < 0) mr_sys(SYS_unlinkat, AT_FDCWD, tmp, 0, 0);
+}
+
+/* s->text_from, text_to, id and id_len are set. 1: from the cache, 0: scanned. */
+int mr_sites_of(u64 base, struct mr_sites *s, const char *cache_dir, u32 uid)
+{
+    char path[640];
+    s->magic = MAGIC;
+    s->count = 0;
+    if (s->id_len && cache_dir) {
+        cache_name(path, sizeof path, cache_dir, uid, s);
+        if (from_cache(path, uid, s) && still_there(base, s)) return 1;
+    }
+    s->count = 0;
+    mr_sites_scan((const u8 *)base + s->text_from, s->text_to - s->text_from, s->text_from, s);
+    if (s->id_len && cache_dir) to_cache(path, s);
+    return 0;
+}

@@ -1,0 +1,99 @@
+/* How far a growing file is written: the frontier, and pieces beyond it.
+ *
+ * Writers raise the frontier without the lock. Pieces that do not touch it wait in an ordered list (under
+ * the lock) until the gap closes. A writer that raised the frontier looks for pieces afterwards, a writer
+ * that added a piece looks at the frontier afterwards: one of them sees the other. */
+#include "board.h"
+
+static void drop(struct mr_file *f, u32 *link)
+{
+    u32 i = *link - 1;
+    (void)f;
+    *link = mr_extent_at(i)->slot.link;
+    mr_give(MR_EXTENTS, i);
+}
+
+static void raise_to(struct mr_file *f, u64 to)
+{
+    u64 now = mr_load(&f->frontier);
+    while (now < to && !mr_cas(&f->frontier, &now, to)) {}
+}
+
+static void absorb(struct mr_file *f)
+{
+    while (f->extents) {
+        const struct mr_extent *e = mr_extent_at(f->extents - 1);
+        if (e->from > mr_load(&f->frontier)) return;
+        raise_to(f, e->to);
+        drop(f, &f->extents);
+    }
+}
+
+static void add_piece(struct mr_file *f, u64 from, u64 to)
+{
+    u32 *link = &f->extents;
+    while (*link && mr_extent_at(*link - 1)->to < from) link = &mr_extent_at(*link - 1)->slot.link;
+    /* swallow all that overlap or touch */
+    while (*link && mr_extent_at(*link - 1)->from <= to) {
+        const struct mr_extent *e = mr_extent_at(*link - 1);
+        if (e->from < from) from = e->from;
+        if (e->to > to) to = e->to;
+        drop(f, link);
+    }
+    u32 i = mr_take(MR_EXTENTS);
+    if (i == MR_NONE) {
+        f->extent_lost = 1;
+        return;
+    }
+    struct mr_extent *e = mr_extent_at(i);
+    e->from = from;
+    e->to = to;
+    e->slot.link = *link;
+    mr_store(link, i + 1);
+}
+
+void mr_publish(struct mr_file *f, u64 from, u64 to)
+{
+    struct mr_guard g;
+    int beyond = from > mr_load(&f->frontier);
+    if (!beyond) raise_to(f, to);
+    if (unlikely(beyond || mr_load(&f->extents))) {
+        mr_lock(&g);
+        if (beyond) add_piece(f, from, to);
+        absorb(f);
+        mr_unlock(&g);
+        if (mr_load(&f->waiters)) mr_file_wake(f);
+        return;
+    }
+    u64 want = mr_load(&f->want);
+    if (unlikely(want <= to) && want <= mr_load(&f->frontier)) mr_file_wake(f);
+}
+
+void mr_cut(struct mr_file *f, u64 size)
+{
+    if (mr_load(&f->frontier) > size) mr_store(&f->frontier, size);
+    for (u32 *link = &f->extents; *link;) {
+        struct mr_extent *e = mr_extent_at(*link - 1);
+        if (e->from >= size) {
+            drop(f, link);
+            continue;
+        }
+        if (e->to > size) e->to = size;
+        link = &e->slot.link;
+    }
+}
+
+u64 mr_available(struct mr_file *f, u64 at)
+{
+    u64 frontier = mr_load(&f->frontier);
+    if (at < frontier || !mr_load(&f->extents)) return frontier;
+    struct mr_guard g;
+    u64 to = 0;
+    mr_lock(&g);
+    for (u32 i = f->extents; i; i = mr_extent_at(i - 1)->slot.link) {
+        const struct mr_extent *e = mr_extent_at(i - 1);
+        if (e->from <= at && at < e->to) to = e->to;
+    }
+    mr_unlock(&g);
+    return to > frontier ? to : frontier;
+}

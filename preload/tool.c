@@ -1,0 +1,277 @@
+/* millrace-board: makes, shows and removes boards, and runs steps. */
+#include "tool.h"
+
+#include <dirent.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char usage[] =
+    "millrace-board: the shared board of a streaming workflow\n"
+    "  create [--replace] [--owner PID]      plan on stdin (preload/plan-format.md)\n"
+    "  destroy [-w NAME] [--force]\n"
+    "  ps | events [--since N] [-w NAME]     JSON lines\n"
+    "  list                                  all boards of this user\n"
+    "  step-begin NAME | step-end NAME STATUS   STATUS: ok, failed or a number\n"
+    "  exec [-w NAME] [--lib PATH] --app NAME -- PROG ARGS...\n"
+    "  wait [-w NAME] [--timeout S] PATH...  until committed\n"
+    "  reap [-w NAME]\n"
+    "  match [-w NAME | --plan] PATH...      the rule of each path\n"
+    "-w defaults to $CAPIO_WORKFLOW_NAME, else CAPIO\n";
+
+int mr_say(int code, const char *format, ...)
+{
+    va_list a;
+    va_start(a, format);
+    fputs("millrace-board: ", stderr);
+    vfprintf(stderr, format, a);
+    fputc('\n', stderr);
+    va_end(a);
+    return code;
+}
+
+static char *read_all(FILE *f)
+{
+    size_t size = 1 << 16, n = 0;
+    char *text = malloc(size);
+    for (size_t got; (got = fread(text + n, 1, size - n - 1, f)) > 0;) {
+        n += got;
+        if (size - n < 4096) text = realloc(text, size *= 2);
+    }
+    text[n] = 0;
+    return text;
+}
+
+int mr_board_live(void)
+{
+    struct mr_guard g;
+    int live = mr_b->owner && mr_alive(mr_b->owner, mr_b->owner_start);
+    mr_lock(&g);
+    mr_reap();
+    for (u32 i = 0; i < mr_used(MR_PROCS) && !live; i++) live = mr_proc_at(i)->slot.used != 0;
+    mr_unlock(&g);
+    return live;
+}
+
+int mr_open_board(const struct mr_options *o)
+{
+    char shm[160];
+    mr_board_name(shm, sizeof shm, getuid(), o->workflow);
+    int err = mr_board_open(shm, getuid());
+    if (err == -ENOENT) return mr_say(MR_NO_BOARD, "no board of workflow %s", o->workflow);
+    return err < 0 ? mr_say(MR_FAILED_COMMAND, "cannot open %s: %s", shm, strerror(-err)) : 0;
+}
+
+/* ---- create and destroy ---- */
+
+static void close_board(int forced)
+{
+    mr_store(&mr_b->gone, 1);
+    unlink(mr_b->shm);
+    for (u32 i = 0; i < mr_used(MR_FILES) && forced; i++) mr_file_wake(mr_file_at(i));
+    munmap(mr_b, mr_b->bytes);
+    mr_b = 0;
+}
+
+static int fill(const char *text, const struct mr_plan *plan, const struct mr_options *o)
+{
+    char why[200];
+    char *real = realpath(plan->dir, 0);
+    if (!real) return mr_say(MR_FAILED_COMMAND, "%s: %s", plan->dir, strerror(errno));
+    mr_b->uid = getuid();
+    mr_b->created = mr_now();
+    mr_b->created_wall = mr_wall();
+    mr_b->workflow = mr_text_add(plan->workflow, strlen(plan->workflow));
+    mr_b->dir = mr_text_add(real, strlen(real));
+    mr_b->dir_len = (u32)strlen(real);
+    free(real);
+    mr_b->owner = o->owner;
+    if (o->owner && !mr_task_state(o->owner, &mr_b->owner_start, 0, 0)) return mr_say(MR_USAGE, "no process %u", o->owner);
+    int line = mr_plan_load(text, why, sizeof why);
+    if (line) return mr_say(MR_USAGE, "plan line %d: %s", line, why);
+    if (mr_take_run(MR_EVENTS, MR_EVENT_COUNT) == MR_NONE) return mr_say(MR_FAILED_COMMAND, "no room in /dev/shm");
+    return 0;
+}
+
+static int create(const struct mr_options *o)
+{
+    char why[200], shm[160], making[200];
+    struct mr_plan plan = {0};
+    char *text = read_all(stdin);
+    int line = mr_plan_head(text, &plan, why, sizeof why);
+    if (line) return mr_say(MR_USAGE, "plan line %d: %s", line, why);
+    mr_board_name(shm, sizeof shm, getuid(), plan.workflow);
+    if (mr_board_open(shm, getuid()) == 0) {
+        if (mr_board_live() && !o->replace)
+            return mr_say(MR_LIVE, "workflow %s is running (%s); end it or use destroy --force", plan.workflow, shm);
+        close_board(1);
+    }
+    /* made aside and linked into place whole, so that nobody ever maps half a board */
+    snprintf(making, sizeof making, "%s.%d", shm, (int)getpid());
+    int fd = open(making, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0) return mr_say(MR_FAILED_COMMAND, "%s: %s", making, strerror(errno));
+    int err = mr_board_layout(fd, making);
+    close(fd);
+    int code = err < 0 ? mr_say(MR_FAILED_COMMAND, "cannot lay out %s: %s", making, strerror(-err)) : fill(text, &plan, o);
+    if (!code) {
+        strcpy(mr_b->shm, shm);
+        mr_store(&mr_b->ready, 1);
+        unlink(shm); /* a dead one of another version */
+        if (link(making, shm) < 0) code = mr_say(MR_LIVE, "%s: %s", shm, strerror(errno));
+    }
+    unlink(making);
+    free(text);
+    return code;
+}
+
+/* The last board of the user takes the offsets of libc's sites with it. */
+static void sweep(void)
+{
+    char prefix[64], sites[80], path[400];
+    snprintf(prefix, sizeof prefix, "millrace.%u.", getuid());
+    snprintf(sites, sizeof sites, "%ssites.", prefix);
+    for (int removing = 0; removing < 2; removing++) {
+        DIR *d = opendir("/dev/shm");
+        for (struct dirent *e; d && (e = readdir(d));) {
+            int is_sites = !strncmp(e->d_name, sites, strlen(sites));
+            if (!is_sites && !strncmp(e->d_name, prefix, strlen(prefix))) removing = 2;
+            snprintf(path, sizeof path, "/dev/shm/%s", e->d_name);
+            if (is_sites && removing == 1) unlink(path);
+        }
+        if (d) closedir(d);
+    }
+}
+
+static int destroy(const struct mr_options *o)
+{
+    char shm[160];
+    mr_board_name(shm, sizeof shm, getuid(), o->workflow);
+    int err = mr_board_open(shm, getuid());
+    if (err == -ENOENT) return mr_say(MR_NO_BOARD, "no board of workflow %s", o->workflow);
+    if (err < 0) return unlink(shm) < 0 ? mr_say(MR_FAILED_COMMAND, "%s: %s", shm, strerror(errno)) : 0;
+    mr_b->owner = 0;
+    if (mr_board_live() && !o->force) return mr_say(MR_FAILED_COMMAND, "workflow %s has live processes", o->workflow);
+    close_board(1);
+    sweep();
+    return 0;
+}
+
+/* ---- steps ---- */
+
+static int step_mark(const struct mr_options *o, int begins)
+{
+    struct mr_guard g;
+    if (o->rest_count != (begins ? 1 : 2)) return mr_say(MR_USAGE, "%s", begins ? "step-begin NAME" : "step-end NAME STATUS");
+    int code = mr_open_board(o);
+    if (code) return code;
+    u32 i = mr_step_find(o->rest[0]);
+    if (i == MR_NONE) return mr_say(MR_FAILED_COMMAND, "workflow %s has no step %s", o->workflow, o->rest[0]);
+    struct mr_step *s = mr_step_at(i);
+    mr_lock(&g);
+    if (begins) {
+        s->closed = s->ended_failed = s->ended_ok = s->reason = 0;
+        for (u32 k = 0; k < mr_used(MR_FILES); k++) {
+            struct mr_file *f = mr_file_at(k);
+            if (f->state != MR_FAILED || !mr_produces(mr_rule_at(f->rule), i)) continue;
+            f->closes = 0;
+            mr_file_reset(k);
+        }
+    } else {
+        int ok = !strcmp(o->rest[1], "ok") || !strcmp(o->rest[1], "0");
+        s->closed = ok ? 1 : 2;
+        if (!ok && !s->reason) s->reason = mr_text_add("it was reported as failed", 25);
+        mr_event(MR_EV_ENDED, 0, i, 0, ok ? "ended for good" : "failed for good");
+        mr_step_changed(i);
+    }
+    mr_unlock(&g);
+    return 0;
+}
+
+static int wait_command(const struct mr_options *o)
+{
+    int code = mr_open_board(o);
+    if (code) return code;
+    mr_wait_limit = o->timeout > 0 ? (u64)(o->timeout * 1e9) : ~(u64)0 >> 1;
+    for (int i = 0; i < o->rest_count; i++) {
+        int is_dir;
+        struct mr_guard g;
+        u32 len = (u32)strlen(o->rest[i]), rule = mr_rule_find(o->rest[i], len, &is_dir);
+        if (rule == MR_NONE) continue;
+        mr_lock(&g);
+        u32 file = mr_file_get(o->rest[i], len, rule, is_dir);
+        mr_unlock(&g);
+        int err = file == MR_NONE ? -ENOSPC : mr_wait_for(MR_NONE, file, MR_WAIT_COMMIT, 0, 0);
+        if (err == -ETIMEDOUT) return mr_say(MR_TOOK_TOO_LONG, "%s is not committed yet", o->rest[i]);
+        if (err < 0) return mr_say(MR_FAILED_COMMAND, "%s failed: %s", o->rest[i], mr_text_at(mr_file_at(file)->reason));
+    }
+    return 0;
+}
+
+static int reap_command(const struct mr_options *o)
+{
+    struct mr_guard g;
+    int code = mr_open_board(o);
+    if (code) return code;
+    mr_lock(&g);
+    u32 n = mr_reap();
+    mr_unlock(&g);
+    printf("%u\n", n);
+    return 0;
+}
+
+/* ---- the command line ---- */
+
+static const char *next(int argc, char **argv, int *i)
+{
+    if (*i + 1 >= argc) exit(mr_say(MR_USAGE, "%s needs a value", argv[*i]));
+    return argv[++*i];
+}
+
+int main(int argc, char **argv)
+{
+    const char *env = getenv("CAPIO_WORKFLOW_NAME"), *command = argc > 1 ? argv[1] : "";
+    struct mr_options o = {.workflow = env && *env ? env : "CAPIO"};
+    o.rest = argv + argc;
+    for (int i = 2; i < argc; i++) {
+        const char *a = argv[i];
+        if (!strcmp(a, "--")) {
+            o.rest = argv + i + 1;
+            o.rest_count = argc - i - 1;
+            break;
+        }
+        if (a[0] != '-') {
+            o.rest = argv + i;
+            o.rest_count = argc - i;
+            break;
+        }
+        if (!strcmp(a, "-w")) o.workflow = next(argc, argv, &i);
+        else if (!strcmp(a, "--app")) o.app = next(argc, argv, &i);
+        else if (!strcmp(a, "--lib")) o.lib = next(argc, argv, &i);
+        else if (!strcmp(a, "--owner")) o.owner = (u32)atoi(next(argc, argv, &i));
+        else if (!strcmp(a, "--timeout")) o.timeout = atof(next(argc, argv, &i));
+        else if (!strcmp(a, "--since")) o.since = strtoull(next(argc, argv, &i), 0, 10);
+        else if (!strcmp(a, "--replace")) o.replace = 1;
+        else if (!strcmp(a, "--force")) o.force = 1;
+        else if (!strcmp(a, "--plan")) o.plan = 1;
+        else if (!strcmp(a, "--keep-open")) continue;
+        else return mr_say(MR_USAGE, "unknown option %s", a);
+    }
+    if (!strcmp(command, "create")) return create(&o);
+    if (!strcmp(command, "destroy")) return destroy(&o);
+    if (!strcmp(command, "ps")) return mr_command_ps(&o);
+    if (!strcmp(command, "events")) return mr_command_events(&o);
+    if (!strcmp(command, "list")) return mr_command_list(&o);
+    if (!strcmp(command, "match")) return mr_command_match(&o);
+    if (!strcmp(command, "step-begin")) return step_mark(&o, 1);
+    if (!strcmp(command, "step-end")) return step_mark(&o, 0);
+    if (!strcmp(command, "exec")) return mr_command_exec(&o);
+    if (!strcmp(command, "wait")) return wait_command(&o);
+    if (!strcmp(command, "reap")) return reap_command(&o);
+    int help = !strcmp(command, "--help") || !strcmp(command, "help");
+    fputs(usage, help ? stdout : stderr);
+    return help ? 0 : MR_USAGE;
+}

@@ -1,0 +1,157 @@
+/* millrace-board exec: one instance of a step, with all its processes. */
+#include "tool.h"
+
+#include <elf.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static volatile pid_t root;
+
+static void forward(int sig, siginfo_t *info, void *context)
+{
+    (void)context;
+    /* what the terminal sends goes to the whole group already */
+    if (root > 0 && info->si_code != SI_KERNEL) kill(root, sig);
+}
+
+static int find_program(const char *name, char *path, size_t size)
+{
+    if (strchr(name, '/')) return snprintf(path, size, "%s", name) < (int)size;
+    const char *dirs = getenv("PATH");
+    for (const char *d = dirs ? dirs : "/usr/bin:/bin"; *d;) {
+        size_t n = strcspn(d, ":");
+        if (snprintf(path, size, "%.*s/%s", (int)n, d, name) < (int)size && access(path, X_OK) == 0) return 1;
+        d += n + (d[n] == ':');
+    }
+    return 0;
+}
+
+/* Why a program cannot be intercepted, or null. */
+static const char *not_intercepted(const char *path, int depth)
+{
+    struct stat st;
+    union {
+        Elf64_Ehdr e;
+        char c[1024];
+    } head;
+    FILE *f = fopen(path, "rb");
+    if (!f) return 0;
+    size_t n = fread(&head, 1, sizeof head - 1, f);
+    const char *why = 0;
+    if (fstat(fileno(f), &st) == 0 && (st.st_mode & (S_ISUID | S_ISGID))) why = "set-uid";
+    if (n > 2 && head.c[0] == '#' && head.c[1] == '!' && depth == 0) {
+        head.c[n] = 0;
+        char *p = head.c + 2 + strspn(head.c + 2, " \t");
+        p[strcspn(p, " \t\n")] = 0;
+        why = not_intercepted(p, 1);
+    } else if (n >= sizeof head.e && !memcmp(head.c, ELFMAG, SELFMAG) && !why) {
+        int dynamic = 0;
+        for (int i = 0; i < head.e.e_phnum; i++) {
+            Elf64_Phdr p;
+            if (fseek(f, (long)(head.e.e_phoff + (u64)i * head.e.e_phentsize), SEEK_SET) || fread(&p, sizeof p, 1, f) != 1) break;
+            dynamic |= p.p_type == PT_INTERP;
+        }
+        if (!dynamic) why = "statically linked";
+    }
+    fclose(f);
+    return why;
+}
+
+static void set_environment(const struct mr_options *o)
+{
+    char lib[4096], preload[8192];
+    if (o->lib) snprintf(lib, sizeof lib, "%s", o->lib);
+    else {
+        ssize_t n = readlink("/proc/self/exe", lib, sizeof lib - 20);
+        lib[n > 0 ? n : 0] = 0;
+        char *slash = strrchr(lib, '/');
+        strcpy(slash ? slash + 1 : lib, "libmillrace.so");
+    }
+    const char *before = getenv("LD_PRELOAD");
+    if (before && strstr(before, lib)) snprintf(preload, sizeof preload, "%s", before);
+    else snprintf(preload, sizeof preload, "%s%s%s", lib, before && *before ? ":" : "", before ? before : "");
+    setenv("LD_PRELOAD", preload, 1);
+    setenv("CAPIO_DIR", mr_text_at(mr_b->dir), 1);
+    setenv("CAPIO_WORKFLOW_NAME", o->workflow, 1);
+    setenv("CAPIO_APP_NAME", o->app, 1);
+}
+
+static void run(u32 proc, char **args)
+{
+    struct mr_guard g;
+    u64 start = 0;
+    u32 pid = (u32)getpid();
+    mr_task_state(pid, &start, 0, 0);
+    mr_lock(&g);
+    mr_proc_born(proc, pid, start);
+    mr_proc_at(proc)->flags = MR_ROOT | MR_EXECING;
+    mr_instance_at(mr_proc_at(proc)->instance)->root_pid = pid;
+    mr_unlock(&g);
+    execvp(args[0], args);
+    int code = errno == ENOENT ? 127 : 126;
+    fprintf(stderr, "millrace-board: %s: %s\n", args[0], strerror(errno));
+    _exit(code);
+}
+
+static int code_of(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
+
+/* Books the ends of all processes of the instance; the root's code. */
+static int keep(u32 instance)
+{
+    int code = 0;
+    for (;;) {
+        struct mr_guard g;
+        int status;
+        pid_t pid = waitpid(-1, &status, 0);
+        if (pid < 0 && errno == EINTR) continue;
+        if (pid < 0) return code;
+        if (pid == root) code = code_of(status);
+        mr_lock(&g);
+        if (pid == root) mr_instance_at(instance)->status = code;
+        u32 i = mr_proc_find((u32)pid);
+        if (i != MR_NONE) mr_proc_end(i, WIFSIGNALED(status) ? MR_END_KILLED : MR_END_EXIT, code_of(status));
+        mr_unlock(&g);
+    }
+}
+
+int mr_command_exec(const struct mr_options *o)
+{
+    char path[4096];
+    struct mr_guard g;
+    u64 start = 0;
+    if (!o->app || !o->rest_count) return mr_say(MR_USAGE, "exec --app NAME -- PROG ARGS...");
+    int err = mr_open_board(o);
+    if (err) return err;
+    u32 step = mr_step_find(o->app);
+    if (step == MR_NONE) return mr_say(MR_FAILED_COMMAND, "workflow %s has no step %s", o->workflow, o->app);
+    const char *why = find_program(o->rest[0], path, sizeof path) ? not_intercepted(path, 0) : 0;
+    if (why) fprintf(stderr, "millrace-board: %s is %s: its I/O is not intercepted, only its end is seen\n", path, why);
+    set_environment(o);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    mr_task_state((u32)getpid(), &start, 0, 0);
+    mr_lock(&g);
+    u32 keeper = mr_proc_join((u32)getpid(), start, step, 0);
+    u32 child = keeper == MR_NONE ? MR_NONE : mr_proc_embryo(keeper, (u32)getpid());
+    u32 instance = keeper == MR_NONE ? MR_NONE : mr_proc_at(keeper)->instance;
+    if (keeper != MR_NONE) mr_proc_at(keeper)->flags = MR_KEEPER;
+    if (why) mr_event(MR_EV_NOTE, 0, step, (u32)getpid(), "a program of this step is static or set-uid: not intercepted");
+    mr_unlock(&g);
+    if (child == MR_NONE) return mr_say(MR_FAILED_COMMAND, "the board is full");
+    pid_t pid = fork();
+    if (pid == 0) run(child, o->rest);
+    root = pid;
+    struct sigaction action = {.sa_sigaction = forward, .sa_flags = SA_SIGINFO | SA_RESTART};
+    int forwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGQUIT};
+    for (u32 i = 0; i < sizeof forwarded / sizeof *forwarded; i++) sigaction(forwarded[i], &action, 0);
+    int code = pid < 0 ? mr_say(126, "cannot fork: %s", strerror(errno)) : keep(instance);
+    mr_lock(&g);
+    if (pid < 0) mr_proc_end(child, MR_END_UNKNOWN, 0);
+    mr_proc_end(keeper, MR_END_UNKNOWN, 0);
+    mr_unlock(&g);
+    return code;
+}

@@ -1,0 +1,151 @@
+/* Waiting for a file.
+ *
+ * A waiter sleeps on the record's futex. It wakes when a producer books something, and on its own every
+ * 100 ms to look for producers that died, for a deadlock and at the time limit: nothing depends on a dead
+ * process having woken anybody. */
+#include "board.h"
+
+#define LOOK_NS 100000000u
+#define DEADLOCK_NS 400000000u
+/* A reader at the frontier asks for a piece of this size before it is woken, but not for longer than a
+ * moment: a wake-up costs as much as writing a quarter of it. */
+#define PIECE (256u << 10)
+#define MOMENT_NS 1000000u
+
+u64 mr_wait_limit;
+
+static int satisfied(struct mr_file *f, u32 kind, u64 at, u64 len)
+{
+    u32 state = mr_load(&f->state);
+    if (mr_load(&mr_b->gone) || state == MR_FAILED) return -EIO;
+    if (state == MR_COMMITTED) return 1;
+    if (f->mode != MR_NO_UPDATE) return 0;
+    if (kind == MR_WAIT_EXISTS) return state == MR_GROWING;
+    return kind == MR_WAIT_DATA && mr_available(f, at) >= at + len;
+}
+
+static u32 enter(u32 proc, u32 file, u32 kind, u64 at, u64 want)
+{
+    struct mr_guard g;
+    mr_lock(&g);
+    u32 slot = MR_NONE;
+    struct mr_file *f = mr_file_at(file);
+    if (mr_file_evaluate(file) < MR_COMMITTED && proc != MR_NONE) {
+        slot = mr_take(MR_WAITS);
+        if (slot != MR_NONE) {
+            struct mr_wait *w = mr_wait_at(slot);
+            w->proc = proc;
+            w->tid = (u32)mr_sys(SYS_gettid, 0, 0, 0, 0);
+            w->file = file;
+            w->kind = kind;
+            w->at = at;
+            w->want = want;
+            w->since = mr_now();
+            mr_add(&f->waiters, 1);
+        }
+    }
+    mr_unlock(&g);
+    return slot;
+}
+
+static void leave(u32 slot, u32 proc, u32 file)
+{
+    struct mr_guard g;
+    if (slot == MR_NONE) return;
+    mr_lock(&g);
+    struct mr_wait *w = mr_wait_at(slot);
+    if (w->slot.used && w->proc == proc && w->file == file) {
+        mr_add(&mr_file_at(file)->waiters, (u32)-1);
+        mr_give(MR_WAITS, slot);
+    }
+    mr_unlock(&g);
+}
+
+static void ask_for(struct mr_file *f, u64 want)
+{
+    u64 now = mr_load(&f->want);
+    while (want < now && !mr_cas(&f->want, &now, want)) {}
+}
+
+static void report(u32 kind, u32 proc, u32 file, const char *text)
+{
+    struct mr_guard g;
+    mr_lock(&g);
+    const struct mr_proc *p = proc == MR_NONE ? 0 : mr_proc_at(proc);
+    mr_event(kind, mr_file_at(file)->path + 1, p ? p->step : MR_NONE, p ? p->pid : 0, text);
+    mr_unlock(&g);
+}
+
+struct patience {
+    u64 began, looked, stuck_progress;
+    u32 stuck;
+};
+
+/* The slow look, every 100 ms. A negative result ends the wait. */
+static int look(struct patience *pa, u32 slot, u32 proc, u32 file)
+{
+    struct mr_guard g;
+    char why[200];
+    u64 now = mr_now(), limit = mr_wait_limit ? mr_wait_limit : mr_b->limit_ns;
+    u64 last = mr_load(&mr_b->last_reap);
+    /* one of the waiters looks, for all of them; reading /proc takes long, so without the lock */
+    if (now > last && now - last >= LOOK_NS && mr_cas(&mr_b->last_reap, &last, now) && mr_any_dead()) {
+        mr_lock(&g);
+        mr_reap();
+        mr_unlock(&g);
+    }
+    if (limit && now - pa->began > limit) {
+        report(MR_EV_TIMEOUT, proc, file, "waited longer than the time limit");
+        return -ETIMEDOUT;
+    }
+    if (slot == MR_NONE || now - pa->looked < DEADLOCK_NS) return 0;
+    pa->looked = now;
+    u64 progress = mr_load(&mr_b->progress);
+    if (!mr_deadlocked(slot, why, sizeof why)) {
+        pa->stuck = 0;
+    } else if (!pa->stuck || pa->stuck_progress != progress) {
+        pa->stuck = 1; /* seen once; believed when nothing at all has moved until the next look */
+        pa->stuck_progress = progress;
+    } else {
+        report(MR_EV_DEADLOCK, proc, file, why);
+        return -EDEADLK;
+    }
+    return 0;
+}
+
+/* 0: go on (committed, there, or enough written); else -EIO, -EDEADLK or -ETIMEDOUT. */
+int mr_wait_for(u32 proc, u32 file, u32 kind, u64 at, u64 len)
+{
+    struct mr_file *f = mr_file_at(file);
+    int ok = satisfied(f, kind, at, len);
+    if (ok) return ok < 0 ? ok : 0;
+    u32 slot = enter(proc, file, kind, at, at + len);
+    struct patience pa = {mr_now(), 0, 0, 0};
+    pa.looked = pa.began;
+    int greedy = kind == MR_WAIT_DATA;
+    for (;;) {
+        u32 seq = mr_load(&f->seq);
+        u64 amount = greedy && len < PIECE ? PIECE : len;
+        if (kind == MR_WAIT_DATA) ask_for(f, at + amount);
+        ok = satisfied(f, kind, at, amount);
+        if (ok) break;
+        long r = mr_futex_wait(&f->seq, seq, greedy ? MOMENT_NS : LOOK_NS);
+        greedy = greedy && r != -ETIMEDOUT;
+        ok = satisfied(f, kind, at, greedy ? amount : len);
+        if (ok) break;
+        if (r == -ETIMEDOUT || kind != MR_WAIT_DATA) {
+            struct mr_guard g;
+            mr_lock(&g);
+            mr_file_evaluate(file);
+            mr_unlock(&g);
+            ok = satisfied(f, kind, at, len);
+            if (ok) break;
+        }
+        if (r != -ETIMEDOUT || mr_now() - pa.began < LOOK_NS) continue;
+        ok = look(&pa, slot, proc, file);
+        if (ok == -EDEADLK && kind == MR_WAIT_DATA && mr_available(f, at) > at) ok = 1; /* less is better than never */
+        if (ok) break;
+    }
+    leave(slot, proc, file);
+    return ok < 0 ? ok : 0;
+}

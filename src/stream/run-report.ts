@@ -1,0 +1,106 @@
+import type { Kept } from './keeper.ts'
+import { ruleFinder, type Plan } from './plan.ts'
+import { byteText, durationText, type StreamState } from './progress.ts'
+import type { Instance } from './runner.ts'
+import type { EventLine, Snapshot } from './snapshot.ts'
+import { counted } from './table.ts'
+import type { Workspace } from './workspace.ts'
+
+/** Why a workflow failed: the steps that began it, and those that only had to follow. */
+export function failureText(plan: Plan, instances: readonly Instance[], last: Snapshot | undefined): string {
+  const failed = instances.filter(instance => instance.code !== 0)
+  const files = (last?.files ?? []).filter(file => file.state === 'failed')
+  const find = ruleFinder(plan)
+  const readers = (step: string): Map<string, string[]> => {
+    const out = new Map<string, string[]>()
+    for (const { path, producers } of files.filter(file => file.producers.includes(step))) {
+      const names = (find(path)?.consumers ?? []).filter(name => !producers.includes(name))
+      for (const name of names) out.set(name, [...(out.get(name) ?? []), path])
+    }
+    return out
+  }
+  const codes = new Map(failed.map(instance => [instance.step, instance.code!]))
+  const followed = new Set(
+    [...codes.keys()].flatMap(step => [...readers(step).keys()]).filter(step => codes.has(step)),
+  )
+  // What failed only because of another comes after its cause.
+  const order = failed.toSorted(
+    (a, b) => Number(followed.has(a.step)) - Number(followed.has(b.step)) || a.ended! - b.ended!,
+  )
+  const blocks = order.map(instance => {
+    const lines = [
+      `step '${instance.step}' failed: ${reason(instance.code!)}`,
+      `  command: ${instance.command}`,
+    ]
+    for (const event of eventsOf(last, instance.step)) lines.push(`  ${event.text}`)
+    const causes = [...codes.keys()].filter(
+      step => step !== instance.step && readers(step).has(instance.step),
+    )
+    if (causes.length > 0)
+      lines.push(`  after ${causes.map(step => `'${step}'`).join(' and ')} had failed, from which it reads`)
+    for (const [reader, paths] of readers(instance.step)) {
+      const code = codes.get(reader)
+      const end = code === undefined ? 'ended well all the same' : `got EIO and ended with code ${code}`
+      lines.push(`  reader '${reader}' of ${listed(paths)} ${end}`)
+    }
+    if (instance.tail.length > 0)
+      lines.push('  last lines on stderr:', ...instance.tail.map(line => `    ${line}`))
+    return lines.join('\n')
+  })
+  return `${blocks.join('\n')}\n`
+}
+
+const eventsOf = (last: Snapshot | undefined, step: string): EventLine[] =>
+  (last?.events ?? [])
+    .filter(event => event.step === step && ['killed', 'deadlock', 'timeout', 'full'].includes(event.kind))
+    .slice(0, 5)
+
+function reason(code: number): string {
+  if (code === 126) return 'its program cannot be executed'
+  if (code === 127) return 'its program was not found'
+  return code > 128 ? `killed by signal ${code - 128}` : `exit code ${code}`
+}
+
+export interface Summary {
+  plan: Plan
+  instances: readonly Instance[]
+  states: StreamState[]
+  kept: Kept
+  /** undefined: they were left. */
+  removed: number | undefined
+  elapsed: number
+  cut: boolean
+  workspace: Workspace
+}
+
+/** At most a dozen lines, the outcome first. */
+export function summaryText(summary: Summary): string {
+  const { plan, instances, states, kept, removed, elapsed, cut, workspace } = summary
+  const failed = instances.filter(instance => instance.code !== 0)
+  const outcome = cut ? 'stopped' : failed.length === 0 ? 'done' : 'failed'
+  const bytes = states.reduce((sum, state) => sum + state.bytes, 0)
+  const files = states.reduce((sum, state) => sum + state.files, 0)
+  const busy = instances.reduce((sum, instance) => sum + (instance.ended! - instance.started), 0)
+  const ok = instances.length - failed.length
+  const lines = [
+    `${plan.name}: ${outcome} in ${durationText(elapsed)}: ${ok} of ${counted(instances.length, 'step')} ok`,
+    `  ${counted(files, 'file')}, ${byteText(bytes)} through ${counted(states.length, 'stream')}; on average ${(busy / Math.max(1, elapsed)).toFixed(1)} steps at once`,
+  ]
+  if (kept.kept.length > 0) lines.push(`  kept in ${workspace.place}: ${listed(kept.kept)}`)
+  if (kept.incomplete.length > 0) lines.push(`  never completed, so not kept: ${listed(kept.incomplete)}`)
+  for (const { path, reason } of kept.stuck) lines.push(`  ${stuckText(path, reason, workspace)}`)
+  if (kept.moved > 0)
+    lines.push(`  ${counted(kept.moved, 'complete file')} moved to another layer while it ran`)
+  if (removed === undefined) lines.push(`  temporary files are left in ${workspace.dir}`)
+  else if (removed > 0) lines.push(`  ${counted(removed, 'temporary file')} removed`)
+  if (failed.length > 0 && !cut)
+    lines.push(`  failed: ${[...new Set(failed.map(instance => instance.step))].join(', ')} (see above)`)
+  return `${lines.join('\n')}\n`
+}
+
+function listed(names: string[]): string {
+  return names.length <= 5 ? names.join(', ') : `${names.slice(0, 4).join(', ')} and ${names.length - 4} more`
+}
+
+export const stuckText = (path: string, reason: string, workspace: Workspace): string =>
+  `${path} could not be brought to ${workspace.place}: ${reason}; it is left in ${workspace.dir}`

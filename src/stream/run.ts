@@ -1,0 +1,263 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Board } from './board.ts'
+import { programsOf } from './elf.ts'
+import { Keeper, type Kept } from './keeper.ts'
+import { loadPlan } from './load.ts'
+import { planLines } from './plan-lines.ts'
+import type { Plan } from './plan.ts'
+import { problemText } from './problems.ts'
+import { byteText, durationText, Progress, progressLines, type StreamState } from './progress.ts'
+import { failureText, summaryText } from './run-report.ts'
+import { type Instance, Runner } from './runner.ts'
+import { Screen, type StreamIo } from './screen.ts'
+import type { Snapshot } from './snapshot.ts'
+import { matchCommands, type StepCommand } from './step-commands.ts'
+import { counted } from './table.ts'
+import { streamTools, type Tools } from './toolchain.ts'
+import {
+  holdOn,
+  openWorkspace,
+  removeAbandoned,
+  removeOwn,
+  removeTemporary,
+  type Workspace,
+} from './workspace.ts'
+import { guard } from './guard.ts'
+
+export interface RunOptions {
+  /** Managed directory; without it a private one in memory, into which inputs are linked. */
+  dir?: string
+  /** Where permanent files go when no `dir` is given; the current directory by default. */
+  place?: string
+  /** Seconds after which one wait for a file fails. */
+  limit?: number
+  /** Leaves temporary files, and says where they are. */
+  keep?: boolean
+  /** Bytes of memory that are to stay free: complete files move to disk before. */
+  reserve?: number
+  /** Milliseconds between looks at the board. */
+  interval?: number
+  /** Milliseconds between lines of progress when there is no terminal. */
+  heartbeat?: number
+  /** Milliseconds that steps get to end after the first signal. */
+  patience?: number
+}
+
+/** Runs a whole workflow: all steps at once, under its rules. */
+export function streamRun(
+  file: string,
+  commands: readonly StepCommand[],
+  options: RunOptions,
+  io: StreamIo,
+  signal?: AbortSignal,
+): Promise<number> {
+  return guard(io, async () => {
+    const { plan: checked, warnings } = loadPlan(file)
+    for (const warning of warnings) io.err(`${problemText(warning)}\n`)
+    const instances = matchCommands(checked, commands)
+    const tools = await streamTools(io.err)
+    if (signal?.aborted === true) return 130
+    await removeAbandoned(
+      (await new Board(tools, '-').list()).filter(board => board.live).map(board => board.dir),
+    )
+    const { plan, workspace } = await openWorkspace(checked, options.dir, options.place ?? process.cwd())
+    const run = new Run(plan, commands, instances, options, io, tools, workspace)
+    return run.all(signal)
+  })
+}
+
+class Run {
+  private readonly board: Board
+  private readonly screen: Screen
+  private readonly runner: Runner
+  private readonly keeper: Keeper
+  private readonly progress: Progress
+  private readonly begun = Date.now()
+  private spoke = Date.now()
+  private wake = new AbortController()
+  private readonly plan: Plan
+  private readonly commands: readonly StepCommand[]
+  private readonly counts: Map<string, number>
+  private readonly options: RunOptions
+  private readonly workspace: Workspace
+
+  constructor(
+    plan: Plan,
+    commands: readonly StepCommand[],
+    counts: Map<string, number>,
+    options: RunOptions,
+    io: StreamIo,
+    tools: Tools,
+    workspace: Workspace,
+  ) {
+    this.plan = plan
+    this.commands = commands
+    this.counts = counts
+    this.options = options
+    this.workspace = workspace
+    // Runs of one configuration side by side need names of their own.
+    this.board = new Board(
+      tools,
+      `${plan.name.replace(/[^\w.-]/g, '_').slice(0, 60)}.run${process.pid}.${runs++}`,
+    )
+    this.screen = new Screen(io)
+    this.progress = new Progress(plan)
+    this.keeper = new Keeper(plan, workspace, text => this.screen.print(text), options.reserve)
+    const width = Math.max(...plan.steps.map(step => step.name.length))
+    this.runner = new Runner(this.board, {
+      line: (step, text, stream) =>
+        this.screen.print(`${step.padEnd(width)} | ${text}\n`, stream === 'stdout' ? 'out' : 'err'),
+      ended: instance => this.ended(instance),
+    })
+  }
+
+  async all(signal?: AbortSignal): Promise<number> {
+    const { dir } = this.workspace
+    const limit = this.options.limit === undefined ? {} : { limit: this.options.limit }
+    const lines = planLines(this.plan, {
+      dir,
+      workflow: this.board.workflow,
+      instances: this.counts,
+      ...limit,
+    })
+    let last: Snapshot | undefined
+    let cut = false
+    try {
+      await this.board.create(lines, process.pid)
+      this.warnOfPrograms()
+      const env = { MILLRACE_PLACE: this.workspace.place }
+      const next = new Map<string, number>()
+      for (const command of this.commands) {
+        for (let n = 0; n < (command.times ?? 1); n++) {
+          const number = next.get(command.step) ?? 0
+          next.set(command.step, number + 1)
+          this.runner.start(command, number, dir, env)
+        }
+      }
+      cut = await this.follow(signal)
+      last = await this.board.ps()
+    } catch (error) {
+      this.runner.kill('SIGKILL')
+      await this.board.destroy(true).catch(() => false)
+      if (this.workspace.own) await removeOwn(this.workspace)
+      throw error
+    }
+    this.screen.clear()
+    await this.board.destroy(true)
+    return this.close(last, cut)
+  }
+
+  /** Until the last step has ended. True when the user stopped it. */
+  private async follow(signal?: AbortSignal): Promise<boolean> {
+    let stopping = 0
+    const stop = (): void => this.wake.abort()
+    signal?.addEventListener('abort', stop)
+    try {
+      while (this.runner.running > 0) {
+        if (signal?.aborted === true) stopping = await this.stop(stopping)
+        const began = Date.now()
+        const snapshot = await this.board.ps()
+        if (snapshot !== undefined) this.show(snapshot)
+        // Looking must not cost more than a twentieth of the time, however many files there are.
+        const pause = Math.max(this.options.interval ?? 250, (Date.now() - began) * 20)
+        await sleep(stopping > 0 ? 50 : pause, undefined, { signal: this.wake.signal }).catch(() => {})
+        if (this.wake.signal.aborted) this.wake = new AbortController()
+      }
+    } finally {
+      signal?.removeEventListener('abort', stop)
+    }
+    return stopping > 0
+  }
+
+  private async stop(since: number): Promise<number> {
+    const now = Date.now()
+    if (since === 0) {
+      this.screen.print(`stopping ${counted(this.runner.running, 'step')} …\n`)
+      this.runner.kill('SIGTERM')
+      return now
+    }
+    if (now - since > (this.options.patience ?? 3000)) {
+      // Those that left their group are known to the board.
+      const snapshot = await this.board.ps()
+      this.runner.kill('SIGKILL')
+      for (const { pid } of snapshot?.processes ?? []) killQuietly(pid)
+    }
+    return since
+  }
+
+  private show(snapshot: Snapshot): void {
+    this.keeper.look(snapshot)
+    const states = this.progress.look(snapshot, Date.now())
+    if (this.screen.live) this.screen.paint(this.block(states))
+    else if (Date.now() - this.spoke >= (this.options.heartbeat ?? 30_000)) {
+      this.spoke = Date.now()
+      this.screen.print(`${this.block(states).join('\n')}\n`)
+    }
+  }
+
+  private block(states: StreamState[]): string[] {
+    const bytes = states.reduce((sum, state) => sum + state.bytes, 0)
+    const total = this.runner.instances.length
+    const done = total - this.runner.running
+    const head = `${this.plan.name}  ${durationText(Date.now() - this.begun)}  [${done}/${total}] steps ended  ${byteText(bytes)} written`
+    return [head, ...progressLines(states, this.screen.width, this.screen.height - 2)]
+  }
+
+  private ended(instance: Instance): void {
+    const total = this.runner.instances.length
+    const done = total - this.runner.running
+    const time = durationText(instance.ended! - instance.started)
+    const state = instance.code === 0 ? 'ended' : 'FAILED'
+    this.screen.print(`[${done}/${total}] ${state} ${instance.step} (exit code ${instance.code}) ${time}\n`)
+    this.wake.abort()
+  }
+
+  private warnOfPrograms(): void {
+    for (const { step, run, cwd } of this.commands) {
+      for (const { path, fault } of programsOf(
+        run,
+        typeof run === 'string' ? (cwd ?? this.workspace.dir) : process.cwd(),
+      )) {
+        if (fault === undefined) continue
+        this.screen.print(
+          `warning: step '${step}': ${path} ${fault}; it is not intercepted: it waits for nothing, and of what it writes only its end is seen\n`,
+        )
+      }
+    }
+  }
+
+  private async close(last: Snapshot | undefined, cut: boolean): Promise<number> {
+    const failed = this.runner.instances.filter(instance => instance.code !== 0)
+    const ok = failed.length === 0 && !cut
+    const kept: Kept = await this.keeper.finish(last, ok, this.options.keep)
+    const left = this.options.keep === true || kept.stuck.length > 0
+    const removed = left ? undefined : await removeTemporary(this.plan, this.workspace)
+    if (left) await holdOn(this.workspace)
+    const states = last === undefined ? [] : new Progress(this.plan).look(last, Date.now())
+    if (failed.length > 0 && !cut) this.screen.print(failureText(this.plan, this.runner.instances, last))
+    const elapsed = Date.now() - this.begun
+    this.screen.print(
+      summaryText({
+        plan: this.plan,
+        instances: this.runner.instances,
+        states,
+        kept,
+        removed,
+        elapsed,
+        cut,
+        workspace: this.workspace,
+      }),
+    )
+    return cut ? 130 : ok && kept.stuck.length === 0 ? 0 : 1
+  }
+}
+
+let runs = 0
+
+function killQuietly(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // It has ended by itself.
+  }
+}

@@ -1,0 +1,98 @@
+/** What `millrace-board ps` says, as preload/plan-format.md defines it. */
+export interface BoardLine {
+  type: 'board'
+  workflow: string
+  dir: string
+  live: boolean
+}
+
+export interface StepLine {
+  type: 'step'
+  name: string
+  running: number
+  endedOk: number
+  endedFailed: number
+  ended: boolean
+  failed: boolean
+}
+
+export interface FileLine {
+  type: 'file'
+  path: string
+  kind: 'file' | 'dir'
+  state: 'absent' | 'growing' | 'committed' | 'failed'
+  written: number | null
+  size: number | null
+  writers: number | null
+  waiters: number | null
+  producers: string[]
+  reason?: string
+}
+
+export interface ProcessLine {
+  type: 'process'
+  pid: number
+  step: string | null
+  state: string
+}
+
+export interface WaitLine {
+  type: 'wait'
+  pid: number
+  step: string | null
+  path: string
+  for: 'data' | 'commit' | 'exists' | 'list'
+  at: number | null
+  seconds: number | null
+  on: string[] | null
+  sentence: string
+}
+
+export interface EventLine {
+  type: 'event'
+  seq: number
+  time: number
+  kind: string
+  path: string | null
+  step: string | null
+  text: string
+}
+
+export interface Snapshot {
+  board: BoardLine | undefined
+  steps: StepLine[]
+  files: FileLine[]
+  processes: ProcessLine[]
+  waits: WaitLine[]
+  events: EventLine[]
+}
+
+/** Reads the lines; types that are not known here are passed over, as the format asks. */
+export function parseSnapshot(text: string): Snapshot {
+  const snapshot: Snapshot = { board: undefined, steps: [], files: [], processes: [], waits: [], events: [] }
+  for (const line of text.split('\n')) {
+    if (line === '') continue
+    const record = JSON.parse(line) as { type: string }
+    switch (record.type) {
+      case 'board':
+        snapshot.board = record as BoardLine
+        break
+      case 'step':
+        snapshot.steps.push(record as StepLine)
+        break
+      case 'file':
+        snapshot.files.push(record as FileLine)
+        break
+      case 'process':
+        snapshot.processes.push(record as ProcessLine)
+        break
+      case 'wait':
+        snapshot.waits.push(record as WaitLine)
+        break
+      case 'event':
+        snapshot.events.push(record as EventLine)
+        break
+    }
+  }
+  return snapshot
+}

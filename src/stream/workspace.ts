@@ -1,0 +1,253 @@
+/** The managed directory of a workflow: where it is, what was in it before, and how it is left. */
+import {
+  copyFile,
+  lstat,
+  mkdir,
+  mkdtemp,
+  open,
+  readdir,
+  readFile,
+  realpath,
+  rename,
+  rm,
+  rmdir,
+  statfs,
+  symlink,
+  unlink,
+  utimes,
+  writeFile,
+} from 'node:fs/promises'
+import { constants, existsSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, dirname, isAbsolute, join, resolve } from 'node:path'
+import { NameIndex } from './names.ts'
+import { compilePattern, matches, type Pattern } from './pattern.ts'
+import { placePlan } from './place-plan.ts'
+import type { Plan } from './plan.ts'
+import { StreamError } from './stream-error.ts'
+
+export interface Workspace {
+  /** The managed directory. */
+  dir: string
+  /** Where permanent files belong, and where inputs come from. The managed directory itself when it was named. */
+  place: string
+  /** Ours to remove, with all that is left in it. */
+  own: boolean
+  /** Files and directories that were there before: whatever happens, they are not removed. */
+  before: Set<string>
+}
+
+const TMPFS = 0x01021994
+const MOST = 100_000
+const SHM = '/dev/shm'
+const user = (): number => process.getuid?.() ?? 0
+
+export const isTmpfs = async (dir: string): Promise<boolean> => (await statfs(dir)).type === TMPFS
+
+/** A directory in memory when there is one, else among the temporary files. */
+export async function openWorkspace(
+  checked: Plan,
+  named: string | undefined,
+  place: string,
+): Promise<{ plan: Plan; workspace: Workspace }> {
+  if (named === undefined) {
+    const base = existsSync(SHM) ? SHM : tmpdir()
+    const root = await mkdtemp(
+      join(base, `millrace-dir.${user()}.${process.pid}.${await startTime(process.pid)}.`),
+    )
+    const workspace = {
+      dir: join(root, 'files'),
+      place: await realpath(place),
+      own: true,
+      before: new Set<string>(),
+    }
+    await mkdir(workspace.dir)
+    try {
+      const plan = placePlan(checked, workspace.dir)
+      await linkInputs(plan, workspace)
+      return { plan, workspace }
+    } catch (error) {
+      await removeOwn(workspace)
+      throw error
+    }
+  }
+  const dir = resolve(named)
+  await mkdir(dir, { recursive: true }).catch((error: unknown) => {
+    throw new StreamError(
+      'MR_STREAM_DIR',
+      `${dir} cannot be the managed directory: ${text(error)}`,
+      'name another directory',
+    )
+  })
+  const real = await realpath(dir)
+  const plan = placePlan(checked, real, dir)
+  return {
+    plan,
+    workspace: { dir: real, place: real, own: false, before: new Set(await outputsIn(plan, real)) },
+  }
+}
+
+/** Steps run inside the managed directory, so the files that they start from must be seen there. */
+async function linkInputs(plan: Plan, { dir, place }: Workspace): Promise<void> {
+  const written = outputIndex(plan)
+  const inputs = plan.steps.flatMap(step => step.inputs).filter(name => !isAbsolute(name))
+  const wanted = inputs.map(compilePattern)
+  for (const pattern of wanted.filter(input => written.touchingTree(input).length === 0)) {
+    for (const name of await namesOf(pattern, place)) {
+      await mkdir(dirname(join(dir, name)), { recursive: true })
+      await symlink(join(place, name), join(dir, name)).catch((error: unknown) => {
+        if (codeOf(error) !== 'EEXIST') throw error
+      })
+    }
+  }
+}
+
+async function namesOf(pattern: Pattern, place: string): Promise<string[]> {
+  if (pattern.literal !== undefined) return existsSync(join(place, pattern.literal)) ? [pattern.literal] : []
+  const fixed = /^[^*?[\\]*/.exec(pattern.text)![0]
+  const folder = fixed.slice(0, Math.max(0, fixed.lastIndexOf('/')))
+  const found: string[] = []
+  for await (const { path } of walk(place, folder)) if (matches(pattern, path)) found.push(path)
+  return found
+}
+
+/** Files below `folder`, relative to `root`; links are not followed. */
+export async function* walk(
+  root: string,
+  folder = '',
+): AsyncGenerator<{ path: string; directory: boolean; link: boolean }> {
+  const waiting = [folder]
+  let seen = 0
+  for (let at = waiting.pop(); at !== undefined; at = waiting.pop()) {
+    const entries = await readdir(join(root, at), { withFileTypes: true }).catch(() => [])
+    for (const entry of entries) {
+      if (++seen > MOST) {
+        const message = `more than ${MOST.toLocaleString('en')} files in ${root}`
+        throw new StreamError(
+          'MR_STREAM_DIR',
+          message,
+          'use a directory that holds only this workflow, or name files without *',
+        )
+      }
+      const path = at === '' ? entry.name : `${at}/${entry.name}`
+      if (entry.isDirectory()) waiting.push(path)
+      yield { path, directory: entry.isDirectory(), link: entry.isSymbolicLink() }
+    }
+  }
+}
+
+export const outputIndex = (plan: Plan): NameIndex<true> =>
+  new NameIndex([
+    ...plan.steps.flatMap(step => step.outputs).map(name => [compilePattern(name), true] as const),
+    ...plan.rules.map(rule => [rule.pattern, true] as const),
+  ])
+
+const indexOf = (patterns: Pattern[]): NameIndex<true> =>
+  new NameIndex(patterns.map(pattern => [pattern, true] as const))
+
+async function outputsIn(plan: Plan, dir: string): Promise<string[]> {
+  const written = outputIndex(plan)
+  const found: string[] = []
+  for await (const { path, directory } of walk(dir)) {
+    if (directory || written.covering(path).length > 0) found.push(path)
+  }
+  return found
+}
+
+/** What tells whether a file stays: by its name, relative to the managed directory. */
+export function keeps(plan: Plan): {
+  permanent: (path: string) => boolean
+  excluded: (path: string) => boolean
+} {
+  const permanent = indexOf(plan.permanent)
+  const excluded = indexOf(plan.exclude)
+  return {
+    permanent: path => permanent.covering(path).length > 0,
+    excluded: path => excluded.covering(path).length > 0,
+  }
+}
+
+/** Removes what the steps wrote and nobody asked to keep. Returns how many files went. */
+export async function removeTemporary(plan: Plan, workspace: Workspace): Promise<number> {
+  const { permanent, excluded } = keeps(plan)
+  if (workspace.own) {
+    let count = 0
+    for await (const { path, directory, link } of walk(workspace.dir)) {
+      if (!directory && !link && !permanent(path)) count++
+    }
+    await removeOwn(workspace)
+    return count
+  }
+  const written = outputIndex(plan)
+  const folders: string[] = []
+  let count = 0
+  for await (const { path, directory } of walk(workspace.dir)) {
+    if (
+      workspace.before.has(path) ||
+      written.covering(path).length === 0 ||
+      permanent(path) ||
+      excluded(path)
+    )
+      continue
+    if (directory) folders.push(path)
+    else {
+      await unlink(join(workspace.dir, path)).catch(() => {})
+      count++
+    }
+  }
+  // Deepest first; one that still holds something stays, and that is right.
+  for (const path of folders.toSorted((a, b) => b.length - a.length))
+    await rmdir(join(workspace.dir, path)).catch(() => {})
+  return count
+}
+
+/** Keeps a directory of ours from being taken for that of a run that was killed. */
+export async function holdOn(workspace: Workspace): Promise<void> {
+  if (workspace.own) await writeFile(join(dirname(workspace.dir), 'keep'), '')
+}
+
+export const removeOwn = (workspace: Workspace): Promise<void> =>
+  rm(dirname(workspace.dir), { recursive: true, force: true })
+
+let parts = 0
+
+/** A copy that appears whole or not at all, with the times of the original. */
+export async function copyWhole(from: string, to: string, partFolder = dirname(to)): Promise<void> {
+  await mkdir(dirname(to), { recursive: true })
+  const part = join(partFolder, `.${basename(to).slice(0, 200)}.millrace-${process.pid}-${parts++}`)
+  try {
+    await copyFile(from, part, constants.COPYFILE_FICLONE)
+    const handle = await open(part, 'r+').catch(() => undefined) // A read-only file cannot be opened so; it is whole.
+    await handle?.sync()
+    await handle?.close()
+    const { atime, mtime } = await lstat(from)
+    await utimes(part, atime, mtime).catch(() => {})
+    await rename(part, to)
+  } catch (error) {
+    await rm(part, { force: true })
+    throw error
+  }
+}
+
+/** Removes directories of runs whose Millrace was killed, unless steps still live in them. */
+export async function removeAbandoned(live: readonly string[]): Promise<void> {
+  const names = await readdir(SHM).catch(() => [])
+  for (const name of names) {
+    const [, owner, pid, start] = /^millrace-dir\.(\d+)\.(\d+)\.(\d+)\./.exec(name) ?? []
+    if (owner !== String(user()) || (await startTime(Number(pid))) === start) continue
+    const root = join(SHM, name)
+    if (existsSync(join(root, 'keep')) || live.includes(join(root, 'files'))) continue
+    await rm(root, { recursive: true, force: true }).catch(() => {})
+  }
+}
+
+/** Tells a process from a later one that got the same number. */
+async function startTime(pid: number): Promise<string> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '0'
+}
+
+export const codeOf = (error: unknown): string | undefined =>
+  error instanceof Error && 'code' in error ? String(error.code) : undefined
+
+const text = (error: unknown): string => (error instanceof Error ? error.message : String(error))

@@ -1,0 +1,101 @@
+// The built things themselves: exported names, sizes of files, and the logic under the sanitizers.
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { compile, fixtures, hasCommand, preload, skip, start, step, tools, withWorkflow } from './harness.ts'
+
+test(
+  'the library exports one name and needs few',
+  { skip: skip || (hasCommand('nm') ? false : 'nm is not installed') },
+  () => {
+    const names = (args: string[]): string[] =>
+      spawnSync('nm', ['-D', ...args, tools.lib], { encoding: 'utf8' })
+        .stdout.split('\n')
+        .filter(line => line !== '' && !/ w /.test(line))
+        .map(line => line.trim().split(/\s+/).pop() ?? '')
+    assert.deepEqual(names(['--defined-only']), ['millrace_preload_version'])
+    // all but the first only to look where they are
+    const needed = names(['--undefined-only']).map(name => name.replace(/@.*/, ''))
+    assert.deepEqual(needed.sort(), [
+      'close',
+      'dl_iterate_phdr',
+      'execve',
+      'open64',
+      'openat64',
+      'pread64',
+      'pwrite64',
+      'read',
+      'write',
+    ])
+  },
+)
+
+test(
+  'the library leaves vector registers alone, but for one function that puts them back',
+  { skip: skip || (hasCommand('objdump') ? false : 'objdump is not installed') },
+  () => {
+    const code = spawnSync('objdump', ['-d', '--no-show-raw-insn', tools.lib], {
+      encoding: 'utf8',
+      maxBuffer: 1 << 27,
+    }).stdout
+    assert.ok(code.length > 10_000)
+    const functions = code.split(/\n\n(?=[0-9a-f]+ <)/).filter(text => /%[xyz]mm\d|%st\b|%mm\d/.test(text))
+    assert.deepEqual(
+      functions.map(text => /<(.*)>:/.exec(text)?.[1]),
+      ['mr_scan'],
+    )
+  },
+)
+
+test('every C file has at most 400 lines', () => {
+  for (const name of readdirSync(preload).filter(file => /\.[chS]$/.test(file))) {
+    const lines = readFileSync(join(preload, name), 'utf8').split('\n').length
+    assert.ok(lines <= 400, `${name} has ${lines} lines`)
+  }
+})
+
+test('the logic agrees with its models, under the sanitizers', { skip, timeout: 240_000 }, async t => {
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-logic-'))
+  try {
+    const flags = ['-fsanitize=address,undefined', '-fno-omit-frame-pointer']
+    const probe = spawnSync('cc', [...flags, '-x', 'c', '-o', join(folder, 'probe'), '-'], {
+      input: 'int main(void){return 0;}',
+    })
+    if (probe.status !== 0) return t.skip('the compiler has no sanitizers')
+    compile('sh', [join(preload, 'build.sh'), '--sanitize', join(folder, 'logic.a')])
+    const model = join(folder, 'logic-model')
+    compile('cc', [
+      '-O1',
+      '-g',
+      '-std=gnu11',
+      '-Wall',
+      '-Wextra',
+      ...flags,
+      '-o',
+      model,
+      join(fixtures, 'logic-model.c'),
+      join(folder, 'logic.a'),
+    ])
+    for (const seed of ['1', '2', '3']) {
+      const outcome = await start(model, [seed, '60'], { limit: 60_000, env: { LD_PRELOAD: undefined } }).done
+      assert.deepEqual([outcome.code, outcome.stdout, outcome.stderr], [0, 'agrees\n', ''])
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+})
+
+test('the offsets of libc are found once and then kept', { skip }, async () => {
+  await withWorkflow([step(0, 'S')], async workflow => {
+    const cache = mkdtempSync(join(tmpdir(), 'millrace-sites-'))
+    const env = { MILLRACE_STREAM_CACHE: cache, MILLRACE_STREAM_VERBOSE: '1' }
+    const first = await workflow.preloaded('S', 'true', [], { env }).done
+    const second = await workflow.preloaded('S', 'true', [], { env }).done
+    assert.match(first.stderr, /^millrace: \d+ sites patched, libc scanned\n$/)
+    assert.match(second.stderr, /^millrace: \d+ sites patched, offsets from the cache\n$/)
+    rmSync(cache, { recursive: true })
+  })
+})

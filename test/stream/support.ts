@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { after } from 'node:test'
+import {
+  type RunOptions,
+  type StepCommand,
+  type StreamIo,
+  streamRun,
+  streamTools,
+  type Tools,
+} from '../../src/stream/index.ts'
+
+/** The tools when they can be built and work here, else the reason to skip. */
+export async function toolsOrReason(): Promise<{ tools?: Tools; skip: string | false }> {
+  try {
+    const tools = await streamTools()
+    const { status } = spawnSync(tools.board, ['list'])
+    return status === 0 ? { tools, skip: false } : { skip: 'millrace-board does not work here' }
+  } catch (error) {
+    return {
+      skip: `the streaming library is not there: ${error instanceof Error ? error.message.split('\n')[0] : ''}`,
+    }
+  }
+}
+
+const folders: string[] = []
+after(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+})
+
+/** A folder with these files, removed when the tests have ended. */
+export function folderOf(files: Record<string, string>): string {
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-stream-test.'))
+  folders.push(folder)
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true })
+    writeFileSync(join(folder, name), text)
+  }
+  return folder
+}
+
+/** Collects what a command says. */
+export function ears(): StreamIo & { said: () => string; told: () => string } {
+  let out = ''
+  let err = ''
+  return {
+    out: text => void (out += text),
+    err: text => void (err += text),
+    said: () => out,
+    told: () => err,
+  }
+}
+
+/** What this process has left in shared memory: boards and directories of runs. */
+export const leftovers = (): string[] =>
+  readdirSync('/dev/shm').filter(
+    name =>
+      name.includes(`.run${process.pid}.`) ||
+      name.includes(`.${process.pid}.`) ||
+      name.startsWith('.millrace-layer'),
+  )
+
+export interface Stage {
+  in?: string[]
+  out?: string[]
+  rules?: Record<string, unknown>[]
+}
+
+/** A configuration from the little that differs between tests. */
+export function configOf(stages: Record<string, Stage>, extra: Record<string, unknown> = {}): string {
+  const graph = Object.entries(stages).map(([name, stage]) => ({
+    name,
+    ...(stage.in === undefined ? {} : { input_stream: stage.in }),
+    ...(stage.out === undefined ? {} : { output_stream: stage.out }),
+    ...(stage.rules === undefined ? {} : { streaming: stage.rules }),
+  }))
+  return JSON.stringify({ name: 'test', IO_Graph: graph, ...extra }, null, 2)
+}
+
+export function assertClean(): void {
+  assert.deepEqual(leftovers(), [])
+}
+
+export interface Case {
+  stages: Record<string, Stage>
+  steps: Record<string, string | string[]>
+  extra?: Record<string, unknown>
+  files?: Record<string, string>
+  options?: RunOptions
+  signal?: AbortSignal
+  commands?: StepCommand[]
+}
+
+export async function run(given: Case): Promise<{ code: number; place: string; said: string; told: string }> {
+  const place = folderOf({ 'Config.json': configOf(given.stages, given.extra), ...given.files })
+  const io = ears()
+  const commands = given.commands ?? Object.entries(given.steps).map(([step, line]) => ({ step, run: line }))
+  const options = {
+    interval: 20,
+    limit: 60,
+    ...(given.options?.dir === undefined ? { place } : {}),
+    ...given.options,
+  }
+  const code = await streamRun(join(place, 'Config.json'), commands, options, io, given.signal)
+  return { code, place, said: io.said(), told: io.told() }
+}
+
+export const read = (place: string, name: string): string => readFileSync(join(place, name), 'utf8')
+export const pipe: Record<string, Stage> = {
+  make: { out: ['numbers'], rules: [{ name: 'numbers', committed: 'on_close', mode: 'no_update' }] },
+  add: { in: ['numbers'], out: ['sum'] },
+}
+export const permanent = ['sum']
+export const add = "awk '{ s += $1 } END { print s }' numbers > sum"
