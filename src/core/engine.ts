@@ -197,10 +197,10 @@ export class Engine {
   stopped(task: Task, now: number): void {
     task.expect('cancelled', ['stopping'])
     this.#release(task, now)
-    task.move('cancelled', now)
+    const at = task.move('cancelled', now)
     this.observer?.({
       type: 'cancelled',
-      at: now,
+      at,
       task: task.id,
       cause: task.cause?.id ?? null,
       reason: task.reason,
@@ -436,17 +436,15 @@ export class Engine {
     else this.commit(version, now)
   }
 
-  #makeReady(task: Task, when: number): void {
-    // Threads report in batches: an input may have come a little before the task was submitted.
-    const now = Math.max(when, task.history[1] as number)
-    task.move('ready', now)
+  #makeReady(task: Task, now: number): void {
+    const at = task.move('ready', now)
     task.turn = ++this.#turn
     try {
       task.score = scoreOf(this.policy, task, { now, turn: task.turn, releasedBy: this.#ending })
     } catch (error) {
       this.#fault ??= error
     }
-    this.observer?.({ type: 'ready', at: now, task: task.id })
+    this.observer?.({ type: 'ready', at, task: task.id })
     this.#placement.enqueue(task, this.#ending)
   }
 
@@ -573,11 +571,11 @@ export class Engine {
   #cancelWaiting(task: Task, now: number): void {
     const wasReady = task.state === 'ready'
     if (wasReady) this.#placement.forget()
-    task.move('cancelled', now)
+    const at = task.move('cancelled', now)
     if (wasReady) this.#wakeParked(task, now)
     this.observer?.({
       type: 'cancelled',
-      at: now,
+      at,
       task: task.id,
       cause: task.cause?.id ?? null,
       reason: task.reason,

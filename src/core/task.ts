@@ -246,15 +246,21 @@ export class Task {
     )
   }
 
-  /** The only place where the state changes; what is not legal throws. */
-  move(to: TaskState, now: number): void {
+  /**
+   * The only place where the state changes; what is not legal throws. Returns the time of it: threads report
+   * in batches, so what happens to one task may come a little earlier than what happened to another, but
+   * the story of each goes forward.
+   */
+  move(to: TaskState, now: number): number {
     if (!LEGAL[this.state].includes(to)) this.expect(to)
     this.state = to
     const { history } = this
     const code = TASK_STATES.indexOf(to)
     // A literal has no room to spare; an array that is pushed to has, for each of a million ready tasks.
-    if (history.length === 2) this.history = [history[0] as number, history[1] as number, code, now]
-    else history.push(code, now)
+    const at = Math.max(now, history[history.length - 1] as number)
+    if (history.length === 2) this.history = [history[0] as number, history[1] as number, code, at]
+    else history.push(code, at)
+    return at
   }
 
   story(): string {

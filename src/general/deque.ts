@@ -56,9 +56,9 @@ export class Deque<T> {
   }
 
   #grow(): void {
-    const items = [...this]
-    this.#ring = Array.from({ length: items.length * 2 })
-    for (let i = 0; i < items.length; i++) this.#ring[i] = items[i]
+    const old = this.#ring
+    const ring: (T | undefined)[] = old.slice(this.#head).concat(old.slice(0, this.#head))
+    this.#ring = ring.concat(new Array<undefined>(ring.length).fill(undefined))
     this.#head = 0
   }
 }

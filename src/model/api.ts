@@ -10,8 +10,8 @@ export type { Stats }
  * The program: runs in the coordinator only, after the module that calls it is loaded. Compute threads that
  * load the module for its tasks skip it.
  */
-export function main(body: () => unknown): Promise<void> {
-  return currentHost().main(body)
+export function main(body: () => unknown): void {
+  void currentHost().main(body)
 }
 
 /**

@@ -19,7 +19,11 @@ export interface Tools {
   library: string
 }
 
-const SOURCES = fileURLToPath(new URL('../../preload/', import.meta.url))
+/** Built files are one folder below the package, sources two. */
+const SOURCES =
+  ['../preload/', '../../preload/']
+    .map(path => fileURLToPath(new URL(path, import.meta.url)))
+    .find(existsSync) ?? ''
 
 const pending = new Map<string, Promise<Tools>>()
 

@@ -83,6 +83,18 @@ test('given fifo-data and several successors, the one of highest priority should
   assert.deepEqual(rig.names(), ['best'])
 })
 
+test('given fifo-data, only the task that ended last should count: then it is first in, first out again', () => {
+  const rig = new Rig({ cpus: 1, policy: fifoData })
+  const x = rig.datum()
+  const a = rig.call('a', [[x, 'out']])
+  rig.call('old')
+  rig.call('b', [[x, 'in']])
+  rig.call('c', [[x, 'in']])
+  rig.go()
+  rig.finish(a)
+  assert.deepEqual(rig.drain(), ['b', 'old', 'c'])
+})
+
 test('given fifo-data and a successor that went first and fails, we should run it once per attempt', () => {
   const rig = new Rig({ cpus: 1, policy: fifoData })
   const x = rig.datum()
