@@ -13,5 +13,6 @@ const lines = [
   '`src/core/errors.ts`.',
   '',
 ]
-for (const [code, { meaning, remedy }] of Object.entries(ERRORS)) lines.push(`## ${code}`, '', meaning, '', remedy, '')
+for (const [code, { meaning, remedy }] of Object.entries(ERRORS))
+  lines.push(`## ${code}`, '', meaning, '', remedy, '')
 writeFileSync(join(root, 'docs', 'errors.md'), lines.join('\n'))
