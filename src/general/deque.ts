@@ -57,8 +57,8 @@ export class Deque<T> {
 
   #grow(): void {
     const old = this.#ring
-    const ring: (T | undefined)[] = old.slice(this.#head).concat(old.slice(0, this.#head))
-    this.#ring = ring.concat(new Array<undefined>(ring.length).fill(undefined))
+    const room: undefined[] = old.map(() => undefined)
+    this.#ring = old.slice(this.#head).concat(old.slice(0, this.#head), room)
     this.#head = 0
   }
 }

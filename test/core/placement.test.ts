@@ -391,7 +391,7 @@ test('given a blocked task of two CPUs that could go on, short tasks should not 
 })
 
 test('given a blocked task that waits for memory, new tasks should take neither that nor its lane', () => {
-  const rig = new Rig({ cpus: 4, memory: 10 })
+  const rig = new Rig({ cpus: 5, memory: 10 })
   const caller = rig.call('caller', [], { demand: cpus(1, 10) })
   rig.go()
   rig.engine.blocked(caller, 'child', ++rig.now)
