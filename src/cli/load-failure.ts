@@ -55,7 +55,9 @@ function packageFolder(program: string): string {
   }
 }
 
-const OWN = fileURLToPath(new URL('../..', import.meta.url))
+/** Built into one folder or into several, our code is below the last `dist` of this path. */
+const OWN = /^.*[\\/]dist[\\/]/.exec(fileURLToPath(import.meta.url))?.[0] ?? import.meta.url
+const BIN = OWN.replace(/dist(.)$/, 'bin$1')
 const LOADERS = /node:|[\\/]node_modules[\\/](?:tsx|esbuild)[\\/]/
 
 /** Frames of the program: those of Node, of the loader and of Millrace help nobody. */
@@ -64,7 +66,7 @@ function framesOf(error: unknown): string[] {
   return stack
     .split('\n')
     .filter(line => /^\s+at /.test(line) && !LOADERS.test(line))
-    .filter(line => !line.includes(`${OWN}dist/`) && !line.includes(`${OWN}bin/`))
+    .filter(line => !line.includes(OWN) && !line.includes(BIN))
     .slice(0, FRAMES)
 }
 

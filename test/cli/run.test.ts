@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { jsonLines, makeFolder, millrace } from './folder.ts'
 import { ordered, squares } from './programs.ts'
 
-const runs: { file: string; type: string; source: string; todo?: string }[] = [
+const runs: { file: string; type: string; source: string }[] = [
   { file: 'app.ts', type: 'module', source: squares(': number') },
   { file: 'app.mts', type: 'commonjs', source: squares(': number') },
   { file: 'app.js', type: 'module', source: squares() },
@@ -21,11 +21,10 @@ const runs: { file: string; type: string; source: string; todo?: string }[] = [
     file: 'app.ts',
     type: 'commonjs',
     source: squares(': number'),
-    todo: 'threads have a second copy of src/model then: its host and definitions must be global',
   },
 ]
-for (const { file, type, source, todo } of runs) {
-  test(`runs ${file} in a package of type ${type}`, todo ? { todo } : {}, async () => {
+for (const { file, type, source } of runs) {
+  test(`runs ${file} in a package of type ${type}`, async () => {
     const folder = makeFolder({ [`src of mine/${file}`]: source }, { type })
     const { code, stdout, stderr } = await millrace(folder, [
       'run',
