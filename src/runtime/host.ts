@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { MillraceError } from '../core/errors.ts'
 import type { Outcome } from '../core/events.ts'
@@ -9,8 +8,9 @@ import { TaskModules } from '../execute/modules.ts'
 import type { Client, Host } from '../model/client.ts'
 import { taskModules } from '../model/definition.ts'
 import { TaskError, CancelledError } from '../model/errors.ts'
+import { isPolicyFile, launchedPolicy, loadPolicyFile } from './policy-file.ts'
 import { Reporting } from './reporting.ts'
-import { describeNode, runOptions } from './run-options.ts'
+import { USAGE_CODES, describeNode, runOptions } from './run-options.ts'
 import type { RunOptions } from './run-options.ts'
 import { Runtime } from './runtime.ts'
 import { taskError } from './failure.ts'
@@ -73,10 +73,9 @@ export class EmbeddedHost implements Host {
       policy,
       logs: reporting.logs,
       observer: reporting.observer,
-      print:
-        reporting.mode === 'live' || reporting.mode === 'json'
-          ? (_stream, text) => reporting.print(String(text))
-          : null,
+      // Node itself passes prints of threads on to our streams, which a display may have diverted. Taking
+      // them here would keep a program without main alive for ever.
+      print: null,
       entry: process.argv[1] ? pathToFileURL(process.argv[1]).href : null,
     })
     this.#run = { runtime, reporting, options }
@@ -94,12 +93,17 @@ export class EmbeddedHost implements Host {
       policy: policy.name,
       simulated: false,
     })
+    if (reporting.isUnrecorded) {
+      const text = `${process.cwd()} cannot be written: this run leaves no journal and no logs`
+      runtime.engine.observer?.({ type: 'note', at: runtime.now(), level: 'warning', text })
+    }
     runtime.executor.warmUp()
     if (!this.#hasMain) void this.#loadClasses(runtime)
     process.on('SIGINT', this.#onSignal)
     process.on('SIGTERM', this.#onSignal)
     process.on('beforeExit', this.#onBeforeExit)
     process.on('exit', this.#onExit)
+    process.on('uncaughtExceptionMonitor', this.#onUncaught)
     return this.#run
   }
 
@@ -124,6 +128,11 @@ export class EmbeddedHost implements Host {
       process.exitCode = signal === 'SIGTERM' ? 143 : 130
       process.exit()
     }
+    const { again } = run.options
+    if (again) {
+      const text = `to go on, start it again: ${again}`
+      runtime.engine.observer?.({ type: 'note', at: runtime.now(), level: 'info', text })
+    }
     runtime.close('the run was interrupted')
     if (!this.#hasMain) void runtime.idle(runtime.main.group).then(() => this.#end(false, undefined))
   }
@@ -134,15 +143,26 @@ export class EmbeddedHost implements Host {
   }
 
   readonly #onExit = (code: number): void => {
+    this.#run?.runtime.executor.endNow()
+    this.#endNow(this.#interrupts > 0 ? 'interrupted' : code === 0 ? 'ok' : 'failed')
+  }
+
+  /** Node prints the error next, and a display that is still up would be repainted over it. */
+  readonly #onUncaught = (error: unknown): void => {
+    if (process.listenerCount('uncaughtException') === 0) this.#endNow('failed', firstLine(error))
+  }
+
+  #endNow(outcome: Outcome, message?: string): void {
     const run = this.#run
-    if (!run) return
-    const { runtime, reporting } = run
-    runtime.executor.endNow()
-    if (!this.#ending) {
-      const outcome: Outcome = this.#interrupts > 0 ? 'interrupted' : code === 0 ? 'ok' : 'failed'
-      runtime.engine.observer?.({ type: 'run-ended', at: runtime.now(), outcome })
-      reporting.closeNow()
-    }
+    if (!run || this.#ending) return
+    this.#ending = Promise.resolve()
+    run.runtime.engine.observer?.({
+      type: 'run-ended',
+      at: run.runtime.now(),
+      outcome,
+      ...(message === undefined ? {} : { message }),
+    })
+    run.reporting.closeNow()
   }
 
   #end(failed: boolean, failure: unknown): Promise<void> {
@@ -169,7 +189,10 @@ export class EmbeddedHost implements Host {
         outcome,
         ...(message === undefined ? {} : { message }),
       })
-      await reporting.close().catch((error: unknown) => complain(error))
+      await reporting.close().catch((error: unknown) => {
+        process.exitCode ||= 1
+        complain(error)
+      })
       const shown = reporting.mode === 'live' || reporting.mode === 'plain'
       if (!shown) for (const task of unhandled) complain(taskError(task))
       if (
@@ -185,36 +208,21 @@ export class EmbeddedHost implements Host {
   }
 }
 
-/** Errors in how Millrace is used are 2, failures of tasks and programs 1. */
 function exitCodeFor(failure: unknown): number {
-  const usage = ['MR_OPTION', 'MR_UNIT', 'MR_ENV', 'MR_CONSTRAINT', 'MR_POLICY', 'MR_DIRECTION']
-  return failure instanceof MillraceError && !(failure instanceof TaskError) && usage.includes(failure.code)
-    ? 2
-    : 1
+  const isUsage = failure instanceof MillraceError && !(failure instanceof TaskError)
+  return isUsage && USAGE_CODES.includes(failure.code) ? 2 : 1
 }
 
 function policyOf({ policy }: RunOptions): Policy {
-  if (suppliedPolicy) return suppliedPolicy
+  const supplied = suppliedPolicy ?? launchedPolicy()
+  if (supplied) return supplied
   return policy === undefined ? fifo : findPolicy(policy)
 }
 
 /** A policy may be the default export of a module; loading it takes a moment, which only main has. */
 async function loadPolicy({ policy }: RunOptions): Promise<void> {
-  if (policy === undefined || suppliedPolicy || !/[\\/]|\.[cm]?[jt]s$/.test(policy)) return
-  const modules = new TaskModules()
-  if (/\.[cm]?ts$/.test(policy)) await modules.enableTypescript()
-  const { default: found } = (await import(pathToFileURL(resolve(policy)).href).catch((error: unknown) => {
-    throw new MillraceError('MR_POLICY', `policy ${policy} could not be loaded: ${firstLine(error)}`, {
-      cause: error,
-    })
-  })) as { default?: Policy | { default?: Policy } }
-  const one = found && 'default' in found ? found.default : found
-  if (typeof (one as Policy | undefined)?.score !== 'function') {
-    throw new MillraceError('MR_POLICY', `${policy} does not export a policy`, {
-      hint: 'Its default export must be { name, score(task, situation) }.',
-    })
-  }
-  suppliedPolicy = one as Policy
+  if (policy === undefined || suppliedPolicy || launchedPolicy() || !isPolicyFile(policy)) return
+  suppliedPolicy = await loadPolicyFile(policy, () => new TaskModules().enableTypescript())
 }
 
 /** The module that calls main is not loaded completely yet. */

@@ -1,4 +1,5 @@
 import { mkdirSync, readdirSync } from 'node:fs'
+import { MillraceError } from '../core/errors.ts'
 import type { Observer, RunEvent } from '../core/events.ts'
 import type { Journal } from '../report/journal-writer.ts'
 import { createJournal } from '../report/journal-writer.ts'
@@ -8,6 +9,7 @@ import { chooseMode } from '../report/terminal-mode.ts'
 import type { Mode } from '../report/terminal-mode.ts'
 import type { Terminal } from '../report/terminal.ts'
 import type { RunOptions } from './run-options.ts'
+import { divert, goToSamePlace, writerOf } from './streams.ts'
 
 /** Everyone who wants to see the events of a run, and what is written when it has ended. */
 export class Reporting {
@@ -15,19 +17,23 @@ export class Reporting {
   readonly logs: string | null
   readonly mode: Mode
   readonly #options: RunOptions
+  /** Fixed now, because the program may change its working directory. */
+  readonly #base: string
   readonly #journal: Journal | null
   readonly #journalPath: string
-  /** Null until it is loaded; what comes earlier is kept. */
+  /** Past whatever is diverted: what the display itself writes. */
+  readonly #out: (text: string) => unknown
+  readonly #releases: (() => void)[] = []
+  /** Null until it is loaded; events and text that come earlier are kept. */
   #terminal: Terminal | null = null
-  #early: RunEvent[] = []
-  #earlyText: string[] = []
+  readonly #early: (RunEvent | string)[] = []
   #loading: Promise<void> | null = null
 
   constructor(options: RunOptions) {
     this.#options = options
-    const base = options.folder ?? process.cwd()
-    this.run = newRunName(namesIn(runsFolder(base)), Math.random)
-    const paths = runPaths(base, this.run)
+    this.#base = options.folder ?? process.cwd()
+    this.run = newRunName(namesIn(runsFolder(this.#base)), Math.random)
+    const paths = runPaths(this.#base, this.run)
     this.#journalPath = paths.journal
     const { mode } = chooseMode({
       asked: options.progress ?? (options.launched ? undefined : embeddedMode()),
@@ -37,7 +43,15 @@ export class Reporting {
     this.mode = mode
     this.#journal = options.journal === false ? null : openJournal(paths.journal, paths.logs)
     this.logs = this.#journal ? paths.logs : null
+    if (!this.#journal && (options.trace || options.graph)) throw noJournalFor(options, paths.folder)
+    this.#out = writerOf(mode === 'json' ? process.stdout : process.stderr)
+    this.#divert()
     if (this.mode !== 'none') this.#loading = this.#loadTerminal()
+  }
+
+  /** True when a journal was wanted and could not be had. */
+  get isUnrecorded(): boolean {
+    return this.#journal === null && this.#options.journal !== false
   }
 
   /** Null when nobody looks: then events are not even made. */
@@ -51,10 +65,21 @@ export class Reporting {
     }
   }
 
-  /** Shows what tasks and the program print, where a display is repainted. */
-  print(text: string): void {
-    if (this.#terminal) this.#terminal.above(text)
-    else this.#earlyText.push(text)
+  /** Where a display is repainted, or events are all there may be, prints of the program go through it. */
+  #divert(): void {
+    const print = (text: string): void => {
+      if (this.#terminal) this.#terminal.above(text)
+      else this.#early.push(text)
+    }
+    if (this.mode === 'json') this.#releases.push(divert(process.stdout, print))
+    if (this.mode !== 'live') return
+    // Results that go to a file while progress goes to the terminal are left alone.
+    if (goToSamePlace()) this.#releases.push(divert(process.stdout, print))
+    this.#releases.push(divert(process.stderr, print))
+  }
+
+  #release(): void {
+    for (const release of this.#releases.splice(0)) release()
   }
 
   get journalPath(): string | null {
@@ -65,16 +90,23 @@ export class Reporting {
     await this.#loading
     await this.#journal?.close()
     await this.#terminal?.close()
+    this.#release()
     if (!this.#journal) return
     await this.#exports()
     const { pruneRuns } = await import('../report/runs.ts')
-    await pruneRuns(this.#options.folder ?? process.cwd()).catch(() => [])
+    await pruneRuns(this.#base).catch(() => [])
   }
 
   /** For the end of the process, where nothing can be waited for. */
   closeNow(): void {
     this.#journal?.flushSync()
     this.#terminal?.closeSync()
+    this.#release()
+    for (const item of this.#early.splice(0)) {
+      if (this.mode === 'json') {
+        this.#out(`${JSON.stringify(typeof item === 'string' ? { type: 'printed', text: item } : item)}\n`)
+      } else if (typeof item === 'string') this.#out(item)
+    }
   }
 
   async #exports(): Promise<void> {
@@ -84,40 +116,56 @@ export class Reporting {
     if (trace) {
       const { writeTrace } = await import('../report/trace.ts')
       await writeTrace(readJournal(this.#journalPath), trace)
+      this.#say('trace', `${trace} (open it in ui.perfetto.dev)`)
     }
     if (graph) {
       const { writeGraph } = await import('../report/graph.ts')
       await writeGraph(readJournal(this.#journalPath), graph)
+      this.#say('graph', graph)
     }
+  }
+
+  #say(label: string, text: string): void {
+    if (this.mode === 'live' || this.mode === 'plain') this.#out(`  ${label.padEnd(12)} ${text}\n`)
   }
 
   async #loadTerminal(): Promise<void> {
     const { createTerminal } = await import('../report/terminal.ts')
-    const json = this.mode === 'json'
     const choice = chooseMode({
       asked: this.mode,
       isTTY: process.stderr.isTTY === true,
       env: process.env,
     })
-    const out = json ? process.stdout : process.stderr
+    // A terminal that does not know its size says 0.
     this.#terminal = createTerminal({
       mode: this.mode,
-      out: { write: text => out.write(text) },
-      columns: () => process.stderr.columns ?? 80,
-      rows: () => process.stderr.rows ?? 24,
+      out: { write: this.#out },
+      columns: () => process.stderr.columns || 80,
+      rows: () => process.stderr.rows || 24,
       color: this.#options.color ?? choice.color,
       unicode: choice.unicode,
       journal: this.#journal ? this.#journalPath : undefined,
     })
-    for (const event of this.#early) this.#terminal.observe(event)
-    for (const text of this.#earlyText) this.#terminal.above(text)
-    this.#early = []
-    this.#earlyText = []
+    for (const item of this.#early.splice(0)) {
+      if (typeof item === 'string') this.#terminal.above(item)
+      else this.#terminal.observe(item)
+    }
   }
 }
 
 /** A program that was started by itself shows progress on a terminal and is silent elsewhere. */
 const embeddedMode = (): string | undefined => (process.stderr.isTTY ? undefined : 'none')
+
+function noJournalFor({ journal, trace }: RunOptions, folder: string): MillraceError {
+  const what = trace ? 'trace' : 'graph'
+  return new MillraceError(
+    'MR_OPTION',
+    journal === false
+      ? `the ${what} is made from the journal, which was switched off`
+      : `the ${what} is made from the journal, and ${folder} cannot be written`,
+    { hint: 'Keep the journal, in a folder that can be written, or do without.' },
+  )
+}
 
 function openJournal(path: string, logs: string): Journal | null {
   try {

@@ -1,5 +1,6 @@
 import { availableParallelism, totalmem } from 'node:os'
 import { MillraceError } from '../core/errors.ts'
+import type { ErrorCode } from '../core/errors.ts'
 import type { NodeDescription } from '../core/machine.ts'
 import { parseBytes, parseCount } from '../general/units.ts'
 import { nearest } from '../general/nearest.ts'
@@ -25,6 +26,8 @@ export interface RunOptions {
   journal?: boolean
   /** Started by `millrace run`. */
   launched?: boolean
+  /** The command line that started it, for people who want to start it again. */
+  again?: string
   /** The folder that has .millrace. @default the working directory */
   folder?: string
 }
@@ -40,10 +43,22 @@ const KNOWN: (keyof RunOptions)[] = [
   'graph',
   'journal',
   'launched',
+  'again',
   'folder',
 ]
 
+/** Errors in how Millrace is used: exit code 2. Failures of tasks and programs are 1. */
+export const USAGE_CODES: readonly ErrorCode[] = [
+  'MR_OPTION',
+  'MR_UNIT',
+  'MR_ENV',
+  'MR_CONSTRAINT',
+  'MR_POLICY',
+  'MR_DIRECTION',
+]
+
 let configured: RunOptions = {}
+let launched: RunOptions | null = null
 
 /** Options of the embedded runtime, given before the first task is called. */
 export function configure(options: RunOptions): void {
@@ -71,14 +86,20 @@ export function runOptions(): RunOptions {
   if (env['MILLRACE_PROGRESS']) options.progress = env['MILLRACE_PROGRESS']
   if (env['MILLRACE_JOURNAL'])
     options.journal = !['0', 'off', 'false', 'no'].includes(env['MILLRACE_JOURNAL'])
-  if (env['MILLRACE_OPTIONS']) {
-    try {
-      Object.assign(options, JSON.parse(env['MILLRACE_OPTIONS']) as RunOptions)
-    } catch (error) {
-      throw new MillraceError('MR_OPTION', 'MILLRACE_OPTIONS is not JSON', { cause: error })
-    }
+  return Object.assign(options, (launched ??= takeLaunched()))
+}
+
+/** They are meant for this process: programs that tasks start must not write their traces over ours. */
+function takeLaunched(): RunOptions {
+  const text = process.env['MILLRACE_OPTIONS']
+  if (!text) return {}
+  try {
+    const options = JSON.parse(text) as RunOptions
+    delete process.env['MILLRACE_OPTIONS']
+    return options
+  } catch (error) {
+    throw new MillraceError('MR_OPTION', 'MILLRACE_OPTIONS is not JSON', { cause: error })
   }
-  return options
 }
 
 export function describeNode(options: RunOptions): NodeDescription {

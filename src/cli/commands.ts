@@ -1,0 +1,116 @@
+import type { CommandSpec, OperandSpec, OptionSpec } from './spec.ts'
+
+// The names are repeated here, because the modules that own them are heavier than all of the parser; a test
+// compares them.
+export const POLICY_NAMES = ['fifo', 'lifo', 'fifo-data'] as const
+export const PROGRESS_MODES = ['live', 'plain', 'json', 'none'] as const
+
+export const HELP: OptionSpec = { name: 'help', short: 'h', help: ['show this'] }
+
+const RUN: OperandSpec = { name: 'RUN', required: false }
+const TASK: OperandSpec = { name: 'TASK', required: true }
+
+const WHICH_RUN = 'RUN is a name from `millrace runs`, or its beginning. Default: the last run.'
+const WHICH_TASK = 'TASK is a number (12), a name (align: the first that failed) or both (align#12).'
+
+const TRACE: OptionSpec = {
+  name: 'trace',
+  value: 'FILE',
+  help: ['write a trace for ui.perfetto.dev (.json or .json.gz)'],
+}
+const GRAPH: OptionSpec = { name: 'graph', value: 'FILE', help: ['write the graph of tasks, in DOT'] }
+
+export const COMMANDS: readonly CommandSpec[] = [
+  {
+    name: 'run',
+    summary: 'run a program whose functions are tasks',
+    usage: 'millrace run PROGRAM [options] [-- ARGUMENT...]',
+    operands: [
+      { name: 'PROGRAM', required: true },
+      { name: 'ARGUMENT', required: false, rest: true },
+    ],
+    options: [
+      {
+        name: 'cpus',
+        value: 'N',
+        kind: 'count',
+        help: ({ cpus }) => [`CPUs that tasks may use (default: ${cpus}, all)`],
+      },
+      {
+        name: 'memory',
+        value: 'SIZE',
+        kind: 'size',
+        help: ({ memory }) => [`memory that tasks may claim (default: ${memory})`],
+      },
+      { name: 'tag', value: 'TAG', repeatable: true, help: ['what this machine has; may be repeated'] },
+      {
+        name: 'policy',
+        value: 'POLICY',
+        help: [`${POLICY_NAMES.join(', ')} or FILE (default: fifo)`],
+      },
+      {
+        name: 'progress',
+        value: 'MODE',
+        kind: 'choice',
+        choices: PROGRESS_MODES,
+        help: [`${PROGRESS_MODES.join(', ')} (default: live on a`, 'terminal, else plain)'],
+      },
+      { name: 'json', help: ['same as --progress json: events on stdout, as NDJSON'] },
+      { name: 'color', negative: 'both', help: ['colours (default: on a terminal)'] },
+      TRACE,
+      GRAPH,
+      { name: 'journal', negative: 'only', help: ['keep nothing in .millrace'] },
+    ],
+    notes: [
+      'Ctrl-C lets running tasks end and starts no more; a second one kills them.',
+      'Exit codes: 0 ok, 1 a task or the program failed, 2 usage, 130 interrupted.',
+      'Example: millrace run app.ts --cpus 4 -- input.csv --verbose',
+    ],
+    load: () => import('./run.ts'),
+  },
+  {
+    name: 'runs',
+    summary: 'list the runs of this folder, newest first',
+    usage: 'millrace runs [--json]',
+    operands: [],
+    options: [{ name: 'json', help: ['one JSON object per line'] }],
+    notes: ['Runs are kept in .millrace/runs of the folder they were started in, the last 50.'],
+    load: () => import('./runs.ts'),
+  },
+  {
+    name: 'show',
+    summary: 'summary of a run: outcome, kinds of tasks, failures',
+    usage: 'millrace show [RUN] [options]',
+    operands: [RUN],
+    options: [TRACE, GRAPH, { name: 'json', help: ['all events of the run on stdout, as NDJSON'] }],
+    notes: [WHICH_RUN, 'Example: millrace show --trace run.json'],
+    load: () => import('./show.ts'),
+  },
+  {
+    name: 'story',
+    summary: 'what happened to one task, and why it waited',
+    usage: 'millrace story TASK [RUN]',
+    operands: [TASK, RUN],
+    options: [],
+    notes: [WHICH_TASK, WHICH_RUN],
+    load: () => import('./story.ts'),
+  },
+  {
+    name: 'logs',
+    summary: 'what one task printed',
+    usage: 'millrace logs TASK [RUN] [--attempt N]',
+    operands: [TASK, RUN],
+    options: [{ name: 'attempt', value: 'N', kind: 'count', help: ['only this attempt (default: all)'] }],
+    notes: [WHICH_TASK, WHICH_RUN],
+    load: () => import('./logs.ts'),
+  },
+  {
+    name: 'doctor',
+    summary: 'check whether this machine and folder are fit for Millrace',
+    usage: 'millrace doctor [--json]',
+    operands: [],
+    options: [{ name: 'json', help: ['one JSON object per line'] }],
+    notes: ['Exit code 1 when a check fails; warnings do not count.'],
+    load: () => import('./doctor.ts'),
+  },
+]

@@ -1,0 +1,73 @@
+import { availableParallelism, totalmem } from 'node:os'
+import { MillraceError } from '../core/errors.ts'
+import { nearest } from '../general/nearest.ts'
+import { COMMANDS } from './commands.ts'
+import { parse } from './parse.ts'
+import { exitCodeOf, explain } from './problem.ts'
+import type { CommandSpec } from './spec.ts'
+
+/** The command line. Sets the exit code instead of leaving, so that output gets out. */
+export async function main(words: readonly string[]): Promise<void> {
+  try {
+    await dispatch(words)
+  } catch (error) {
+    process.stderr.write(explain(error))
+    process.exitCode = exitCodeOf(error)
+  }
+}
+
+async function dispatch([name, ...words]: readonly string[]): Promise<void> {
+  if (name === undefined) {
+    // Nothing was asked for: that helps a person, and must not pass for success in a script.
+    process.stderr.write(await helpFor())
+    process.exitCode = 2
+    return
+  }
+  if (name === 'help' || name === '--help' || name === '-h') {
+    process.stdout.write(await helpFor(words[0]))
+    return
+  }
+  const command = findCommand(name)
+  const given = parse(command, words)
+  if (given.flags.get('help')) {
+    process.stdout.write(await helpFor(name))
+    return
+  }
+  // A program that computes must not end silently because nobody reads what it prints.
+  if (name !== 'run') endQuietlyWithoutReader()
+  const { execute } = await command.load()
+  await execute(given)
+}
+
+function findCommand(name: string): CommandSpec {
+  const found = COMMANDS.find(command => command.name === name)
+  if (found) return found
+  const names = [...COMMANDS.map(command => command.name), 'help', 'version']
+  const what = name.startsWith('-') ? 'option' : 'command'
+  const close = nearest(name, what === 'option' ? ['--help', '--version', '-h', '-V'] : names)
+  const isProgram = /\.[cm]?[jt]sx?$/.test(name)
+  const meant = isProgram ? `millrace run ${name}` : close && `millrace ${close}`
+  throw new MillraceError(
+    'MR_OPTION',
+    `there is no ${what} ${name}${meant ? `; did you mean \`${meant}\`?` : ''}`,
+    { hint: `Commands: ${names.join(', ')}.` },
+  )
+}
+
+async function helpFor(name?: string): Promise<string> {
+  const { commandHelp, helpText } = await import('./help.ts')
+  if (name === undefined || name === 'help' || name === 'version') return helpText()
+  const { formatBytes } = await import('../report/format.ts')
+  return commandHelp(findCommand(name), {
+    cpus: availableParallelism(),
+    memory: formatBytes(totalmem()).replace(' ', ''),
+  })
+}
+
+/** `millrace runs | head -1` closes our output early, which is no error. */
+function endQuietlyWithoutReader(): void {
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error
+    process.exit()
+  })
+}

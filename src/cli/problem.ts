@@ -1,0 +1,25 @@
+import { USAGE_CODES } from '../runtime/run-options.ts'
+
+/**
+ * Errors are told apart by their code and not by their class: a program may have a copy of Millrace of its
+ * own, and its errors then are of another class of the same name.
+ */
+export function codeOf(error: unknown): string | null {
+  const code = (error as { code?: unknown } | null)?.code
+  return typeof code === 'string' ? code : null
+}
+
+export const isOurs = (error: unknown): boolean => codeOf(error)?.startsWith('MR_') === true
+
+/** Wrong usage is 2, and so is a run or task that does not exist; all else that can go wrong is 1. */
+export function exitCodeOf(error: unknown): number {
+  const usage: readonly (string | null)[] = [...USAGE_CODES, 'MR_JOURNAL']
+  return usage.includes(codeOf(error)) ? 2 : 1
+}
+
+/** What a person should read; a stack only for what nobody foresaw. */
+export function explain(error: unknown): string {
+  if (isOurs(error)) return `millrace: ${(error as Error).message}\n`
+  const detail = error instanceof Error ? (error.stack ?? error.message) : String(error)
+  return `millrace: ${detail}\n  This is a fault of Millrace itself. Please report it. [MR_INTERNAL]\n`
+}

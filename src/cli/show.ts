@@ -1,0 +1,86 @@
+import { keptFailureBlocks } from '../report/failure-block.ts'
+import { formatCount, formatDuration } from '../report/format.ts'
+import { writeGraph } from '../report/graph.ts'
+import { readJournal } from '../report/journal-reader.ts'
+import type { Paint } from '../report/paint.ts'
+import { findRun, showRun } from '../report/runs.ts'
+import type { RunInfo } from '../report/runs.ts'
+import type { KindStatistics } from '../report/statistics-kind.ts'
+import type { Statistics } from '../report/statistics.ts'
+import { summaryLines } from '../report/summary.ts'
+import { clean } from '../report/text.ts'
+import { writeTrace } from '../report/trace.ts'
+import { paintFor, printJson, printLines, remark, tableLines, terminalWidth } from './output.ts'
+import type { Column } from './output.ts'
+import { valueOf } from './spec.ts'
+import type { Given } from './spec.ts'
+
+const FAILURES_IN_FULL = 10
+
+/** `millrace show` */
+export async function execute(given: Given): Promise<void> {
+  const base = process.cwd()
+  const name = given.operands[0] ?? 'last'
+  const [trace, graph] = [valueOf(given, 'trace'), valueOf(given, 'graph')]
+  if (given.flags.get('json')) {
+    const run = await findRun(base, name)
+    await printJson(readJournal(run.journal))
+    return writeFiles(run, trace, graph)
+  }
+  const { run, statistics } = await showRun(base, name)
+  const paint = paintFor(process.stdout)
+  const lines = summaryLines(statistics, paint)
+  lines.push(`  ${paint.dim('journal'.padEnd(12))} ${clean(run.journal)}`, ...stateLines(run))
+  if (statistics.kinds.size > 0) lines.push('', ...kindLines(statistics, paint))
+  if (statistics.failureCount > 0) {
+    lines.push('', ...keptFailureBlocks(statistics, FAILURES_IN_FULL, paint))
+  }
+  printLines(lines)
+  await writeFiles(run, trace, graph)
+}
+
+/** What a journal without an end means. */
+function stateLines({ outcome, pid }: RunInfo): string[] {
+  if (outcome === 'running') return [`  It runs still, as process ${pid}.`]
+  if (outcome === 'killed') return ['  Its process was killed before it could say how it ended.']
+  if (outcome === 'unreadable') return ['  Its journal cannot be read.']
+  return []
+}
+
+const COLUMNS: readonly Column[] = [
+  { title: 'kind', canShrink: true },
+  ...['tasks', 'ok', 'failed', 'ignored', 'cancelled', 'retried', 'busy', 'mean', 'longest'].map(title => ({
+    title,
+    align: 'right' as const,
+  })),
+]
+
+/** Columns that are zero for all are left out. */
+function kindLines(statistics: Statistics, paint: Paint): string[] {
+  const kinds = [...statistics.kinds.values()].sort((a, b) => b.busyMs - a.busyMs || a.kind - b.kind)
+  const rows = kinds.map(kind => [
+    clean(kind.name),
+    ...[kind.submitted, kind.done, kind.failed, kind.ignored, kind.cancelled, kind.retried].map(formatCount),
+    formatDuration(kind.busyMs),
+    kind.done > 0 ? formatDuration(meanOf(kind)) : '-',
+    formatDuration(kind.longestMs),
+  ])
+  const isShown = COLUMNS.map((_, index) => index < 3 || rows.some(row => row[index] !== '0'))
+  const pick = <T>(cells: readonly T[]): T[] => cells.filter((_, index) => isShown[index])
+  return tableLines(pick(COLUMNS), rows.map(pick), paint, terminalWidth())
+}
+
+/** Of attempts: those that failed took time as well. */
+const meanOf = ({ busyMs, done, failed, ignored, retried }: KindStatistics): number =>
+  busyMs / (done + failed + ignored + retried)
+
+async function writeFiles(run: RunInfo, trace?: string, graph?: string): Promise<void> {
+  if (trace !== undefined) {
+    await writeTrace(readJournal(run.journal), trace)
+    remark(`trace written to ${trace} (open it in ui.perfetto.dev)`)
+  }
+  if (graph !== undefined) {
+    await writeGraph(readJournal(run.journal), graph)
+    remark(`graph written to ${graph} (draw it with: dot -Tsvg ${graph} -o graph.svg)`)
+  }
+}

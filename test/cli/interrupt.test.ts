@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { Running, makeFolder, millrace } from './folder.ts'
+import { waiting } from './programs.ts'
+
+test('Ctrl-C lets running tasks end, starts nothing new and says how to go on', async () => {
+  const folder = makeFolder({ 'app.mjs': waiting })
+  const run = new Running(folder, ['run', 'app.mjs', '--cpus', '2', '--', 'a b'])
+  await Promise.all([run.printed('stdout', 'began 1.'), run.printed('stdout', 'began 2.')])
+  run.process.kill('SIGINT')
+  await run.printed('stderr', 'once more kills them')
+  writeFileSync(join(folder, 'go'), '')
+  const { code, stdout, stderr } = await run.ended
+  assert.equal(code, 130)
+  assert.match(stdout, /ended 1\./)
+  assert.match(stdout, /ended 2\./)
+  assert.doesNotMatch(stdout, /began [34]/)
+  assert.match(stderr, /to go on, start it again: millrace run app\.mjs --cpus 2 -- 'a b'\n/)
+  assert.match(stderr, /interrupted \S+ after [^]*2 ok, 2 cancelled, of 4/)
+  const listed = await millrace(folder, ['runs'])
+  assert.match(listed.stdout, /interrupted/)
+})
+
+test('a second Ctrl-C kills threads and the programs that tasks started', async () => {
+  const folder = makeFolder({
+    'app.mjs': `${waiting}
+      import { command } from 'millrace'
+      export const sleep = command({ name: 'sleep' }, () => ['sh', '-c', 'echo $$ > pid; exec sleep 1000'])`
+      .replace('for (const x', "sleep(); const { readFileSync } = await import('node:fs'); for (const x")
+      .replace(
+        'await barrier()',
+        `
+        while (!existsSync('pid') || readFileSync('pid', 'utf8') === '') await new Promise(r => setTimeout(r, 20))
+        console.log('sleeper ' + readFileSync('pid', 'utf8').trim() + '.')
+        await barrier()`,
+      ),
+  })
+  const run = new Running(folder, ['run', 'app.mjs', '--cpus', '2'])
+  await Promise.all([run.printed('stdout', 'sleeper '), run.printed('stdout', 'began 1.')])
+  run.process.kill('SIGINT')
+  await run.printed('stderr', 'once more kills them')
+  run.process.kill('SIGINT')
+  const { code, stdout, stderr } = await run.ended
+  assert.equal(code, 130)
+  assert.match(stderr, /running tasks are killed/)
+  assert.doesNotMatch(stdout, /ended/)
+  const pid = Number(/sleeper (\d+)/.exec(stdout)?.[1])
+  assert.ok(pid > 1)
+  while (isAlive(pid)) await new Promise(resolve => setTimeout(resolve, 20))
+})
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
