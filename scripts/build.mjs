@@ -10,7 +10,7 @@ const { build } = await import('esbuild')
 rmSync(join(root, 'dist'), { recursive: true, force: true })
 await build({
   absWorkingDir: root,
-  entryPoints: { index: 'src/index.ts', thread: 'src/execute/thread.ts' },
+  entryPoints: { index: 'src/index.ts', thread: 'src/execute/thread.ts', cli: 'src/cli/main.ts' },
   // Flat, so that files can find each other beside themselves whatever chunk they end up in.
   outdir: 'dist',
   chunkNames: 'chunk-[name]-[hash]',
