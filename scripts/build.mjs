@@ -10,7 +10,12 @@ const { build } = await import('esbuild')
 rmSync(join(root, 'dist'), { recursive: true, force: true })
 await build({
   absWorkingDir: root,
-  entryPoints: { index: 'src/index.ts', thread: 'src/execute/thread.ts', cli: 'src/cli/main.ts' },
+  entryPoints: {
+    index: 'src/index.ts',
+    thread: 'src/execute/thread.ts',
+    cli: 'src/cli/main.ts',
+    'doctor-thread': 'src/cli/doctor-thread.ts',
+  },
   // Flat, so that files can find each other beside themselves whatever chunk they end up in.
   outdir: 'dist',
   chunkNames: 'chunk-[name]-[hash]',

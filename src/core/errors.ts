@@ -30,7 +30,7 @@ export const ERRORS = {
     remedy: 'Put the calls into main(async () => { … }), which only the coordinator runs.',
   },
   MR_MODULE: {
-    meaning: 'The module of a task could not be loaded in a compute thread: it is missing, or it throws.',
+    meaning: 'The program, or the module of a task, could not be loaded: it is missing, or it throws.',
     remedy: 'Make sure that the file exists and that it loads by itself.',
   },
   MR_NOT_CLONEABLE: {

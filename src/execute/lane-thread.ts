@@ -11,13 +11,9 @@ export interface LaneThreadEvents {
   message(message: Exclude<FromThread, { type: 'result' } | { type: 'ready' }>): void
   /** Called once, also when the end was asked for. */
   ended(reason: string): void
-  printed(stream: 'stdout' | 'stderr', text: Buffer): void
 }
 
-export type LaneThreadOptions = Omit<ThreadStart, 'toThread' | 'fromThread'> & {
-  /** Take what tasks print instead of letting it through. */
-  capture: boolean
-}
+export type LaneThreadOptions = Omit<ThreadStart, 'toThread' | 'fromThread'>
 
 const hooks = { findClass: () => null, slot: () => undefined }
 
@@ -33,25 +29,18 @@ export class LaneThread {
   #waiting: (() => void)[] | null = []
 
   constructor(options: LaneThreadOptions, events: LaneThreadEvents) {
-    const { capture, ...facts } = options
     const toThread = createRing(RING_SIZE)
     const fromThread = createRing(RING_SIZE)
     this.#to = new RingWriter(toThread)
     this.#from = new RingReader(fromThread)
     this.#decoder = new Decoder(this.#from.memory, hooks)
     this.#events = events
-    const workerData: ThreadStart = { ...facts, toThread, fromThread }
+    const workerData: ThreadStart = { ...options, toThread, fromThread }
     this.#worker = new Worker(new URL('./thread.js', import.meta.url), {
-      name: `millrace ${facts.lane}`,
+      name: `millrace ${options.lane}`,
       workerData,
       execArgv: loaderArguments(),
-      stdout: capture,
-      stderr: capture,
     })
-    if (capture) {
-      this.#worker.stdout.on('data', (text: Buffer) => events.printed('stdout', text))
-      this.#worker.stderr.on('data', (text: Buffer) => events.printed('stderr', text))
-    }
     this.#worker.on('message', (message: FromThread | null) => this.#receive(message))
     this.#worker.on('error', error => {
       const { code, message } = error as NodeJS.ErrnoException
@@ -97,6 +86,11 @@ export class LaneThread {
       this.#events.result(this.#decoder, end, [], [])
       this.#from.release()
     }
+  }
+
+  /** Its modules are loaded: what it is sent begins at once. */
+  get isReady(): boolean {
+    return this.#waiting === null
   }
 
   whenReady(go: () => void): void {

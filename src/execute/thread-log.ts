@@ -10,15 +10,17 @@ export class ThreadLog {
   #descriptor: number | null = null
   #name = ''
   #wrote = false
+  /** While modules are loaded: what they print, the program has printed already. */
+  isQuiet = true
 
   constructor(folder: string | null, current: () => { id: number; attempt: number } | null) {
     this.#folder = folder
-    if (!folder) return
     for (const stream of [process.stdout, process.stderr]) {
       const write = stream.write.bind(stream) as (...args: unknown[]) => boolean
       stream.write = ((chunk: string | Uint8Array, ...rest: unknown[]): boolean => {
         const task = current()
-        if (task) this.#append(`${task.id}.${task.attempt}.log`, chunk)
+        if (task && folder) this.#append(`${task.id}.${task.attempt}.log`, chunk)
+        if (!task && this.isQuiet) return true
         return write(chunk, ...rest)
       }) as typeof stream.write
     }

@@ -306,6 +306,7 @@ async function begin(): Promise<void> {
   // A module that cannot be loaded fails the tasks that need it, not the thread.
   for (const module of start.modules) await modules.load(module).catch(() => undefined)
   begun = true
+  log.isQuiet = false
   post({ type: 'ready' })
   pump()
 }

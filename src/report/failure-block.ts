@@ -87,5 +87,6 @@ function rerunCommand(failure: FailureFacts, run: RunStarted | null): string | n
     return failure.cwd === undefined ? command : `cd ${shellQuote(failure.cwd)} && ${command}`
   }
   if (run === null) return null
-  return ['millrace run', ...[run.program, ...run.args].map(shellQuote)].join(' ')
+  const args = run.args.length > 0 ? ['--', ...run.args] : []
+  return ['millrace run', ...[run.program, ...args].map(shellQuote)].join(' ')
 }

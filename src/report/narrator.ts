@@ -72,7 +72,7 @@ export class Narrator {
         )
         break
       case 'interrupted':
-        print(`${paint.warn(clean(event.signal))} ${afterSignal(event.times)}`)
+        print(`${paint.warn(clean(event.signal))} ${afterSignal(event.signal, event.times)}`)
         break
       case 'returned':
         if (isVerbose) return this.#completed('retry', event, event.reason)
@@ -143,7 +143,8 @@ function causeOf(event: Of<'failed'>): string {
   return failureLine(event, '').slice(2)
 }
 
-function afterSignal(times: number): string {
+function afterSignal(signal: string, times: number): string {
+  if (signal === 'SIGTERM') return 'running tasks are killed'
   return times > 1
     ? 'again: running tasks are killed'
     : 'nothing new is started, running tasks are waited for; once more kills them'

@@ -55,9 +55,13 @@ export class Executor {
       },
       lost: (task, guilty, reason) => this.#lost(task, guilty, reason),
       refused: (task, error) => this.#failed(task, error, false),
-      began: task => this.#limit(task),
+      began: task => {
+        if (task.timed) this.#limit(task)
+        if (task.state === 'running' && this.#headOf(task.lane) === task) {
+          runtime.engine.started(task, runtime.now())
+        }
+      },
       died: (lane, reason, taken) => this.#threadDied(lane, reason, taken),
-      printed: (stream, text) => options.print?.(stream, text),
     })
   }
 
@@ -79,12 +83,16 @@ export class Executor {
 
   start(task: Task): void {
     this.#running.set(task.id, task)
-    const { slots } = jobOf(task)
-    const { engine } = this.#runtime
-    const isHead = engine.nodes[task.node]?.lanes[task.lane]?.queue.peek() === task
-    if (isHead) engine.started(task, this.#runtime.now())
+    const { slots, definition } = jobOf(task)
+    const begins = definition.form === 'command' || this.#threads.isReady(task.lane)
+    if (begins && this.#headOf(task.lane) === task) this.#runtime.engine.started(task, this.#runtime.now())
     if (slots.some(slot => slot.kind !== 'value')) void this.#startWithFiles(task)
     else this.#launch(task)
+  }
+
+  /** The task that runs on a lane, if there is one. */
+  #headOf(lane: number): Task | undefined {
+    return this.#runtime.engine.nodes[0]?.lanes[lane]?.queue.peek()
   }
 
   /** The task has its lane back: the answers that it waited for may go. */
@@ -283,7 +291,6 @@ export class Executor {
       entry: this.#options.entry,
       logs: this.#options.logs,
       timeOrigin: this.#runtime.timeOrigin,
-      capture: this.#options.print !== null,
     }
   }
 

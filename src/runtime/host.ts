@@ -75,7 +75,6 @@ export class EmbeddedHost implements Host {
       observer: reporting.observer,
       // Node itself passes prints of threads on to our streams, which a display may have diverted. Taking
       // them here would keep a program without main alive for ever.
-      print: null,
       entry: process.argv[1] ? pathToFileURL(process.argv[1]).href : null,
     })
     this.#run = { runtime, reporting, options }

@@ -36,8 +36,6 @@ export interface RuntimeOptions {
   policy: Policy
   logs: string | null
   observer: Observer | null
-  /** Take what tasks print, for a display that must not be torn. */
-  print: ((stream: 'stdout' | 'stderr', text: Buffer) => void) | null
   /** The program's own module. */
   entry: string | null
 }

@@ -20,7 +20,6 @@ export interface ThreadsEvents {
   refused(task: Task, error: unknown): void
   /** `taken` tells whether the thread had begun with what was at a position of its ring. */
   died(lane: number, reason: string, taken: (position: number) => boolean): void
-  printed(stream: 'stdout' | 'stderr', text: Buffer): void
 }
 
 /** A lane that has not answered for this long, with tasks waiting behind, is asked for them back; milliseconds. */
@@ -89,6 +88,11 @@ export class Threads {
     this.#threads[lane]?.send({ type: 'answer', request, ok, bytes, blobs })
   }
 
+  /** Whether what is sent to the lane begins at once. */
+  isReady(lane: number): boolean {
+    return this.#threads[lane]?.isReady ?? false
+  }
+
   /** Takes results that are there already. */
   drain(): void {
     for (const thread of this.#threads) thread?.drain()
@@ -128,7 +132,7 @@ export class Threads {
   }
 
   #timed(task: Task, thread: LaneThread): void {
-    if (task.timed) thread.whenReady(() => this.#events.began(task))
+    if (task.timed || !thread.isReady) thread.whenReady(() => this.#events.began(task))
   }
 
   #sendIfWanted(task: Task): void {
@@ -152,7 +156,6 @@ export class Threads {
         result: this.#events.result,
         message: message => this.#events.message(message, lane),
         ended: reason => this.#ended(lane, thread, reason),
-        printed: this.#events.printed,
       },
     )
     this.#threads[lane] = thread
