@@ -1,4 +1,5 @@
 import type { CommandSpec, OperandSpec, OptionSpec } from './spec.ts'
+import { STREAM_COMMANDS } from './stream-commands.ts'
 
 // The names are repeated here, because the modules that own them are heavier than all of the parser; a test
 // compares them.
@@ -19,6 +20,8 @@ const TRACE: OptionSpec = {
   help: ['write a trace for ui.perfetto.dev (.json or .json.gz)'],
 }
 const GRAPH: OptionSpec = { name: 'graph', value: 'FILE', help: ['write the graph of tasks, in DOT'] }
+
+const PICTURE: OptionSpec = { name: 'picture', value: 'FILE', help: ['draw the run: a lane per CPU (.svg)'] }
 
 export const COMMANDS: readonly CommandSpec[] = [
   {
@@ -59,6 +62,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       { name: 'color', negative: 'both', help: ['colours (default: on a terminal)'] },
       TRACE,
       GRAPH,
+      PICTURE,
       { name: 'journal', negative: 'only', help: ['keep nothing in .millrace'] },
     ],
     notes: [
@@ -82,7 +86,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     summary: 'summary of a run: outcome, kinds of tasks, failures',
     usage: 'millrace show [RUN] [options]',
     operands: [RUN],
-    options: [TRACE, GRAPH, { name: 'json', help: ['all events of the run on stdout, as NDJSON'] }],
+    options: [TRACE, GRAPH, PICTURE, { name: 'json', help: ['all events of the run on stdout, as NDJSON'] }],
     notes: [WHICH_RUN, 'Example: millrace show --trace run.json'],
     load: () => import('./show.ts'),
   },
@@ -113,4 +117,5 @@ export const COMMANDS: readonly CommandSpec[] = [
     notes: ['Exit code 1 when a check fails; warnings do not count.'],
     load: () => import('./doctor.ts'),
   },
+  ...STREAM_COMMANDS,
 ]

@@ -9,7 +9,10 @@ export function helpText(): string {
     '',
     'Usage: millrace COMMAND [options]',
     '',
-    ...COMMANDS.map(({ name, summary }) => `  ${name.padEnd(8)} ${summary}`),
+    ...COMMANDS.filter(({ name }) => !name.includes(' ')).map(
+      ({ name, summary }) => `  ${name.padEnd(8)} ${summary}`,
+    ),
+    `  ${'stream'.padEnd(8)} let programs that pass files run at the same time`,
     `  ${'help'.padEnd(8)} all about a command: millrace help run`,
     `  ${'version'.padEnd(8)} the version, also as --version or -V`,
     '',
@@ -17,6 +20,20 @@ export function helpText(): string {
     'It shows progress on stderr and keeps a journal and logs in .millrace.',
   ]
   return text(lines)
+}
+
+export function streamHelp(): string {
+  return text([
+    'Usage: millrace stream COMMAND [options]',
+    '',
+    'Steps that pass files run at once; the files between them become streams.',
+    '',
+    ...COMMANDS.filter(({ name }) => name.startsWith('stream ')).map(
+      ({ name, summary }) => `  ${name.slice('stream '.length).padEnd(8)} ${summary}`,
+    ),
+    '',
+    'All about a command: millrace help stream run. The rules: docs/streaming.md.',
+  ])
 }
 
 export function commandHelp(command: CommandSpec, machine: Machine): string {

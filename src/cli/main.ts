@@ -16,7 +16,8 @@ export async function main(words: readonly string[]): Promise<void> {
   }
 }
 
-async function dispatch([name, ...words]: readonly string[]): Promise<void> {
+async function dispatch(all: readonly string[]): Promise<void> {
+  const [name, ...words] = joinStream(all)
   if (name === undefined) {
     // Nothing was asked for: that helps a person, and must not pass for success in a script.
     process.stderr.write(await helpFor())
@@ -24,7 +25,7 @@ async function dispatch([name, ...words]: readonly string[]): Promise<void> {
     return
   }
   if (name === 'help' || name === '--help' || name === '-h') {
-    process.stdout.write(await helpFor(words[0]))
+    process.stdout.write(await helpFor(words.length === 1 ? words[0] : joinStream(words)[0]))
     return
   }
   const command = findCommand(name)
@@ -36,7 +37,15 @@ async function dispatch([name, ...words]: readonly string[]): Promise<void> {
   // A program that computes must not end silently because nobody reads what it prints.
   if (name !== 'run') endQuietlyWithoutReader()
   const { execute } = await command.load()
-  await execute(given)
+  await execute(given, name)
+}
+
+/** `stream check` is one name in two words. */
+function joinStream(words: readonly string[]): readonly string[] {
+  const [first, second, ...rest] = words
+  if (first !== 'stream') return words
+  if (second === undefined || second === '--help' || second === '-h') return ['help', 'stream']
+  return [`stream ${second}`, ...rest]
 }
 
 function findCommand(name: string): CommandSpec {
@@ -55,8 +64,9 @@ function findCommand(name: string): CommandSpec {
 }
 
 async function helpFor(name?: string): Promise<string> {
-  const { commandHelp, helpText } = await import('./help.ts')
+  const { commandHelp, helpText, streamHelp } = await import('./help.ts')
   if (name === undefined || name === 'help' || name === 'version') return helpText()
+  if (name === 'stream') return streamHelp()
   const { formatBytes } = await import('../report/format.ts')
   return commandHelp(findCommand(name), {
     cpus: availableParallelism(),

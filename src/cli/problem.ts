@@ -13,7 +13,12 @@ export const isOurs = (error: unknown): boolean => codeOf(error)?.startsWith('MR
 
 /** Wrong usage is 2, and so is a run or task that does not exist; all else that can go wrong is 1. */
 export function exitCodeOf(error: unknown): number {
-  const usage: readonly (string | null)[] = [...USAGE_CODES, 'MR_JOURNAL']
+  const usage: readonly (string | null)[] = [
+    ...USAGE_CODES,
+    'MR_JOURNAL',
+    'MR_STREAM_CONFIG',
+    'MR_STREAM_STEPS',
+  ]
   return usage.includes(codeOf(error)) ? 2 : 1
 }
 

@@ -56,7 +56,7 @@ function optionsOf(given: Given): RunOptions {
   if (color !== undefined) options.color = color
   const journal = flags.get('journal')
   if (journal !== undefined) options.journal = journal
-  for (const name of ['trace', 'graph'] as const) {
+  for (const name of ['trace', 'graph', 'picture'] as const) {
     const path = valueOf(given, name)
     if (path === undefined) continue
     checkTarget(name, path, journal !== false)

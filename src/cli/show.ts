@@ -1,6 +1,7 @@
 import { keptFailureBlocks } from '../report/failure-block.ts'
 import { formatCount, formatDuration } from '../report/format.ts'
 import { writeGraph } from '../report/graph.ts'
+import { writePicture } from '../report/picture.ts'
 import { readJournal } from '../report/journal-reader.ts'
 import type { Paint } from '../report/paint.ts'
 import { findRun, showRun } from '../report/runs.ts'
@@ -21,11 +22,15 @@ const FAILURES_IN_FULL = 10
 export async function execute(given: Given): Promise<void> {
   const base = process.cwd()
   const name = given.operands[0] ?? 'last'
-  const [trace, graph] = [valueOf(given, 'trace'), valueOf(given, 'graph')]
+  const files: Files = {}
+  for (const name of ['trace', 'graph', 'picture'] as const) {
+    const path = valueOf(given, name)
+    if (path !== undefined) files[name] = path
+  }
   if (given.flags.get('json')) {
     const run = await findRun(base, name)
     await printJson(readJournal(run.journal))
-    return writeFiles(run, trace, graph)
+    return writeFiles(run, files)
   }
   const { run, statistics } = await showRun(base, name)
   const paint = paintFor(process.stdout)
@@ -36,7 +41,7 @@ export async function execute(given: Given): Promise<void> {
     lines.push('', ...keptFailureBlocks(statistics, FAILURES_IN_FULL, paint))
   }
   printLines(lines)
-  await writeFiles(run, trace, graph)
+  await writeFiles(run, files)
 }
 
 /** What a journal without an end means. */
@@ -74,7 +79,13 @@ function kindLines(statistics: Statistics, paint: Paint): string[] {
 const meanOf = ({ busyMs, done, failed, ignored, retried }: KindStatistics): number =>
   busyMs / (done + failed + ignored + retried)
 
-async function writeFiles(run: RunInfo, trace?: string, graph?: string): Promise<void> {
+interface Files {
+  trace?: string
+  graph?: string
+  picture?: string
+}
+
+async function writeFiles(run: RunInfo, { trace, graph, picture }: Files): Promise<void> {
   if (trace !== undefined) {
     await writeTrace(readJournal(run.journal), trace)
     remark(`trace written to ${trace} (open it in ui.perfetto.dev)`)
@@ -82,5 +93,9 @@ async function writeFiles(run: RunInfo, trace?: string, graph?: string): Promise
   if (graph !== undefined) {
     await writeGraph(readJournal(run.journal), graph)
     remark(`graph written to ${graph} (draw it with: dot -Tsvg ${graph} -o graph.svg)`)
+  }
+  if (picture !== undefined) {
+    await writePicture(readJournal(run.journal), picture)
+    remark(`picture written to ${picture}`)
   }
 }

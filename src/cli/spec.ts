@@ -30,7 +30,7 @@ export interface CommandSpec {
   readonly options: readonly OptionSpec[]
   /** What help says below the options. */
   readonly notes: readonly string[]
-  readonly load: () => Promise<{ execute: (given: Given) => Promise<void> }>
+  readonly load: () => Promise<{ execute: (given: Given, command: string) => Promise<void> }>
 }
 
 /** What defaults depend on. */

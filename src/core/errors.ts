@@ -108,6 +108,30 @@ export const ERRORS = {
     meaning: 'A journal or run cannot be read: it is missing, of another version, or not a journal.',
     remedy: '`millrace runs` lists the runs of this folder.',
   },
+  MR_STREAM_CONFIG: {
+    meaning: 'A configuration of streams is wrong; the message says where, and what to write instead.',
+    remedy: '`millrace stream check CONFIG` shows all that is wrong with it.',
+  },
+  MR_STREAM_STEPS: {
+    meaning: 'The commands of the steps do not fit the configuration, or cannot be read.',
+    remedy: 'Give each step of the configuration a command by --step NAME=COMMAND or --steps FILE.',
+  },
+  MR_STREAM_DIR: {
+    meaning: 'The directory of a workflow cannot be used, or a file in it cannot be put in its place.',
+    remedy: 'Name a directory that exists and can be written, with room for the files.',
+  },
+  MR_STREAM_BOARD: {
+    meaning: 'The shared board of a workflow cannot be made, found or ended.',
+    remedy: '`millrace stream ps` shows what is up; `millrace stream down` ends it.',
+  },
+  MR_STREAM_BUILD: {
+    meaning: 'The library for streaming could not be compiled.',
+    remedy: 'Install a C compiler (Debian: apt-get install gcc libc6-dev).',
+  },
+  MR_STREAM_PLATFORM: {
+    meaning: 'Streaming does not work on this machine.',
+    remedy: 'Use Linux on x86-64 with the GNU C library.',
+  },
   MR_INTERNAL: {
     meaning: 'A fault of Millrace itself.',
     remedy: 'Please report it with the journal of the run.',

@@ -43,7 +43,7 @@ export class Reporting {
     this.mode = mode
     this.#journal = options.journal === false ? null : openJournal(paths.journal, paths.logs)
     this.logs = this.#journal ? paths.logs : null
-    if (!this.#journal && (options.trace || options.graph)) throw noJournalFor(options, paths.folder)
+    if (!this.#journal && madeFromJournal(options)) throw noJournalFor(options, paths.folder)
     this.#out = writerOf(mode === 'json' ? process.stdout : process.stderr)
     this.#divert()
     if (this.mode !== 'none') this.#loading = this.#loadTerminal()
@@ -110,8 +110,8 @@ export class Reporting {
   }
 
   async #exports(): Promise<void> {
-    const { trace, graph } = this.#options
-    if (!trace && !graph) return
+    const { trace, graph, picture } = this.#options
+    if (!madeFromJournal(this.#options)) return
     const { readJournal } = await import('../report/journal-reader.ts')
     if (trace) {
       const { writeTrace } = await import('../report/trace.ts')
@@ -122,6 +122,11 @@ export class Reporting {
       const { writeGraph } = await import('../report/graph.ts')
       await writeGraph(readJournal(this.#journalPath), graph)
       this.#say('graph', graph)
+    }
+    if (picture) {
+      const { writePicture } = await import('../report/picture.ts')
+      await writePicture(readJournal(this.#journalPath), picture)
+      this.#say('picture', picture)
     }
   }
 
@@ -156,11 +161,15 @@ export class Reporting {
 /** A program that was started by itself shows progress on a terminal and is silent elsewhere. */
 const embeddedMode = (): string | undefined => (process.stderr.isTTY ? undefined : 'none')
 
-function noJournalFor({ journal, trace }: RunOptions, folder: string): MillraceError {
-  const what = trace ? 'trace' : 'graph'
+/** What is asked for that is written when the run has ended. */
+const madeFromJournal = ({ trace, graph, picture }: RunOptions): string | null =>
+  trace ? 'trace' : graph ? 'graph' : picture ? 'picture' : null
+
+function noJournalFor(options: RunOptions, folder: string): MillraceError {
+  const what = madeFromJournal(options)
   return new MillraceError(
     'MR_OPTION',
-    journal === false
+    options.journal === false
       ? `the ${what} is made from the journal, which was switched off`
       : `the ${what} is made from the journal, and ${folder} cannot be written`,
     { hint: 'Keep the journal, in a folder that can be written, or do without.' },

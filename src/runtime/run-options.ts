@@ -22,6 +22,8 @@ export interface RunOptions {
   trace?: string
   /** Where to write the graph of tasks, in DOT. */
   graph?: string
+  /** Where to write a picture of the run, in SVG. */
+  picture?: string
   /** Keep a journal and logs in .millrace/runs. @default true */
   journal?: boolean
   /** Started by `millrace run`. */
@@ -41,6 +43,7 @@ const KNOWN: (keyof RunOptions)[] = [
   'color',
   'trace',
   'graph',
+  'picture',
   'journal',
   'launched',
   'again',

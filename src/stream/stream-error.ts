@@ -1,15 +1,16 @@
+import { MillraceError } from '../core/errors.ts'
+
 /** What goes wrong outside the configuration: no compiler, no board, a directory that cannot be used. */
-export class StreamError extends Error {
+export class StreamError extends MillraceError {
   override name = 'StreamError'
-  readonly code: StreamErrorCode
-  readonly shortMessage: string
-  readonly fix: string
+  declare readonly code: StreamErrorCode
 
   constructor(code: StreamErrorCode, shortMessage: string, fix: string) {
-    super(`${shortMessage}\n  fix: ${fix} [${code}]`)
-    this.code = code
-    this.shortMessage = shortMessage
-    this.fix = fix
+    super(code, shortMessage, { hint: fix })
+  }
+
+  get fix(): string {
+    return this.hint
   }
 }
 

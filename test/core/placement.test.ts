@@ -329,6 +329,23 @@ test('given a blocked task that went on, we should count its load, so that short
   assert.equal(rig.go().length, 1)
 })
 
+test('given a blocked task that could go on, we should queue nothing more on its lane', () => {
+  const rig = new Rig({ cpus: 1 })
+  const caller = rig.call('caller')
+  rig.go()
+  rig.engine.blocked(caller, 'child', ++rig.now)
+  short(rig, 'quick')
+  const running = rig.call('quick')
+  assert.deepEqual(rig.go(), [running])
+  rig.engine.unblocked(caller)
+  const later = rig.call('quick')
+  assert.deepEqual(rig.go(), [])
+  rig.finish(running, 0.01)
+  assert.deepEqual(rig.go(), [caller])
+  rig.finish(caller, 0.01)
+  assert.deepEqual(rig.go(), [later])
+})
+
 const ENDS: Record<string, (rig: Rig, task: Task) => void> = {
   'is finished': (rig, task) => rig.finish(task),
   fails: (rig, task) => void rig.fail(task),

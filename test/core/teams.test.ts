@@ -50,6 +50,15 @@ test('given two different COMMUTATIVE functions on one datum, we should not run 
   assert.deepEqual(rig.names(), ['minus'])
 })
 
+test('given a member that has to wait for the datum, we should start what comes after it in the same moment', () => {
+  const rig = new Rig({ cpus: 3 })
+  const x = rig.datum()
+  rig.call('holder', [[x, 'commutative']])
+  rig.call('parked', [[x, 'commutative']])
+  rig.call('free')
+  assert.deepEqual(rig.names(), ['holder', 'free'])
+})
+
 test('given members of a COMMUTATIVE team, each should start from what the one before it left', () => {
   const rig = new Rig()
   const x = rig.datum()
