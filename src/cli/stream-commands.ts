@@ -50,7 +50,7 @@ export const STREAM_COMMANDS: readonly CommandSpec[] = [
     ],
     notes: [
       'Exit codes: 0 ok, 1 a step failed, 2 usage or configuration, 130 interrupted.',
-      "Example: millrace stream run Config.json --step make='./make.sh' --step use='wc out.txt'",
+      "Example: millrace stream run C.json --step make=./make.sh --step use='wc out'",
     ],
     load,
   },
@@ -80,7 +80,7 @@ export const STREAM_COMMANDS: readonly CommandSpec[] = [
         help: ['how long a step that has not begun is waited for'],
       },
     ],
-    notes: ['Then start the steps with `millrace stream exec`, or with LD_PRELOAD and CAPIO_*.'],
+    notes: ['Then start steps with `millrace stream exec`, or with LD_PRELOAD and CAPIO_*.'],
     load,
   },
   {

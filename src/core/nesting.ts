@@ -32,8 +32,8 @@ export function rejectNestedCycle(
   }
   for (let task = stack.pop(); task; task = stack.pop()) {
     if (callers.has(task)) throw cycle(parent, name, task, found)
-    // What the same caller has called was checked then.
-    if (isCalledBy(task, parent)) continue
+    // What the same caller has called was checked then; what is being stopped waits for nobody.
+    if (isCalledBy(task, parent) || task.state === 'stopping') continue
     for (const { mode, read, write } of task.accesses) {
       if (read) visit(makersOf(read), task)
       if (mode === 'commutative' && write?.team?.holder) visit([write.team.holder], task)

@@ -4,6 +4,8 @@ import type { FromThread, ThreadStart, ToThread } from './protocol.ts'
 import { RingReader, RingWriter, createRing } from './ring.ts'
 
 const RING_SIZE = 2 ** 18
+/** What a thread gets to end by itself; milliseconds. */
+const PATIENCE = 1000
 
 export interface LaneThreadEvents {
   /** A result record; `end` is where it ends in the decoder's memory. */
@@ -96,6 +98,17 @@ export class LaneThread {
   whenReady(go: () => void): void {
     if (this.#waiting) this.#waiting.push(go)
     else go()
+  }
+
+  /** Lets the thread hand over what its tasks have printed, and end; stops it when it does not. */
+  async end(): Promise<void> {
+    this.#reason = 'the run ended'
+    const ended = new Promise<void>(resolve => this.#worker.once('exit', () => resolve()))
+    const timer = setTimeout(() => void this.#worker.terminate(), PATIENCE)
+    if (this.isReady) this.send({ type: 'end' })
+    else void this.#worker.terminate()
+    await ended
+    clearTimeout(timer)
   }
 
   /** Stops the thread where it is. */

@@ -297,9 +297,16 @@ port.on('message', (message: ToThread | null) => {
     case 'answer':
       return client.answer(message)
     case 'end':
-      return process.exit(0)
+      return void flushed().then(() => process.exit(0))
   }
 })
+
+/** What was printed has gone out: a thread hands it over piece by piece, as the coordinator asks for it. */
+async function flushed(): Promise<void> {
+  for (const stream of [process.stdout, process.stderr]) {
+    await new Promise<void>(resolve => stream.write('', () => resolve()))
+  }
+}
 
 async function begin(): Promise<void> {
   if (start.typescript) await modules.enableTypescript()

@@ -166,7 +166,7 @@ export class Executor {
   async end(data: Iterable<Datum>): Promise<void> {
     this.keepAlive(false)
     killAllCommands()
-    this.#threads.end()
+    await this.#threads.end()
     await this.files.end(data)
     this.#guard.end()
   }
@@ -176,12 +176,6 @@ export class Executor {
     killAllCommands()
     this.files.endNow()
     this.#guard.end()
-  }
-
-  /** Stops everything that runs, at once. */
-  killAll(): void {
-    killAllCommands()
-    this.#threads.end()
   }
 
   // --- starting ---

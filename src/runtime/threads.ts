@@ -126,9 +126,9 @@ export class Threads {
     this.#threads[task.lane]?.kill(reason)
   }
 
-  end(): void {
+  async end(): Promise<void> {
     this.#ending = true
-    for (const thread of this.#threads) thread?.kill('the run ended')
+    await Promise.all(this.#threads.map(thread => thread?.end()))
   }
 
   #timed(task: Task, thread: LaneThread): void {

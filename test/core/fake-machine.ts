@@ -267,7 +267,7 @@ export class FakeMachine {
     const half = this.#duration(work) / 2
     this.#plan(attempt, half, () => {
       if (work.early >= 0) this.#commitEarly(attempt, work.early)
-      if (work.inside && !attempt.stopping) this.#callInside(attempt, work.inside, half)
+      if (work.inside && task.state === 'running') this.#callInside(attempt, work.inside, half)
       else this.#plan(attempt, half, () => this.#endAttempt(attempt))
     })
   }

@@ -70,6 +70,7 @@ class Waits {
   }
 
   ofTask(task: Task): Task[] {
+    if (task.state === 'stopping') return []
     const list = this.#tasks.filter(({ parent }) => parent === task)
     for (const { mode, read, write } of task.accesses) {
       if (read) list.push(...this.#makers(read))
@@ -91,7 +92,11 @@ class Waits {
 
   #makers(version: Version): Task[] {
     if (version.settled) return []
-    return this.#tasks.filter(({ accesses }) => accesses.some(({ write }) => write === version))
+    // What is being stopped is lost already, but for memory in place, which it may still be writing.
+    return this.#tasks.filter(
+      ({ accesses, state }) =>
+        accesses.some(({ write }) => write === version) && (state !== 'stopping' || version.datum.inPlace),
+    )
   }
 
   #holders(mode: AccessMode, version: Version): Task[] {
