@@ -38,6 +38,8 @@ export class Executor {
   readonly #loans = new Loans()
   readonly #threads: Threads
   readonly #running = new Map<number, Task>()
+  /** Values that tasks which have ended put into shared memory, and that are not here yet. */
+  readonly #late = new Map<number, Stored[]>()
   #ticking: NodeJS.Timeout | null = null
 
   constructor(runtime: Runtime, options: RuntimeOptions, nested: Nested) {
@@ -305,6 +307,7 @@ export class Executor {
     const returned: ArrayBufferLike[] = [...lent]
     for (const stored of live.lent) this.#loans.back(stored, returned)
     live.lent = []
+    if (live.published.length > 0) this.#expectPublished(task.id, live.published)
     const result = readResult(decoder, end, blobs)
     engine.started(task, Math.min(result.startedAt, now))
     this.#runtime.schedule()
@@ -540,10 +543,19 @@ export class Executor {
   // --- memory and files that others wait for ---
 
   #published(id: number, slot: number, blobs: SharedArrayBuffer[]): void {
+    const late = this.#late.get(id)
     const task = this.#running.get(id)
     const version = task ? source(task.accesses[slot] as Access) : null
-    if (version?.value instanceof Stored) this.#loans.back(version.value, blobs)
+    const stored = late ? late.shift() : version?.value
+    if (late?.length === 0) this.#late.delete(id)
+    if (stored instanceof Stored) this.#loans.back(stored, blobs)
     this.#runtime.schedule()
+  }
+
+  /** A result goes through the ring, and may be here before the message with memory that was published. */
+  #expectPublished(id: number, published: readonly Stored[]): void {
+    const late = published.filter(stored => this.#loans.isAway(stored))
+    if (late.length > 0) this.#late.set(id, late)
   }
 
   #guarded(id: number, target: Uint8Array, backup: Uint8Array): void {

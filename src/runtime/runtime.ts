@@ -363,7 +363,8 @@ export class Runtime implements Client {
     if (cause) this.handle(cause)
     const { datum } = version
     const valid = nearestValid(datum.current)
-    const isKept = valid.value !== undefined || valid === seen || datum.path !== null || datum.inPlace
+    const isKept =
+      !valid.settled || valid.value !== undefined || valid === seen || datum.path !== null || datum.inPlace
     // A result was nothing before, and memory may have gone into the attempt that failed: the error stays.
     if (isKept) this.engine.fallBack(datum)
     throw error

@@ -1,0 +1,141 @@
+import fc from 'fast-check'
+import type { Form, Shape, Spec } from '../fixtures/random-tasks.ts'
+
+/** A random program as data. Numbers that choose something are taken modulo what there is. */
+
+export interface CallStep {
+  do: 'call'
+  shape: Shape
+  form: Form
+  retries: number
+  timed: boolean
+  failures: number
+  failForm: Spec['form']
+  spin: number
+  ins: { which: number; wrap: number }[]
+  targets: number[]
+}
+
+export type Step =
+  | CallStep
+  | { do: 'wait'; which: number }
+  | { do: 'waitLater'; which: number }
+  | { do: 'mutate'; which: number; to: number }
+  | { do: 'mutateFresh'; which: number; to: number }
+  | { do: 'group'; calls: CallStep[] }
+  | { do: 'failGroup'; call: CallStep; after: CallStep[] }
+  | { do: 'failAlone'; call: CallStep; after: CallStep[] }
+  | { do: 'cancelGroup'; calls: CallStep[] }
+  | { do: 'barrier' }
+  | { do: 'turns'; count: number }
+
+const plainShapes: Shape[] = [
+  'none',
+  'none',
+  'async',
+  'inout',
+  'inout',
+  'inout',
+  'inout2',
+  'out',
+  'two',
+  'nested',
+]
+const otherShapes: Shape[] = [
+  'commutative',
+  'commutative',
+  'concurrent',
+  'fileIn',
+  'fileOut',
+  'fileInout',
+  'fileInout',
+  'fileCommutative',
+]
+
+/** Ending a thread costs half a second, so it is rare. */
+const failForm = fc.nat(99).map((n): Spec['form'] => (n >= 98 ? 'exit' : n >= 95 ? 'hang' : 'throw'))
+
+const call: fc.Arbitrary<CallStep> = fc
+  .record({
+    shape: fc.constantFrom(...plainShapes, ...otherShapes),
+    form: fc.constantFrom<Form[]>('ignore', 'cancelSuccessors'),
+    retries: fc.nat(2),
+    timed: fc.nat(9).map(n => n === 9),
+    failures: fc.constantFrom(0, 0, 0, 0, 0, 1, 1, 2, 3),
+    failForm,
+    spin: fc.constantFrom(0, 0, 0, 200, 1500),
+    ins: fc.array(fc.record({ which: fc.nat(60), wrap: fc.nat(5) }), { maxLength: 3 }),
+    targets: fc.array(fc.nat(20), { minLength: 2, maxLength: 2 }),
+  })
+  .map(seed => {
+    const quiet = seed.shape === 'nested' || seed.shape === 'concurrent'
+    const dies = seed.failures > 0 && seed.failForm !== 'throw'
+    // Only one attempt of it, or it takes for ever.
+    const failures = quiet ? 0 : dies ? 1 : seed.failures
+    return { do: 'call', ...seed, failures, timed: seed.timed || (seed.failForm === 'hang' && failures > 0) }
+  })
+
+const calm = call.map((step): CallStep => ({ ...step, failures: 0, failForm: 'throw', timed: false }))
+
+const failing = calm.map((step): CallStep => ({
+  ...step,
+  shape: 'none',
+  form: 'fail',
+  retries: 0,
+  failures: 1,
+}))
+const successor = calm.map((step): CallStep => ({
+  ...step,
+  shape: step.shape === 'nested' ? 'none' : step.shape,
+  form: 'fail',
+}))
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 30, arbitrary: call },
+  { weight: 5, arbitrary: fc.record({ do: fc.constant('wait' as const), which: fc.nat(60) }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('waitLater' as const), which: fc.nat(60) }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ do: fc.constant('mutate' as const), which: fc.nat(60), to: fc.nat(999) }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({ do: fc.constant('mutateFresh' as const), which: fc.nat(60), to: fc.nat(999) }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({ do: fc.constant('group' as const), calls: fc.array(call, { maxLength: 4 }) }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constant('failGroup' as const),
+      call: failing,
+      after: fc.array(successor, { maxLength: 2 }),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constant('failAlone' as const),
+      call: failing,
+      after: fc.array(successor, { maxLength: 2 }),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.nat(4).chain(n =>
+      n === 0
+        ? fc.record({
+            do: fc.constant('cancelGroup' as const),
+            calls: fc.array(successor, { minLength: 1, maxLength: 3 }),
+          })
+        : fc.record({ do: fc.constant('turns' as const), count: fc.nat(5) }),
+    ),
+  },
+  { weight: 1, arbitrary: fc.constant({ do: 'barrier' as const }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('turns' as const), count: fc.nat(20) }) },
+)
+
+export const programs = (steps: number): fc.Arbitrary<Step[]> =>
+  fc.array(step, { minLength: 3, maxLength: steps, size: 'max' })
