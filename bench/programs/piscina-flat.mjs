@@ -1,0 +1,23 @@
+// piscina-flat.mjs TASKS CONCURRENT-TASKS-PER-WORKER
+import { Piscina } from 'piscina'
+
+const [tasks, concurrentTasksPerWorker] = process.argv.slice(2).map(Number)
+const pool = new Piscina({
+  filename: new URL('./piscina-echo.mjs', import.meta.url).href,
+  minThreads: 2,
+  maxThreads: 2,
+  concurrentTasksPerWorker,
+})
+
+async function round(count) {
+  const promises = []
+  for (let i = 0; i < count; i++) promises.push(pool.run(i))
+  const last = (await Promise.all(promises)).at(-1)
+  if (last !== count - 1) throw new Error(`the last task gave ${last}`)
+}
+
+await round(10_000)
+const start = performance.now()
+await round(tasks)
+console.log(JSON.stringify({ seconds: (performance.now() - start) / 1000 }))
+await pool.destroy()

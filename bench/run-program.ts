@@ -1,0 +1,77 @@
+import { spawn } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+export const programPath = (name: string): string =>
+  fileURLToPath(new URL(`./programs/${name}`, import.meta.url))
+
+export interface ProgramOptions {
+  journal?: boolean
+  execArgv?: readonly string[]
+  env?: Readonly<Record<string, string>>
+}
+
+/**
+ * Runs a program of bench/programs in a process and a folder of its own, on two CPUs, and gives the object
+ * that it prints as JSON on its last line.
+ */
+export async function runProgram<T = Record<string, number>>(
+  name: string,
+  args: readonly (string | number)[] = [],
+  options: ProgramOptions = {},
+): Promise<T> {
+  const { journal = false, execArgv = [], env = {} } = options
+  const settings = { MILLRACE_JOURNAL: journal ? '1' : '0', ...env }
+  const argv = [...execArgv, programPath(name), ...args.map(String)]
+  return JSON.parse(await lastLine(process.execPath, argv, settings)) as T
+}
+
+/** Runs a command in a folder of its own and gives the last line that it prints. */
+export async function lastLine(
+  program: string,
+  argv: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<string> {
+  // Programs keep a journal where they are started; it must not pile up between rounds.
+  const cwd = await mkdtemp(join(tmpdir(), 'millrace-bench-'))
+  try {
+    const printed = await collect(program, argv, cwd, env)
+    return printed.trimEnd().split('\n').at(-1) ?? ''
+  } finally {
+    await rm(cwd, { recursive: true, force: true })
+  }
+}
+
+function collect(
+  program: string,
+  argv: readonly string[],
+  cwd: string,
+  env: Readonly<Record<string, string>>,
+): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(program, argv, {
+      cwd,
+      env: { ...cleanEnvironment(), MILLRACE_CPUS: '2', MILLRACE_PROGRESS: 'none', ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    let printed = ''
+    let complaints = ''
+    child.stdout.on('data', (text: Buffer) => (printed += String(text)))
+    child.stderr.on('data', (text: Buffer) => (complaints += String(text)))
+    child.on('error', reject)
+    child.on('close', code => {
+      if (code === 0) resolve(printed)
+      else reject(new Error(`${argv.join(' ')} ended with ${code}: ${complaints.trim().slice(-600)}`))
+    })
+  })
+}
+
+/** Settings of whoever runs the benchmark must not change what is measured. */
+export function cleanEnvironment(): Record<string, string> {
+  const kept = Object.entries(process.env).filter(
+    ([name]) => !name.startsWith('MILLRACE_') && name !== 'NODE_OPTIONS',
+  )
+  return Object.fromEntries(kept) as Record<string, string>
+}
