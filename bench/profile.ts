@@ -12,7 +12,7 @@ const PROGRAMS: Record<string, [string, (string | number)[]]> = {
   flat: ['flat.mjs', [100_000, 'barrier']],
   'flat-wait-on': ['flat.mjs', [100_000, 'waitOn']],
   chain: ['chain.mjs', [10_000]],
-  'pending-10000': ['pending.mjs', [10_000, 20]],
+  'pending-10000': ['pending.mjs', [10_000, 100]],
   'pending-1000000': ['pending.mjs', [1_000_000, 1]],
 }
 
