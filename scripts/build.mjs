@@ -1,8 +1,25 @@
-// Compiles src/ to dist/ with plain tsc, so that stack traces stay honest and there is nothing to tune.
+// Builds dist/: esbuild joins the modules into a few files, because loading seventy small ones takes longer
+// than starting a thread, and every compute thread loads them; tsc checks the types and writes declarations.
+// Nothing is minified, so stack traces keep their names.
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { ensureInstalled, root, run, tool } from './shared.mjs'
 
 ensureInstalled()
+const { build } = await import('esbuild')
 rmSync(join(root, 'dist'), { recursive: true, force: true })
+await build({
+  absWorkingDir: root,
+  entryPoints: { index: 'src/index.ts', thread: 'src/execute/thread.ts' },
+  // Flat, so that files can find each other beside themselves whatever chunk they end up in.
+  outdir: 'dist',
+  chunkNames: 'chunk-[name]-[hash]',
+  bundle: true,
+  splitting: true,
+  format: 'esm',
+  platform: 'node',
+  target: 'node20.19',
+  packages: 'external',
+  logLevel: 'warning',
+})
 run(process.execPath, [tool('typescript/bin/tsc'), '-p', 'tsconfig.json'])

@@ -26,12 +26,13 @@ export class Datum {
   /** In-place memory: the tasks that use it and have not ended. */
   readonly users: Set<Task> | null
 
-  constructor(path: string | null = null, inPlace = false) {
+  /** `exists`: it has a value already; a result does not, until its task has made it. */
+  constructor(path: string | null = null, inPlace = false, exists = true) {
     this.path = path
     this.inPlace = inPlace
     this.users = inPlace ? new Set() : null
     this.current = new Version(this, null)
-    this.current.state = 'ready'
+    if (exists) this.current.state = 'ready'
   }
 }
 

@@ -167,7 +167,7 @@ export class Engine {
   /** The attempt was lost through no fault of the task; it does not count. */
   returned(task: Task, reason: string, now: number): void {
     if (task.state === 'stopping') return this.stopped(task, now)
-    task.expect('ready')
+    task.expect('ready', ['running', 'blocked'])
     // A version of a task that was being tried and told nothing is to be tried again.
     task.implementation.begun--
     this.#release(task, now)
@@ -193,7 +193,7 @@ export class Engine {
 
   /** A task that `stop` named has stopped. */
   stopped(task: Task, now: number): void {
-    task.expect('cancelled', 'stopping')
+    task.expect('cancelled', ['stopping'])
     this.#release(task, now)
     task.move('cancelled', now)
     this.observer?.({
@@ -361,7 +361,8 @@ export class Engine {
     }
     this.#closeTeam(current, now)
     if (mode === 'in') return { mode, read: current, write: null }
-    const version = this.#newVersion(datum)
+    // A result is made for the task that makes it, and needs no version before that.
+    const version = mode === 'out' && isUnmade(current) ? current : this.#newVersion(datum)
     version.producer = task
     return { mode, read: mode === 'inout' ? current : null, write: version }
   }
@@ -688,6 +689,9 @@ export class Engine {
 }
 
 const EMPTY: Instruction[] = []
+
+const isUnmade = ({ state, producer, team, previous }: Version): boolean =>
+  state === 'pending' && producer === null && team === null && previous === null
 
 /** Whether tasks other than this writer, and other than its team, still read the version. */
 function othersRead(version: Version, writer: Task): boolean {

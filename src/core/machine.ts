@@ -44,7 +44,7 @@ export class Lane {
 const LANE_LOAD = 2
 /** Above this many milliseconds a task is not short. */
 const SHORT = 0.5
-export const LANE_DEPTH = 128
+export const LANE_DEPTH = 256
 
 export class Node {
   readonly index: number

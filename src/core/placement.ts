@@ -167,11 +167,11 @@ export class Placement {
     const passed: Task[] = []
     for (const { task } of this.queue.heads()) {
       if (task === first || !before(task, first) || this.#busyTeam(task)) continue
+      const inTheWay = this.#suits(node, task)
+      if (inTheWay && starved(task)) return false
       const fits = this.#nodes.some(one => this.#suits(one, task, true))
       if (fits && task.priority > first.priority) return false
-      if (fits || !this.#suits(node, task)) continue
-      if (starved(task)) return false
-      passed.push(task)
+      if (inTheWay && !fits) passed.push(task)
     }
     for (const task of passed) task.bypassed++
     return true

@@ -49,7 +49,14 @@ export function findPolicy(name: string): Policy {
 
 /** Checked at the border, so that a wrong policy of a user is named instead of scrambling the queue. */
 export function scoreOf(policy: Policy, task: Task, situation: Situation): number {
-  const score = policy.score(task, situation)
+  let score: number
+  try {
+    score = policy.score(task, situation)
+  } catch (cause) {
+    throw new MillraceError('MR_POLICY', `policy '${policy.name}' threw for ${task.name}: ${String(cause)}`, {
+      cause,
+    })
+  }
   if (typeof score !== 'number' || Number.isNaN(score)) {
     throw new MillraceError(
       'MR_POLICY',

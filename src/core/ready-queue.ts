@@ -1,4 +1,4 @@
-import { Heap } from '../general/heap.ts'
+import { OrderedQueue } from '../general/ordered-queue.ts'
 import type { Task } from './task.ts'
 
 /** A task that keeps being overtaken because it needs more than is free is overtaken this often at most. */
@@ -24,7 +24,7 @@ export interface Placer {
 }
 
 /**
- * Ready tasks, one heap per class of demand: when the best task of a class does not fit, none of its class
+ * Ready tasks, one queue per class of demand: when the best task of a class does not fit, none of its class
  * is tried, and the cost of a decision depends on the number of classes, not of tasks.
  */
 export class ReadyQueue {
@@ -38,13 +38,17 @@ export class ReadyQueue {
   push(task: Task): void {
     const key = task.kind.implementations.length > 1 ? task.kind : task.demand
     let entry = this.#classes.get(key)
-    if (!entry) this.#classes.set(key, (entry = { queueable: new Heap(before), others: new Heap(before) }))
-    const heap = task.queueable ? entry.queueable : entry.others
-    heap.push(task)
+    if (!entry)
+      this.#classes.set(
+        key,
+        (entry = { queueable: new OrderedQueue(before), others: new OrderedQueue(before) }),
+      )
+    const queue = task.queueable ? entry.queueable : entry.others
+    queue.push(task)
     this.#size++
   }
 
-  /** A task that was cancelled or taken by other means stays in its heap until it comes to the top. */
+  /** A task that was cancelled or taken by other means stays in its queue until it comes to the top. */
   forget(): void {
     this.#size--
   }
@@ -59,9 +63,9 @@ export class ReadyQueue {
       const heads = this.heads()
       let parked = false
       for (let i = 0; i < heads.length; i++) {
-        const { task, heap } = heads[i] as Head
+        const { task, queue } = heads[i] as Head
         if (place(task)) {
-          heap.pop()
+          queue.pop()
           this.#size--
           for (let j = 0; j < i; j++) {
             const passed = (heads[j] as Head).task
@@ -70,7 +74,7 @@ export class ReadyQueue {
           return task
         }
         if (task.state === 'parked') {
-          heap.pop()
+          queue.pop()
           this.#size--
           parked = true
           break
@@ -96,21 +100,21 @@ export class ReadyQueue {
 
 interface ReadyClass {
   /** Tasks that may queue behind others on a lane, and those that may not: the former fit more often. */
-  queueable: Heap<Task>
-  others: Heap<Task>
+  queueable: OrderedQueue<Task>
+  others: OrderedQueue<Task>
 }
 
 export interface Head {
   task: Task
-  heap: Heap<Task>
+  queue: OrderedQueue<Task>
 }
 
-function addHead(heads: Head[], heap: Heap<Task>): boolean {
-  let task = heap.peek()
+function addHead(heads: Head[], queue: OrderedQueue<Task>): boolean {
+  let task = queue.peek()
   while (task && task.state !== 'ready') {
-    heap.pop()
-    task = heap.peek()
+    queue.pop()
+    task = queue.peek()
   }
-  if (task) heads.push({ task, heap })
+  if (task) heads.push({ task, queue })
   return task !== undefined
 }

@@ -3,13 +3,14 @@
  * side takes a lock and neither needs the event loop of the other: a busy thread finds its next task here
  * without a message, and what it has finished can be seen while it is already in a long next task.
  *
- * Layout: four 32-bit words (written, read, asleep, -), then the data. A record is its length, a state
+ * Layout: four 32-bit words (written, read, asleep, waiting), then the data. A record is its length, a state
  * word, and its bytes, rounded up to 8; a length of -1 says that the rest up to the end is unused.
  */
 
 const WRITTEN = 0
 const READ = 1
 const ASLEEP = 2
+const WAITING = 3
 const HEADER = 16
 
 /** Records can be taken back by the writer until the reader has claimed them. */
@@ -84,8 +85,9 @@ export class RingWriter extends RingSide {
   }
 
   waitForRoom(milliseconds: number): void {
-    const read = Atomics.load(this.words, READ)
-    Atomics.wait(this.words, READ, read, milliseconds)
+    Atomics.store(this.words, WAITING, 1)
+    Atomics.wait(this.words, READ, Atomics.load(this.words, READ), milliseconds)
+    Atomics.store(this.words, WAITING, 0)
   }
 }
 
@@ -142,6 +144,6 @@ export class RingReader extends RingSide {
   #advance(by: number): void {
     this.#read = (this.#read + by) | 0
     Atomics.store(this.words, READ, this.#read)
-    Atomics.notify(this.words, READ)
+    if (Atomics.load(this.words, WAITING) === 1) Atomics.notify(this.words, READ)
   }
 }

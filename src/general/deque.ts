@@ -25,6 +25,10 @@ export class Deque<T> {
     return this.#size === 0 ? undefined : this.#ring[this.#head]
   }
 
+  peekLast(): T | undefined {
+    return this.#size === 0 ? undefined : this.#ring[(this.#head + this.#size - 1) & (this.#ring.length - 1)]
+  }
+
   shift(): T | undefined {
     if (this.#size === 0) return undefined
     const item = this.#ring[this.#head]

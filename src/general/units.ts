@@ -44,12 +44,17 @@ function parse(value: number | string, units: Record<string, number>): number | 
   if (typeof value === 'number') return Number.isFinite(value) && value >= 0 ? value : null
   const match = NUMBER.exec(value)
   if (!match) return null
-  const factor = units[(match[2] ?? '').toLowerCase()]
-  return factor === undefined ? null : Number(match[1]) * factor
+  const unit = (match[2] ?? '').toLowerCase()
+  if (!Object.hasOwn(units, unit)) return null
+  const number = Number(match[1]) * (units[unit] as number)
+  return Number.isFinite(number) ? number : null
 }
 
-/** Bytes from 1024, '290MB' (powers of ten) or '1.5GiB' (powers of two). */
-export const parseBytes = (value: number | string): number | null => parse(value, SIZES)
+/** Whole bytes from 1024, '290MB' (powers of ten) or '1.5GiB' (powers of two). */
+export function parseBytes(value: number | string): number | null {
+  const bytes = parse(value, SIZES)
+  return bytes === null ? null : Math.round(bytes)
+}
 
 /** Milliseconds from 500 or '30s', '5min', '2h'. */
 export const parseDuration = (value: number | string): number | null => parse(value, DURATIONS)

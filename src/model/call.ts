@@ -32,8 +32,6 @@ export interface Call {
   readonly given: readonly unknown[]
   readonly args: Argument[]
   readonly slots: Slot[]
-  /** The data that the returned futures stand for. */
-  readonly results: Datum[]
 }
 
 export const NO_SLOTS: Slot[] = []

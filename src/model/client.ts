@@ -1,5 +1,6 @@
 import type { Definition } from './definition.ts'
 import { MillraceError } from '../core/errors.ts'
+import { globalState } from './global-state.ts'
 
 /**
  * Who carries out what a program asks for: in the coordinator the runtime itself, in a compute thread a
@@ -23,13 +24,12 @@ export interface Host {
   main(body: () => unknown): Promise<void>
 }
 
-let host: Host | null = null
-
 export function setHost(next: Host): void {
-  host = next
+  globalState.host = next
 }
 
 export function currentHost(): Host {
+  const { host } = globalState
   if (!host) throw new MillraceError('MR_INTERNAL', 'no host is set')
   return host
 }

@@ -2,6 +2,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { MillraceError } from '../core/errors.ts'
 import type { Kind } from '../core/task.ts'
 import type { Direction } from './directions.ts'
+import { globalState } from './global-state.ts'
 import type { CommonOptions, Defaults } from './options.ts'
 
 /** One way to carry out a task. The first is the one that `task` was given, `implement` adds others. */
@@ -21,6 +22,8 @@ export interface Definition {
   readonly form: 'function' | 'command'
   readonly module: string
   readonly params: readonly Direction[] | null
+  /** All its parameters are IN. */
+  readonly readsOnly: boolean
   /** Number of values it returns as futures of their own; 0 for the usual single one. */
   readonly returns: number
   readonly options: CommonOptions<readonly unknown[]> & { defaults?: Defaults }
@@ -32,9 +35,7 @@ export interface Definition {
   readonly extra: unknown
 }
 
-const byKey = new Map<string, Definition>()
-const modules = new Set<string>()
-const counts = new Map<string, number>()
+const { definitions: byKey, modules, counts } = globalState
 
 /** Modules that define tasks; their exported classes can cross between threads. */
 export const taskModules = (): ReadonlySet<string> => modules
@@ -45,13 +46,14 @@ export const taskModules = (): ReadonlySet<string> => modules
  */
 export function define(
   name: string,
-  facts: Omit<Definition, 'key' | 'name' | 'module' | 'kind'>,
+  facts: Omit<Definition, 'key' | 'name' | 'module' | 'kind' | 'readsOnly'>,
 ): Definition {
   const module = callerModule()
   const counted = `${module}#${name}`
   const count = (counts.get(counted) ?? 0) + 1
   counts.set(counted, count)
-  const definition: Definition = { ...facts, name, module, key: `${counted}#${count}`, kind: null }
+  const readsOnly = facts.params?.every(direction => direction === 'IN') ?? true
+  const definition: Definition = { ...facts, readsOnly, name, module, key: `${counted}#${count}`, kind: null }
   byKey.set(definition.key, definition)
   modules.add(module)
   return definition
@@ -65,7 +67,8 @@ export function noteModule(): string {
   return module
 }
 
-const own = new URL('..', import.meta.url).href
+/** Where Millrace's own code is: one folder, once it is built. */
+const own = new URL('.', import.meta.url).href
 
 /** The module outside Millrace that is executing: the one that defines a task. */
 function callerModule(): string {

@@ -37,6 +37,9 @@ const ERROR_TYPES = [
   AggregateError,
 ]
 
+/** Classes whose instances are more than their properties. */
+const BUILT_IN = [Map, Set, Promise, Array, Date, RegExp, Error, WeakMap, WeakSet, Number, String, Boolean]
+
 export class Encoder {
   bytes: Uint8Array = new Uint8Array(1024)
   length = 0
@@ -58,14 +61,28 @@ export class Encoder {
 
   /** One self-contained value: references to objects already seen do not reach across values. */
   value(value: unknown, hooks: EncodeHooks): void {
+    if (typeof value !== 'object' && typeof value !== 'function' && typeof value !== 'symbol') {
+      this.base = this.blobs.length
+      return this.#any(value)
+    }
     this.#hooks = hooks
     this.#seen = null
     this.#count = 0
     this.#path.length = 0
     this.base = this.blobs.length
-    this.#any(value)
-    this.#hooks = null
-    this.#seen = null
+    try {
+      this.#any(value)
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error
+      // The stack, or memory, is at its end.
+      throw new MillraceError('MR_NOT_CLONEABLE', `the value is too deep or too large: ${error.message}`, {
+        hint: 'Pass a flat structure, such as an array, instead of a long chain of objects.',
+        cause: error,
+      })
+    } finally {
+      this.#hooks = null
+      this.#seen = null
+    }
   }
 
   /** A copy of the bytes written since `from`. */
@@ -343,7 +360,7 @@ export class Encoder {
         `an instance of ${found.name}, which has private #fields that cannot be read`,
       )
     }
-    if (value instanceof Map || value instanceof Set || value instanceof Promise || Array.isArray(value)) {
+    if (BUILT_IN.some(type => value instanceof type)) {
       return this.#refuse(value, `an instance of ${found.name}, which extends a built-in class`)
     }
     this.byte(TAG.instance)
@@ -383,7 +400,7 @@ function hasPrivateFields(constructor: Function): boolean {
   if (answer === undefined) {
     answer = false
     for (let at: unknown = constructor; typeof at === 'function' && at !== Function.prototype;) {
-      if (/(^|[\s;{])#[\p{L}_$]/u.test(Function.prototype.toString.call(at))) answer = true
+      if (/[\s;{}*.]#[\p{L}_$]/u.test(Function.prototype.toString.call(at))) answer = true
       at = Object.getPrototypeOf(at)
     }
     privacy.set(constructor, answer)

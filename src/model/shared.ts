@@ -53,7 +53,7 @@ export class SharedMemory {
     }
     const datum = new Datum(null, true)
     datum.current.value = capture()
-    const tracked: Tracked = { datum, dirty: false }
+    const tracked: Tracked = { datum, dirty: false, seen: null }
     regions.set(key, { start, end, tracked })
     return tracked
   }

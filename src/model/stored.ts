@@ -37,6 +37,8 @@ export function sameStored(a: Kept, b: Stored): boolean {
     return false
   return a.blobs.every((blob, i) => {
     const other = b.blobs[i] as ArrayBufferLike
+    // A buffer that a thread has at the moment has no bytes here: it cannot be compared.
+    if (blob.byteLength !== other.byteLength) return false
     return blob === other || sameBytes(new Uint8Array(blob), new Uint8Array(other))
   })
 }

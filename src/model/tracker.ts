@@ -1,5 +1,5 @@
 import { Datum } from '../core/data.ts'
-import type { AccessMode } from '../core/data.ts'
+import type { AccessMode, Version } from '../core/data.ts'
 import { MillraceError } from '../core/errors.ts'
 import { NO_SLOTS, SlotArgument } from './call.ts'
 import type { Argument, Call, Slot } from './call.ts'
@@ -21,6 +21,8 @@ export interface Tracked {
   readonly datum: Datum
   /** A task writes it, so the object here is out of date until `waitOn`. */
   dirty: boolean
+  /** The version that the object here has the value of. */
+  seen: Version | null
 }
 
 /**
@@ -33,6 +35,7 @@ export class Tracker {
   /** Objects inside an object that tasks write: their own value is not known until the whole is waited for. */
   readonly #partOf = new WeakMap<object, Tracked>()
   readonly #shared = new SharedMemory()
+  readonly #writes = new WeakMap<Datum, number>()
   /** Encoders at rest; capturing one value can need another one captured meanwhile. */
   readonly #encoders: Encoder[] = []
   readonly #classes: ClassNames
@@ -48,16 +51,25 @@ export class Tracker {
     return isSharedView(value) ? this.#shared.find(value) : this.#tracked.get(value)
   }
 
-  /** After a wait: the program's object is the datum's value again. */
-  adopt(value: object, datum: Datum): void {
-    if (isSharedView(value)) return
-    const tracked = this.#tracked.get(value)
-    if (tracked?.datum === datum) tracked.dirty = false
-    else this.#tracked.set(value, { datum, dirty: false })
+  /** Calls so far that write the datum: tells whether it was given away again while someone waited for it. */
+  writesOf(datum: Datum): number {
+    return this.#writes.get(datum) ?? 0
   }
 
-  forget(value: object): void {
-    this.#tracked.delete(value)
+  /** After a wait: the program's object is the datum's value again, or what it was `writes` ago. */
+  adopt(value: object, datum: Datum, writes: number): void {
+    if (isSharedView(value)) return
+    const dirty = this.writesOf(datum) !== writes
+    const seen = dirty ? null : datum.current
+    const tracked = this.#tracked.get(value)
+    if (tracked?.datum === datum) Object.assign(tracked, { dirty, seen })
+    else this.#tracked.set(value, { datum, dirty, seen })
+  }
+
+  /** After a wait that failed: the datum is what it was before; perhaps that is what the program's object still is. */
+  fellBack(value: object): void {
+    const tracked = this.#tracked.get(value)
+    if (tracked && tracked.datum.current === tracked.seen) tracked.dirty = false
   }
 
   call(definition: Definition, given: readonly unknown[]): Call {
@@ -68,7 +80,10 @@ export class Tracker {
         `${definition.name} takes ${params.length} arguments and was called with ${given.length}`,
       )
     }
-    const call: Call = { definition, given, args: [], slots: NO_SLOTS, results: [] }
+    if (definition.readsOnly && given.every(isPrimitive)) {
+      return { definition, given, args: given as Argument[], slots: NO_SLOTS }
+    }
+    const call: Call = { definition, given, args: [], slots: NO_SLOTS }
     for (let i = 0; i < given.length; i++) {
       const value = given[i]
       const direction = params?.[i] ?? 'IN'
@@ -106,13 +121,16 @@ export class Tracker {
     if (typeof value !== 'object' || value === null) return this.#encode(value, null)
     const slot = this.#readSlot(call, value)
     if (slot >= 0) return new SlotArgument(slot)
+    const slots = call.slots.length
     const stored = this.#encode(value, inner => this.#readSlot(call, inner))
-    if (stored.bytes.length < BLOB_SIZE && stored.blobs.length === 0) return stored
-    if (call.slots.length > 0) return stored
-    // Large values are kept once, however many calls they are passed to.
+    if (call.slots.length > slots) return stored
+    const isLarge = stored.bytes.length >= BLOB_SIZE || stored.blobs.length > 0
+    if (!isLarge && !isRepeated(call.given, value)) return stored
+    // Large values are kept once, however many calls they are passed to. So is an object that is passed
+    // twice in one call: it must be one object there too.
     const datum = new Datum()
     datum.current.value = stored
-    this.#tracked.set(value, { datum, dirty: false })
+    this.#tracked.set(value, { datum, dirty: false, seen: datum.current })
     return new SlotArgument(addSlot(call, datum, 'in', 'value'))
   }
 
@@ -126,25 +144,27 @@ export class Tracker {
     if (isSharedView(value)) {
       return addSlot(call, this.#shared.track(value, () => this.#encode(value, null)).datum, 'in', 'value')
     }
+    this.rejectPart(value)
     const tracked = this.#tracked.get(value)
-    if (!tracked) {
-      if (this.#partOf.get(value)?.dirty) {
-        throw new MillraceError('MR_ALIAS', 'the object is part of another object that a task is writing')
-      }
-      return -1
-    }
-    if (!tracked.dirty && this.#isCollection(value)) return -1
+    if (!tracked || (!tracked.dirty && this.#isCollection(value))) return -1
     checkRemoved(tracked.datum)
     if (!tracked.dirty) this.#refresh(value)
     return addSlot(call, tracked.datum, 'in', 'value')
   }
 
+  /** What is inside an object that tasks write is known only after the whole is waited for. */
+  rejectPart(value: object): void {
+    if (!this.#partOf.get(value)?.dirty) return
+    throw new MillraceError('MR_ALIAS', 'the object is part of another object that a task is writing')
+  }
+
   /** Captures the program's own object again, if it has changed since. */
-  #refresh(value: object): void {
+  #refresh(value: object, toWrite = false): void {
     const tracked = this.#tracked.get(value)
     if (!tracked || tracked.dirty) return
-    const stored = this.#encode(value, null)
+    const stored = toWrite ? this.#encodeWhole(value, tracked) : this.#encode(value, null)
     if (!sameStored(tracked.datum.current.value as Kept, stored)) this.#wrote(tracked.datum, stored)
+    tracked.seen = tracked.datum.current
   }
 
   // --- values that are written ---
@@ -153,6 +173,7 @@ export class Tracker {
     if (value instanceof Future) {
       checkRemoved(value.datum)
       if (value.object) this.#refreshAndGiveAway(value.object)
+      this.#countWrite(value.datum)
       return new SlotArgument(addSlot(call, value.datum, mode === 'out' ? 'inout' : mode, 'value'))
     }
     if (typeof value !== 'object' || value === null) {
@@ -167,17 +188,16 @@ export class Tracker {
         addSlot(call, this.#shared.track(value, () => this.#encode(value, null)).datum, mode, 'value'),
       )
     }
-    if (this.#partOf.get(value)?.dirty) {
-      throw new MillraceError('MR_ALIAS', 'the object is part of another object that a task is writing')
-    }
+    this.rejectPart(value)
     let tracked = this.#tracked.get(value)
-    if (!tracked?.dirty && this.#isCollection(value))
+    if (!tracked?.dirty && this.#isCollectionToWrite(value))
       return this.#encode(value, inner => this.#writeElement(call, inner, mode))
     if (tracked) {
       checkRemoved(tracked.datum)
-      if (!tracked.dirty && mode !== 'out') this.#refresh(value)
+      if (!tracked.dirty && mode !== 'out') this.#refresh(value, true)
     } else {
-      tracked = { datum: new Datum(), dirty: false }
+      tracked = { datum: new Datum(), dirty: false, seen: null }
+      tracked.seen = tracked.datum.current
       if (mode !== 'out') tracked.datum.current.value = this.#encodeWhole(value, tracked)
       this.#tracked.set(value, tracked)
     }
@@ -185,6 +205,7 @@ export class Tracker {
     const slot = addSlot(call, tracked.datum, mode, 'value')
     if (mode === 'out') (call.slots[slot] as Slot).initial = this.#shapeOf(value, tracked)
     tracked.dirty = true
+    this.#countWrite(tracked.datum)
     return new SlotArgument(slot)
   }
 
@@ -193,14 +214,19 @@ export class Tracker {
    * elements are data of their own, the collection itself only says which ones.
    */
   #isCollection(value: object): boolean {
-    const prototype: unknown = Object.getPrototypeOf(value)
-    if (prototype !== Array.prototype && prototype !== Object.prototype && prototype !== null) return false
-    return Object.values(value).some(
-      item =>
-        typeof item === 'object' &&
-        item !== null &&
-        (this.#isElement(item as object) || this.#isCollection(item as object)),
-    )
+    return holds(value, null, item => this.#isElement(item))
+  }
+
+  /**
+   * An object that holds, beside other values, objects that were passed before and are up to date, is
+   * written as a whole: what the task does to the other values must come back too.
+   */
+  #isCollectionToWrite(value: object): boolean {
+    if (!this.#isCollection(value)) return false
+    const isElsewhere = (item: object): boolean =>
+      item instanceof Future || isSharedView(item) || (this.#tracked.get(item)?.dirty ?? false)
+    if (holds(value, null, isElsewhere)) return true
+    return !holds(value, null, item => !this.#isElement(item) && !ArrayBuffer.isView(item), true)
   }
 
   #isElement(value: object): boolean {
@@ -212,8 +238,12 @@ export class Tracker {
     return (this.#write(call, inner, mode, 'INOUT') as SlotArgument).slot
   }
 
+  #countWrite(datum: Datum): void {
+    this.#writes.set(datum, this.writesOf(datum) + 1)
+  }
+
   #refreshAndGiveAway(value: object): void {
-    this.#refresh(value)
+    this.#refresh(value, true)
     const tracked = this.#tracked.get(value)
     if (tracked) tracked.dirty = true
   }
@@ -281,6 +311,39 @@ export class Tracker {
     })
   }
 }
+
+const isContainer = (value: object): boolean => {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === Array.prototype || prototype === Object.prototype || prototype === null
+}
+
+/** Whether a condition holds for something in an array or plain object, or in those inside it. */
+function holds(
+  value: object,
+  entered: Set<object> | null,
+  isWanted: (item: object) => boolean,
+  orPrimitive = false,
+): boolean {
+  if (!isContainer(value)) return false
+  for (const item of Object.values(value) as unknown[]) {
+    if (typeof item !== 'object' || item === null) {
+      if (orPrimitive && item !== null && item !== undefined) return true
+      continue
+    }
+    if (isContainer(item)) {
+      if (!orPrimitive && isWanted(item)) return true
+      // Objects may hold themselves; a set is needed only where there is depth.
+      const seen = entered ?? new Set([value])
+      if (seen.has(item)) continue
+      seen.add(item)
+      if (holds(item, seen, isWanted, orPrimitive)) return true
+    } else if (isWanted(item)) return true
+  }
+  return false
+}
+
+const isRepeated = (given: readonly unknown[], value: unknown): boolean =>
+  given.length > 1 && given.indexOf(value) !== given.lastIndexOf(value)
 
 const isSharedView = (value: object): value is ArrayBufferView =>
   ArrayBuffer.isView(value) && value.buffer instanceof SharedArrayBuffer

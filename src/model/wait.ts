@@ -5,27 +5,40 @@ import type { Tracker } from './tracker.ts'
 type Fetch = (datum: Datum) => Promise<unknown>
 
 /** Waits for a value and for what is inside it, and brings objects up to date in place. */
-export async function resolveInside(value: unknown, tracker: Tracker, fetch: Fetch): Promise<unknown> {
+export async function resolveInside(
+  value: unknown,
+  tracker: Tracker,
+  fetch: Fetch,
+  entered = new Set<object>(),
+): Promise<unknown> {
   if (typeof value !== 'object' || value === null) return value
   if (value instanceof Future) return resolveFuture(value, tracker, fetch)
   const tracked = tracker.find(value)
   if (tracked) {
     if (tracked.datum.inPlace) await fetch(tracked.datum)
     else if (tracked.dirty) {
-      const latest = await fetch(tracked.datum)
+      const writes = tracker.writesOf(tracked.datum)
+      const latest = await fetch(tracked.datum).catch((error: unknown) => {
+        tracker.fellBack(value)
+        throw error
+      })
       bringUpToDate(value, latest)
-      tracker.adopt(value, tracked.datum)
+      tracker.adopt(value, tracked.datum, writes)
     }
     return value
   }
+  tracker.rejectPart(value)
   const prototype: unknown = Object.getPrototypeOf(value)
   if (prototype !== Array.prototype && prototype !== Object.prototype && prototype !== null) return value
+  // An object that holds itself is waited for once; whoever entered it first does.
+  if (entered.has(value)) return value
+  entered.add(value)
   const holder = value as Record<string, unknown>
   const waits: Promise<void>[] = []
   for (const [key, item] of Object.entries(holder)) {
     if (typeof item !== 'object' || item === null) continue
     waits.push(
-      resolveInside(item, tracker, fetch).then(resolved => {
+      resolveInside(item, tracker, fetch, entered).then(resolved => {
         if (resolved !== item) holder[key] = resolved
       }),
     )
@@ -35,15 +48,16 @@ export async function resolveInside(value: unknown, tracker: Tracker, fetch: Fet
 }
 
 async function resolveFuture(future: Future<unknown>, tracker: Tracker, fetch: Fetch): Promise<unknown> {
-  const { object } = future
+  const { object, datum } = future
   if (object && !(tracker.find(object)?.dirty ?? false)) return object
-  const latest = await fetch(future.datum)
+  const writes = tracker.writesOf(datum)
+  const latest = await fetch(datum)
   if (typeof latest !== 'object' || latest === null) return latest
   if (future.object) {
     // Someone else waited meanwhile, or an earlier wait gave the program this object.
     if (tracker.find(future.object)?.dirty) bringUpToDate(future.object, latest)
   } else future.object = latest
-  tracker.adopt(future.object, future.datum)
+  tracker.adopt(future.object, datum, writes)
   return future.object
 }
 

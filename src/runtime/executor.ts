@@ -125,7 +125,9 @@ export class Executor {
   async takeOut(version: Version): Promise<Kept> {
     const kept = version.value as Kept | undefined
     if (kept instanceof Stored && this.#loans.isAway(kept)) {
-      await new Promise<void>(resolve => this.#loans.whenBack(kept, resolve))
+      return new Promise((resolve, reject) => {
+        this.#loans.whenBack(kept, () => void this.takeOut(version).then(resolve, reject))
+      })
     }
     if (kept === undefined || (kept instanceof Stored && this.#loans.isLost(kept))) {
       throw new MillraceError('MR_DATA_LOST', 'the value is gone')
@@ -457,7 +459,9 @@ export class Executor {
   #lost(task: Task, guilty: boolean, reason: string): void {
     const live = liveOf(task)
     const { engine } = this.#runtime
-    for (const stored of live.lent) this.#loans.lost(stored)
+    for (const stored of [...live.lent, ...live.published]) {
+      if (this.#loans.isAway(stored)) this.#loans.lost(stored)
+    }
     this.#cancelCalled(task)
     if (task.state === 'stopping') {
       void this.#dropFiles(task).then(() => {
@@ -468,7 +472,7 @@ export class Executor {
     } else if (guilty) {
       const error = live.timedOut ? timeout(task) : new MillraceError('MR_THREAD_DIED', reason)
       this.#failed(task, error, true)
-    } else if (live.moved) {
+    } else if (live.consumed) {
       this.#failed(
         task,
         new MillraceError('MR_DATA_LOST', `its input was in a thread that ended: ${reason}`),

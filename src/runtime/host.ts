@@ -95,6 +95,7 @@ export class EmbeddedHost implements Host {
       simulated: false,
     })
     runtime.executor.warmUp()
+    if (!this.#hasMain) void this.#loadClasses(runtime)
     process.on('SIGINT', this.#onSignal)
     process.on('SIGTERM', this.#onSignal)
     process.on('beforeExit', this.#onBeforeExit)

@@ -37,8 +37,10 @@ export interface LiveJob {
   timedOut: boolean
   /** Values whose buffers it was lent. */
   lent: Stored[]
+  /** Values that its thread is to put into shared memory for others too. */
+  published: Stored[]
   /** It was given memory that exists only once, and cannot start again without it. */
-  moved: boolean
+  consumed: boolean
   /** Its thread is being stopped because of it. */
   guilty: boolean
 }
@@ -57,7 +59,8 @@ export function liveOf(task: Task): LiveJob {
     session: null,
     timedOut: false,
     lent: [],
-    moved: false,
+    published: [],
+    consumed: false,
     guilty: false,
   })
 }

@@ -64,7 +64,7 @@ export class Nested {
 
   #call(request: CallRequest, session: Session): void {
     const { engine } = this.#runtime
-    const results = request.results.map(id => this.#datum(session, id, null, false))
+    const results = request.results.map(id => this.#result(session, id))
     try {
       const definition = findDefinition(request.key)
       if (!definition) {
@@ -90,7 +90,7 @@ export class Nested {
       })
       const { cpus, memory, tags } = request.demand
       this.#runtime.submit(
-        { definition, given: [], args: request.args.map(argumentFromWire), slots, results },
+        { definition, given: [], args: request.args.map(argumentFromWire), slots },
         results,
         session,
         this.#group(session, request.group),
@@ -101,6 +101,12 @@ export class Nested {
       for (const id of request.results) session.refused.set(id, error)
     }
     this.#runtime.schedule()
+  }
+
+  #result(session: Session, id: number): Datum {
+    const datum = new Datum(null, false, false)
+    session.data?.set(id, datum)
+    return datum
   }
 
   #datum(session: Session, id: number, path: string | null, inPlace: boolean): Datum {

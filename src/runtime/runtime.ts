@@ -43,7 +43,7 @@ export interface RuntimeOptions {
 }
 
 /** Calls of a program are looked at in bunches of this many while it does not pause. */
-const BUNCH = 64
+const BUNCH = 256
 
 /** Binds the core to threads, processes, files and a real clock, and is the main program's client. */
 export class Runtime implements Client {
@@ -188,8 +188,8 @@ export class Runtime implements Client {
   remove(value: unknown): void {
     const datum = value instanceof Future ? value.datum : this.#tracker.find(value as object)?.datum
     if (!datum || datum.removed) return
+    // The tracker keeps the object, to tell those who use it once more.
     this.engine.remove(datum, this.now())
-    if (!(value instanceof Future)) this.#tracker.forget(value as object)
     this.schedule()
   }
 
@@ -250,9 +250,13 @@ export class Runtime implements Client {
   async fetchKept(datum: Datum): Promise<Kept> {
     if (datum.removed) throw new MillraceError('MR_REMOVED', 'the value was removed')
     const version = this.engine.read(datum, this.now())
-    await this.settled(version)
+    // Taken at the very moment: a task that writes the next version may be given the memory right after.
+    const taken = await this.#atSettled(version, () =>
+      version.state === 'ready' && !datum.inPlace ? this.#executor.takeOut(version) : null,
+    )
+    if (taken !== null) return taken
     if (version.state !== 'ready') this.#throwFor(version)
-    if (datum.inPlace) await this.unread(version)
+    await this.unread(version)
     return this.#executor.takeOut(version)
   }
 
@@ -263,6 +267,15 @@ export class Runtime implements Client {
     })
     decoder.beside(stored.blobs)
     return decoder.value()
+  }
+
+  #atSettled<T>(version: Version, take: () => T | Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      // `take` is asynchronous only where it cannot be now, and then rejects instead of throwing.
+      const go = (): void => void Promise.resolve(take()).then(resolve, reject)
+      if (version.settled) go()
+      else this.#when(this.#settled, version, () => this.engine.watch(version), go)
+    })
   }
 
   settled(version: Version): Promise<void> {
@@ -355,15 +368,17 @@ export class Runtime implements Client {
   }
 
   #wait<K>(map: Map<K, (() => void)[]>, key: K, watch: () => void): Promise<void> {
-    return new Promise(resolve => {
-      const waiting = map.get(key)
-      if (waiting) waiting.push(resolve)
-      else {
-        map.set(key, [resolve])
-        watch()
-      }
-      this.schedule()
-    })
+    return new Promise(resolve => this.#when(map, key, watch, resolve))
+  }
+
+  #when<K>(map: Map<K, (() => void)[]>, key: K, watch: () => void, go: () => void): void {
+    const waiting = map.get(key)
+    if (waiting) waiting.push(go)
+    else {
+      map.set(key, [go])
+      watch()
+    }
+    this.schedule()
   }
 }
 
@@ -374,6 +389,7 @@ function wake<K>(map: Map<K, (() => void)[]>, key: K): void {
 }
 
 function makeResults({ returns }: Definition): Datum[] {
-  if (returns === 0) return [new Datum()]
-  return Array.from({ length: returns }, () => new Datum())
+  const results = [new Datum(null, false, false)]
+  for (let i = 1; i < returns; i++) results.push(new Datum(null, false, false))
+  return results
 }

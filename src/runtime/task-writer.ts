@@ -25,6 +25,10 @@ export class TaskWriter {
   transfer: ArrayBuffer[] = []
   /** Values whose buffers are lent with this record, in order. */
   lent: Stored[] = []
+  /** Values whose buffers the thread will put into shared memory. */
+  published: Stored[] = []
+  /** The task was given memory that will not be what it was when the task ends. */
+  consumed = false
   readonly #loans: Loans
 
   constructor(loans: Loans) {
@@ -47,6 +51,8 @@ export class TaskWriter {
     encoder.reset()
     this.transfer = []
     this.lent = []
+    this.published = []
+    this.consumed = false
     encoder.varint(task.id)
     encoder.varint(task.attempt)
     encoder.varint(kindNumber)
@@ -100,9 +106,11 @@ export class TaskWriter {
       // From now on the memory belongs to the task, which will write it.
       this.transfer.push(...plainBuffers(kept))
       version.value = undefined
+      this.consumed = true
     } else if (share === SHARE.lend || share === SHARE.publish) {
       this.transfer.push(...this.#loans.lend(kept))
       if (share === SHARE.lend) this.lent.push(kept)
+      else this.published.push(kept)
     }
   }
 

@@ -63,9 +63,10 @@ export class Threads {
     }
     known.add(number)
     live.sent = true
-    live.lent = this.#writer.lent
-    const { encoder, transfer } = this.#writer
-    live.moved = transfer.length > 0 && live.lent.length === 0
+    const { encoder, transfer, lent, published, consumed } = this.#writer
+    live.lent = lent
+    live.published = published
+    live.consumed = consumed
     if (encoder.blobs.length === 0 && encoder.length <= thread.largest) {
       live.position = thread.sendRecord(encoder.bytes, encoder.length)
       if (live.position !== null) return

@@ -121,6 +121,11 @@ export class FakeMachine {
     return datum
   }
 
+  /** A datum that the next task makes, and that has no value before. */
+  result(): Datum {
+    return new Datum(null, false, false)
+  }
+
   submit(spec: TaskSpec, accesses: AccessRequest[]): Task {
     const task = this.engine.submit(spec, accesses, this.now)
     this.tasks.push(task)

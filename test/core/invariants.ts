@@ -76,7 +76,8 @@ function checkNode(node: Node, onLane: Set<Task>): void {
     for (const task of lane.resuming) assert.equal(task.state, 'blocked')
   }
   for (const head of heads) assert.equal(lent.get(head) ?? 0, demandOf(head).cpus - 1, 'CPUs held')
-  for (const task of lent.keys()) assert(heads.has(task), `a lane is lent to ${task.name}, which does not run`)
+  for (const task of lent.keys())
+    assert(heads.has(task), `a lane is lent to ${task.name}, which does not run`)
   assert(cpus <= node.cpus, `${cpus} CPUs in use on a node of ${node.cpus}`)
   assert(memory <= node.memory, `${memory} bytes in use on a node of ${node.memory}`)
   assert.equal(node.freeLanes, idle, 'freeLanes')
@@ -111,7 +112,11 @@ function checkVersion(machine: FakeMachine, version: Version): void {
   assert.equal(version.readers, 0, `version ${version.id} still has readers`)
   assert.equal(version.waiters, null, `version ${version.id} still has waiters`)
   assert.equal(version.afterReaders, null, `version ${version.id} still has writers waiting for its readers`)
-  assert.equal(version.producer === null || version.state !== 'ready', true, 'a committed version has no producer')
+  assert.equal(
+    version.producer === null || version.state !== 'ready',
+    true,
+    'a committed version has no producer',
+  )
   if (version.value === undefined) return
   for (let at: Version | null = version.datum.current; at; at = at.previous) if (at === version) return
   assert.fail(`version ${version.id} (${version.state}) is of no use to anybody and was never discarded`)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { AccessMode } from '../../src/core/data.ts'
-import { INSIDE_DATA } from './program.ts'
-import type { Call, Program } from './program.ts'
+import { INSIDE_DATA, isSame, usesOf } from './program.ts'
+import type { Call, Program, Use } from './program.ts'
 import { effect, fresh, plus, show } from './values.ts'
 import type { Value } from './values.ts'
 
@@ -39,8 +39,21 @@ interface Place {
   cells: Cell[]
 }
 
+/** What a program, or a task that calls tasks, can name: its data, and the results of its calls so far. */
+interface World {
+  places: Place[]
+  results: Place[]
+}
+
+export interface Summary {
+  ok: boolean
+  value: string
+  causes: Set<string>
+}
+
 export interface Expectation {
-  data: { ok: boolean; value: string; causes: Set<string> }[]
+  data: Summary[]
+  results: Summary[]
   /** Per task: whether its inputs were there, and whose failures may be the cause if not. */
   tasks: Map<string, { verdict: Verdict; inputsOk: boolean; causes: Set<string> }>
 }
@@ -59,11 +72,12 @@ const close = (place: Place): void => {
 
 export function interpret(program: Program, judge: Judge): Expectation {
   const places = program.data.map(({ inPlace }, i) => newPlace(inPlace, `initial${i}`))
+  const world: World = { places, results: [] }
   const tasks: Expectation['tasks'] = new Map()
   for (const [number, step] of program.steps.entries()) {
     switch (step.do) {
       case 'call':
-        perform(String(number), step.call, places, judge, tasks)
+        perform(String(number), step.call, world, judge, tasks)
         break
       case 'read':
         close(places[step.datum] as Place)
@@ -74,10 +88,11 @@ export function interpret(program: Program, judge: Judge): Expectation {
         break
       }
       case 'fallBack': {
-        const { cells } = places[step.datum] as Place
-        close(places[step.datum] as Place)
-        while (cells.at(-1)?.ok === false) cells.pop()
-        assert(cells.length > 0, 'the initial value is always there')
+        const place = placeOf(world, step)
+        if (!place) break
+        close(place)
+        // A result has nothing before it: if it never came, it stays away.
+        while (place.cells.length > 1 && !top(place).ok) place.cells.pop()
         break
       }
       case 'remove':
@@ -92,19 +107,26 @@ export function interpret(program: Program, judge: Judge): Expectation {
         break
     }
   }
-  return { data: places.map(place => summary(top(place))), tasks }
+  return { data: places.map(summary), results: world.results.map(summary), tasks }
 }
 
-const summary = ({ ok, value, causes }: Cell) => ({ ok, value: show(value), causes })
+const summary = (place: Place): Summary => {
+  const { ok, value, causes } = top(place)
+  return { ok, value: show(value), causes }
+}
 
-function perform(uid: string, call: Call, places: Place[], judge: Judge, tasks: Expectation['tasks']): void {
+const placeOf = ({ places, results }: World, { datum, result }: Omit<Use, 'mode'>): Place | undefined =>
+  result ? results.at(-1 - datum) : places[datum]
+
+function perform(uid: string, call: Call, world: World, judge: Judge, tasks: Expectation['tasks']): void {
+  const uses = usesOf(call, world.results.length)
   const reads: Cell[] = []
   const inputs: string[] = []
   const writes: { cell: Cell; index: number; adds: boolean }[] = []
   /** What this call has already written, and what it was before. */
   const own = new Map<Place, { cell: Cell; before: Cell; mode: AccessMode }>()
-  for (const [index, use] of call.uses.entries()) {
-    const place = places[use.datum] as Place
+  for (const [index, use] of uses.entries()) {
+    const place = placeOf(world, use) as Place
     let mode = place.inPlace && use.mode === 'out' ? 'inout' : use.mode
     const mine = own.get(place)
     if (mode === 'in') {
@@ -141,20 +163,25 @@ function perform(uid: string, call: Call, places: Place[], judge: Judge, tasks: 
     writes.push({ cell, index, adds: joins })
   }
 
+  const result: Cell = { ok: true, value: fresh(''), causes: new Set(), team: null }
+  writes.push({ cell: result, index: uses.length, adds: false })
+  world.results.push({ inPlace: false, cells: [result] })
+
   const inputsOk = reads.every(({ ok }) => ok)
   const verdict = judge(uid, call, inputsOk)
   const causes = new Set<string>(inputsOk ? [uid] : reads.flatMap(cell => [...cell.causes]))
   tasks.set(uid, { verdict, inputsOk, causes })
   if (verdict.end !== 'bad') assert(inputsOk, `task ${uid} ended well, but one of its inputs never came`)
   if (call.inside.length > 0 && verdict.end === 'ok') {
-    const inside = INSIDE_DATA.map(({ inPlace }, i) => newPlace(inPlace, `${uid}/initial${i}`))
+    const places = INSIDE_DATA.map(({ inPlace }, i) => newPlace(inPlace, `${uid}/initial${i}`))
+    const inside: World = { places, results: [] }
     for (const [i, child] of call.inside.entries()) perform(`${uid}/${i}`, child, inside, judge, tasks)
-    for (const place of inside) {
+    for (const place of [...places, ...inside.results]) {
       assert(top(place).ok, `task ${uid} ended well, but what it called did not`)
       inputs.push(show(top(place).value))
     }
   }
-  const early = verdict.early ? earlyIndex(call, use => places[use.datum]?.inPlace ?? false) : -1
+  const early = verdict.early ? earlyIndex(call, uses, use => placeOf(world, use)?.inPlace ?? false) : -1
   for (const { cell, index, adds } of writes) {
     if (index === early) cell.value = fresh(effect(uid, index, inputs, false))
     else if (verdict.end === 'bad') {
@@ -167,13 +194,14 @@ function perform(uid: string, call: Call, places: Place[], judge: Judge, tasks: 
   }
 }
 
-/** Which access is committed early: the first plain output of a datum that the call uses once. */
-export function earlyIndex(call: Call, inPlace: (use: Call['uses'][number]) => boolean): number {
+/** Which access is committed early: the first plain output of a datum that the call uses once, or its result. */
+export function earlyIndex(call: Call, uses: readonly Use[], inPlace: (use: Use) => boolean): number {
   if (call.inside.length > 0) return -1
-  return call.uses.findIndex(
+  const index = uses.findIndex(
     use =>
       (use.mode === 'out' || use.mode === 'inout') &&
       !inPlace(use) &&
-      call.uses.filter(other => other.datum === use.datum).length === 1,
+      uses.filter(other => isSame(other, use)).length === 1,
   )
+  return index < 0 ? uses.length : index
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { nearestValid } from '../../src/core/data.ts'
 import type { Datum } from '../../src/core/data.ts'
+import type { AccessRequest } from '../../src/core/engine.ts'
 import { fifo, fifoData, lifo } from '../../src/core/policy.ts'
 import type { Policy } from '../../src/core/policy.ts'
 import { Implementation } from '../../src/core/task.ts'
@@ -9,8 +10,8 @@ import { Box, FakeMachine } from './fake-machine.ts'
 import type { Inside } from './fake-machine.ts'
 import { checkEnd } from './invariants.ts'
 import { earlyIndex } from './oracle.ts'
-import { INSIDE_DATA } from './program.ts'
-import type { Call, Program, Step } from './program.ts'
+import { INSIDE_DATA, usesOf } from './program.ts'
+import type { Call, Program, Step, Use } from './program.ts'
 import { Random } from './random.ts'
 import { show } from './values.ts'
 import type { Value } from './values.ts'
@@ -19,6 +20,8 @@ import type { Value } from './values.ts'
 export class Player {
   readonly machine: FakeMachine
   readonly data: Datum[]
+  /** The results of its calls. */
+  readonly results: Datum[] = []
   readonly groups: Group[]
   /** The task of each call; for calls inside, of the last attempt of their caller. */
   readonly tasks = new Map<string, { task: Task; call: Call }>()
@@ -59,7 +62,7 @@ export class Player {
       while (machine.alive && machine.random.chance(0.3)) machine.step()
     }
     this.#waitForGroup(machine.engine.root)
-    for (const datum of this.data) machine.engine.read(datum, machine.now)
+    for (const datum of [...this.data, ...this.results]) machine.engine.read(datum, machine.now)
     machine.turn()
     checkEnd(machine)
     return this
@@ -81,7 +84,7 @@ export class Player {
     const { engine } = machine
     switch (step.do) {
       case 'call':
-        this.#call(String(number), step.call, this.data, this.#group(step.call.group), null)
+        this.#call(String(number), step.call, this, this.#group(step.call.group), null)
         return
       case 'read':
         engine.read(this.data[step.datum] as Datum, machine.now)
@@ -90,7 +93,7 @@ export class Player {
         machine.write(this.data[step.datum] as Datum, `main${number}`)
         return
       case 'fallBack':
-        this.#fallBack(this.data[step.datum] as Datum)
+        if (!step.result || step.datum < this.results.length) this.#fallBack(datumOf(this, step))
         return
       case 'remove': {
         const { inPlace, path } = this.data[step.datum] as Datum
@@ -129,8 +132,12 @@ export class Player {
     }
   }
 
-  #call(uid: string, call: Call, data: Datum[], group: Group, parent: Task | null): Task {
+  #call(uid: string, call: Call, world: World, group: Group, parent: Task | null): Task {
     const { machine } = this
+    const uses = usesOf(call, world.results.length)
+    const accesses: AccessRequest[] = uses.map(use => ({ datum: datumOf(world, use), mode: use.mode }))
+    const result = machine.result()
+    accesses.push({ datum: result, mode: 'out' })
     const task = machine.submit(
       {
         kind: this.#kinds[call.kind] as Kind,
@@ -145,12 +152,13 @@ export class Player {
           uid,
           failures: call.failures,
           short: this.#program.kinds[call.kind]?.short ?? false,
-          early: call.early ? earlyIndex(call, ({ datum }) => data[datum]?.inPlace ?? false) : -1,
+          early: call.early ? earlyIndex(call, uses, use => datumOf(world, use).inPlace) : -1,
           inside: call.inside.length > 0 ? (caller: Task) => this.#inside(uid, call, caller) : null,
         },
       },
-      call.uses.map(({ datum, mode }) => ({ datum: data[datum] as Datum, mode })),
+      accesses,
     )
+    world.results.push(result)
     this.tasks.set(uid, { task, call })
     return task
   }
@@ -159,8 +167,11 @@ export class Player {
     const { machine } = this
     const group = machine.engine.createGroup(`in ${caller.name}`, caller.group)
     const data = INSIDE_DATA.map(({ inPlace, path }, i) => machine.datum(inPlace, path, `${uid}/initial${i}`))
-    for (const [i, child] of call.inside.entries()) this.#call(`${uid}/${i}`, child, data, group, caller)
-    return { group, data }
+    const results: Datum[] = []
+    for (const [i, child] of call.inside.entries()) {
+      this.#call(`${uid}/${i}`, child, { data, results }, group, caller)
+    }
+    return { group, data: [...data, ...results] }
   }
 
   /** Waits, as a program would that is told of a failure, and takes what was there before. */
@@ -196,6 +207,14 @@ export class Player {
     }
   }
 }
+
+interface World {
+  data: Datum[]
+  results: Datum[]
+}
+
+const datumOf = ({ data, results }: World, { datum, result }: Omit<Use, 'mode'>): Datum =>
+  (result ? results.at(-1 - datum) : data[datum]) as Datum
 
 function policyOf({ policy, seed }: Program): Policy {
   if (policy === 'fifo') return fifo

@@ -19,6 +19,8 @@ export interface Program {
 export interface Use {
   datum: number
   mode: AccessMode
+  /** It is the result of an earlier call: `datum` says how many calls back, 0 is the last one. */
+  result: boolean
 }
 
 export interface Call {
@@ -43,7 +45,7 @@ export type Step =
   | { do: 'call'; call: Call }
   | { do: 'read'; datum: number }
   | { do: 'write'; datum: number }
-  | { do: 'fallBack'; datum: number }
+  | { do: 'fallBack'; datum: number; result: boolean }
   | { do: 'remove'; datum: number }
   | { do: 'pause'; events: number }
   | { do: 'wait'; group: number }
@@ -51,6 +53,10 @@ export type Step =
   | { do: 'cancelTask'; call: number }
   | { do: 'acknowledge'; group: number }
   | { do: 'close' }
+
+/** The uses of a call that make sense: those of results only if there is such a call. */
+export const usesOf = (call: Call, results: number): Use[] =>
+  call.uses.filter(({ datum, result }) => !result || datum < results)
 
 /** Data that each caller of tasks has for itself. */
 export const INSIDE_DATA = [
@@ -104,7 +110,9 @@ function demandFor(nodes: readonly Omit<NodeDescription, 'name'>[], seed: Demand
 }
 
 const uses = (most: number): fc.Arbitrary<Use[]> =>
-  fc.array(fc.record({ datum: fc.nat(DATA - 1), mode: fc.constantFrom(...modes) }), { maxLength: most })
+  fc.array(fc.record({ datum: fc.nat(DATA - 1), mode: fc.constantFrom(...modes), result: flag(0.25) }), {
+    maxLength: most,
+  })
 
 const seedOfCall = (wishes: Wishes) =>
   fc.record({
@@ -123,11 +131,13 @@ const seedOfCall = (wishes: Wishes) =>
   })
 
 const distinct = (list: Use[]): Use[] =>
-  list.filter((use, i) => list.findIndex(other => other.datum === use.datum) === i)
+  list.filter((use, i) => list.findIndex(other => isSame(use, other)) === i)
+
+export const isSame = (a: Use, b: Use): boolean => a.datum === b.datum && a.result === b.result
 
 /** A team member that also reads its memory in place sees there what others have added so far. */
 const repeats = (list: Use[], index: number): boolean => {
-  const same = list.filter(use => use.datum === list[index]?.datum)
+  const same = list.filter(use => isSame(use, list[index] as Use))
   return same.length > 1 && same.some(({ mode }) => mode === 'concurrent' || mode === 'commutative')
 }
 
@@ -145,7 +155,7 @@ const stepsFor = (wishes: Wishes) => {
   const other: fc.Arbitrary<Exclude<Step, { do: 'call' }>>[] = [
     fc.record({ do: fc.constant('read'), datum: place(DATA) }),
     fc.record({ do: fc.constant('write'), datum: place(DATA) }),
-    fc.record({ do: fc.constant('fallBack'), datum: place(DATA) }),
+    fc.record({ do: fc.constant('fallBack'), datum: place(DATA), result: flag(0.3) }),
     fc.record({ do: fc.constant('remove'), datum: place(DATA) }),
     fc.record({ do: fc.constant('pause'), events: fc.integer({ min: 1, max: 12 }) }),
     fc.record({ do: fc.constant('pause'), events: fc.integer({ min: 1, max: 4 }) }),
@@ -192,14 +202,19 @@ export const programs = (wishes: Wishes): fc.Arbitrary<Program> =>
       steps: stepsFor(wishes),
     })
     .map(raw => {
-      const finish = ({ demand, ...call }: (typeof raw.steps)[number] extends infer S
+      const finish = ({
+        demand,
+        ...call
+      }: (typeof raw.steps)[number] extends infer S
         ? S extends { pair: [infer C, unknown] }
           ? C
           : never
         : never): Call => ({
         ...call,
         kind: call.kind % raw.kinds.length,
-        uses: call.uses.filter((use, i) => i === 0 || !raw.data[use.datum]?.inPlace || !repeats(call.uses, i)),
+        uses: call.uses.filter(
+          (use, i) => i === 0 || use.result || !raw.data[use.datum]?.inPlace || !repeats(call.uses, i),
+        ),
         demand: demandFor(raw.nodes, demand),
         inside: [],
       })
@@ -226,10 +241,9 @@ export const programs = (wishes: Wishes): fc.Arbitrary<Program> =>
               ...finish(call),
               inside: inside.map(one => {
                 const child = finish(one)
-                const seen = new Set<number>()
-                const own = child.uses
-                  .map(use => ({ ...use, datum: use.datum % INSIDE_DATA.length }))
-                  .filter(use => !seen.has(use.datum) && seen.add(use.datum))
+                const own = distinct(
+                  child.uses.map(use => ({ ...use, datum: use.datum % INSIDE_DATA.length })),
+                )
                 return { ...child, uses: own, failures: wishes.exact ? 0 : child.failures % 2 }
               }),
             },

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import type { Group } from '../../src/core/task.ts'
 import { exactly, interpret } from './oracle.ts'
-import type { Judge } from './oracle.ts'
+import type { Expectation, Judge, Summary } from './oracle.ts'
 import { Player } from './play.ts'
 import { programs } from './program.ts'
 import type { Program } from './program.ts'
@@ -11,7 +11,12 @@ import type { Program } from './program.ts'
 /** MILLRACE_RUNS=10 makes the hunt ten times longer. */
 const RUNS = 1000 * Number(process.env['MILLRACE_RUNS'] ?? 1)
 
-const check = (name: string, runs: number, arbitrary: fc.Arbitrary<Program>, run: (p: Program) => void): void => {
+const check = (
+  name: string,
+  runs: number,
+  arbitrary: fc.Arbitrary<Program>,
+  run: (p: Program) => void,
+): void => {
   test(name, () => {
     fc.assert(fc.property(arbitrary, run), {
       numRuns: Math.ceil(runs),
@@ -33,11 +38,23 @@ function sameAsSequential(program: Program): void {
     assert.equal(task.state, end, `call ${uid}: ${task.story()}`)
     if (end === 'cancelled') assertCause(player, task.cause, causes)
   }
-  for (const [i, datum] of player.data.entries()) {
-    const { ok, value, causes } = expected.data[i] ?? assert.fail()
-    assert.equal(player.valueOf(datum), ok ? value : null, `datum ${i}`)
+  for (const {
+    datum,
+    expected: { ok, value, causes },
+    name,
+  } of outputs(player, expected)) {
+    assert.equal(player.valueOf(datum), ok ? value : null, name)
     if (!ok) assertCause(player, datum.current.cause, causes)
   }
+}
+
+/** Everything that a run leaves, with what it should be. */
+function outputs(player: Player, { data, results }: Expectation) {
+  assert.equal(player.results.length, results.length)
+  return [
+    ...player.data.map((datum, i) => ({ datum, expected: data[i] as Summary, name: `datum ${i}` })),
+    ...player.results.map((datum, i) => ({ datum, expected: results[i] as Summary, name: `result ${i}` })),
+  ]
 }
 
 /** The task that is named as the cause is one that can be. */
@@ -62,9 +79,12 @@ function consistent(program: Program): void {
     return { end: 'bad', early }
   }
   const expected = interpret(program, judge)
-  for (const [i, datum] of player.data.entries()) {
-    const { ok, value } = expected.data[i] ?? assert.fail()
-    assert.equal(player.valueOf(datum), ok ? value : null, `datum ${i}`)
+  for (const {
+    datum,
+    expected: { ok, value },
+    name,
+  } of outputs(player, expected)) {
+    assert.equal(player.valueOf(datum), ok ? value : null, name)
   }
   for (const { task } of player.tasks.values()) {
     if (task.state !== 'cancelled' || !task.cause) continue
@@ -75,7 +95,8 @@ function consistent(program: Program): void {
 /** Whether something happened to the group, or to one around it, that cancels its members. */
 function failedAbove(player: Player, group: Group): boolean {
   const failed = [...player.tasks.values()].some(
-    ({ task }) => task.state === 'failed' && task.onFailure !== 'cancelSuccessors' && within(group, task.group),
+    ({ task }) =>
+      task.state === 'failed' && task.onFailure !== 'cancelSuccessors' && within(group, task.group),
   )
   for (let at: Group | null = group; at; at = at.parent) if (player.troubled.has(at)) return true
   return failed

@@ -172,6 +172,31 @@ test('short writes, slow writes and flushSync in the middle of a write give the 
   }
 })
 
+test('a write that ends after flushSync counts no more, and the file is closed only after it', async () => {
+  const disk = fakeDisk({ isHeld: true })
+  const journal = createJournal('j', { disk, flushEvery: 0 })
+  for (const event of sampleRun.slice(0, 10)) journal.observe(event)
+  while (disk.held.length === 0) await new Promise(resolve => setTimeout(resolve, 1))
+  journal.flushSync()
+  for (const event of sampleRun.slice(10, 20)) journal.observe(event)
+  journal.flushSync()
+  for (const event of sampleRun.slice(20, 30)) journal.observe(event)
+  while (disk.held.length === 1) await new Promise(resolve => setTimeout(resolve, 1))
+  disk.held.shift()!()
+  for (const event of sampleRun.slice(30)) journal.observe(event)
+  const closed = journal.close()
+  while (disk.held.length > 0) {
+    assert.equal(disk.isClosed, false)
+    disk.held.shift()!()
+    await new Promise(resolve => setImmediate(resolve))
+  }
+  await closed
+  assert.equal(journal.error, null)
+  assert.deepEqual(readJournalBytes(disk.content()).events, sampleRun)
+  assert.equal(disk.isClosed, true)
+  assert.equal(disk.writesAfterClose, 0)
+})
+
 test('a full disk stops the journal, not the run', async () => {
   const disk = fakeDisk({ room: 500 })
   const journal = createJournal('j', { disk, blockBytes: 64, flushEvery: 0 })
@@ -249,10 +274,12 @@ interface FakeDisk extends JournalDisk {
   calls: string[]
   isClosed: boolean
   writesAfterClose: number
+  /** Writes that wait to be let go, when the disk holds them. */
+  held: (() => void)[]
   content(): Buffer
 }
 
-function fakeDisk({ most = Infinity, room = Infinity } = {}): FakeDisk {
+function fakeDisk({ most = Infinity, room = Infinity, isHeld = false } = {}): FakeDisk {
   const bytes = Buffer.alloc(100_000)
   let end = 0
   const put = (piece: Buffer, position: number): number => {
@@ -266,6 +293,7 @@ function fakeDisk({ most = Infinity, room = Infinity } = {}): FakeDisk {
     calls: [],
     isClosed: false,
     writesAfterClose: 0,
+    held: [],
     content: () => bytes.subarray(0, end),
     open() {
       disk.calls.push('open')
@@ -273,7 +301,7 @@ function fakeDisk({ most = Infinity, room = Infinity } = {}): FakeDisk {
     },
     write(_fd, piece, position, done) {
       disk.calls.push('write')
-      setImmediate(() => {
+      const finish = (): void => {
         if (disk.isClosed) disk.writesAfterClose++
         let written = 0
         try {
@@ -282,7 +310,9 @@ function fakeDisk({ most = Infinity, room = Infinity } = {}): FakeDisk {
           return done(error as Error, 0)
         }
         done(null, written)
-      })
+      }
+      if (isHeld) disk.held.push(finish)
+      else setImmediate(finish)
     },
     writeSync(_fd, piece, position) {
       disk.calls.push('writeSync')

@@ -1,0 +1,401 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { LANE_DEPTH } from '../../src/core/machine.ts'
+import { fifoData } from '../../src/core/policy.ts'
+import type { Task } from '../../src/core/task.ts'
+import { demandOf, roundMemory } from '../../src/core/task.ts'
+import { Rig, cpus, fails, kindOf } from './rig.ts'
+
+test('given tasks of several CPUs, we should never hold more than the node has', () => {
+  const rig = new Rig({ cpus: 4 })
+  for (const n of [3, 2, 1, 2]) rig.call(`of${n}`, [], { demand: cpus(n) })
+  const running = rig.go()
+  assert.deepEqual(
+    running.map(task => task.kind.name),
+    ['of3', 'of1'],
+  )
+  assert.equal(rig.engine.nodes[0]?.freeLanes, 0)
+  rig.finish(running[0] as Task)
+  assert.deepEqual(rig.names(), ['of2'])
+  rig.finish(running[1] as Task)
+  assert.deepEqual(rig.names(), ['of2'])
+})
+
+test('given tasks that ask for memory, we should start no more than fit', () => {
+  const rig = new Rig({ cpus: 4, memory: 100 })
+  for (const memory of [60, 60, 40]) rig.call(`of${memory}`, [], { demand: cpus(1, memory) })
+  assert.deepEqual(rig.names(), ['of60', 'of40'])
+})
+
+test('given tags, we should run a task only where they all are', () => {
+  const rig = new Rig({ cpus: 1, nodes: [{}, { tags: ['gpu'] }, { tags: ['gpu', 'avx'] }] })
+  const both = rig.call('both', [], { demand: cpus(1, 0, 'gpu', 'avx') })
+  const one = rig.call('one', [], { demand: cpus(1, 0, 'gpu') })
+  const more = rig.call('more', [], { demand: cpus(1, 0, 'gpu') })
+  rig.go()
+  assert.deepEqual([both.node, one.node, more.state], [2, 1, 'ready'])
+})
+
+const IMPOSSIBLE: { nodes: object[]; demand: [number, number, string[]]; texts: RegExp[] }[] = [
+  { nodes: [{ cpus: 2 }], demand: [64, 0, []], texts: [/64 CPUs/, /largest node has 2\b/] },
+  { nodes: [{ cpus: 1 }, { cpus: 3 }], demand: [4, 0, []], texts: [/4 CPUs/, /largest node has 3\b/] },
+  { nodes: [{ memory: 1000 }], demand: [1, 1001, []], texts: [/1001 bytes/, /largest node has 1000\b/] },
+  { nodes: [{ tags: ['avx'] }], demand: [1, 0, ['gpu']], texts: [/tags \[gpu\]/, /no node/] },
+  {
+    nodes: [
+      { cpus: 4, tags: [] },
+      { cpus: 1, tags: ['gpu'] },
+    ],
+    demand: [2, 0, ['gpu']],
+    texts: [/tags \[gpu\]/, /2 CPUs/],
+  },
+  {
+    nodes: [
+      { cpus: 4, memory: 10 },
+      { cpus: 1, memory: 100 },
+    ],
+    demand: [2, 50, []],
+    texts: [/2 CPUs and 50 bytes of memory, but no node has both/],
+  },
+]
+for (const { nodes, demand, texts } of IMPOSSIBLE) {
+  test(`given ${JSON.stringify(demand)} on ${JSON.stringify(nodes)}, we should refuse with both numbers`, () => {
+    const rig = new Rig({ nodes })
+    assert.throws(
+      () => rig.call('huge', [], { demand: demandOf(...demand) }),
+      fails('MR_CONSTRAINT', /task huge asks for/, ...texts),
+    )
+    assert.equal(rig.engine.root.live, 0)
+    assert.deepEqual(rig.events, [])
+  })
+}
+
+test('given an impossible demand but a version of the task that fits, we should use that one', () => {
+  const rig = new Rig({ cpus: 2 })
+  const kind = kindOf('any', [null, cpus(2)])
+  const task = rig.call('any', [], { kind, demand: cpus(64) })
+  assert.deepEqual(rig.go(), [task])
+  assert.equal(task.implementation, kind.implementations[1])
+})
+
+test('given a task that needs all CPUs, small ones should pass it only so often', () => {
+  const rig = new Rig({ cpus: 2 })
+  const started: string[] = []
+  const running: Task[] = []
+  const go = (): void => {
+    for (const task of rig.go()) {
+      running.push(task)
+      started.push(task.kind.name)
+    }
+  }
+  rig.call('small')
+  go()
+  rig.call('large', [], { demand: cpus(2) })
+  for (let i = 0; i < 200 && !started.includes('large'); i++) {
+    rig.call('small')
+    rig.call('small')
+    go()
+    rig.finish(running.shift() as Task, 10)
+    go()
+  }
+  assert(started.includes('large'), 'the large task was starved')
+  assert(started.length < 30, `${started.length} small tasks passed it`)
+})
+
+test('given successors that go first on their lane, a large task should not be starved by them either', () => {
+  const rig = new Rig({ cpus: 2, policy: fifoData })
+  const [x, y] = [rig.datum(), rig.datum()]
+  const link = (): void => {
+    rig.call('x', [[x, 'inout']])
+    rig.call('y', [[y, 'inout']])
+  }
+  link()
+  const running = rig.go()
+  rig.call('large', [], { demand: cpus(2) })
+  let small = 0
+  for (let i = 0; i < 200; i++) {
+    link()
+    const task = running.shift() as Task
+    if (task.kind.name === 'large') break
+    small++
+    rig.finish(task, 10)
+    running.push(...rig.go())
+  }
+  assert(small < 60, `${small} small tasks ran before the large one`)
+})
+
+test('given a task that waits for one node, we should not keep others from nodes where it cannot run', () => {
+  const rig = new Rig({ cpus: 1, nodes: [{ tags: ['gpu'] }, {}] })
+  const first = rig.call('gpu', [], { demand: cpus(1, 0, 'gpu') })
+  const waits = rig.call('waits', [], { demand: cpus(1, 0, 'gpu') })
+  assert.deepEqual(rig.go(), [first])
+  for (let i = 0; i < 100; i++) {
+    const other = rig.call('other')
+    assert.deepEqual(rig.go(), [other], `after ${i} tasks on the other node`)
+    rig.finish(other)
+  }
+  rig.finish(first)
+  assert.deepEqual(rig.go(), [waits])
+})
+
+test('given several versions of a task, we should try each, then take the fastest', () => {
+  const rig = new Rig({ cpus: 1 })
+  const kind = kindOf('many', [null, cpus(1, 1), cpus(1, 2)])
+  const speeds = new Map(kind.implementations.map((one, i) => [one, [30, 10, 20][i] as number]))
+  const used: string[] = []
+  for (let i = 0; i < 6; i++) {
+    const task = rig.call('many', [], { kind })
+    rig.go()
+    used.push(task.implementation.name)
+    rig.finish(task, speeds.get(task.implementation))
+  }
+  assert.deepEqual(used, ['many0', 'many1', 'many2', 'many1', 'many1', 'many1'])
+  assert(rig.events.some(event => event.type === 'started' && event.implementation === 'many2'))
+})
+
+test('given a faster version that fits on another node, we should take it rather than a slower one here', () => {
+  const rig = new Rig({ cpus: 1, nodes: [{}, { tags: ['gpu'] }] })
+  const kind = kindOf('many', [cpus(1, 1), cpus(1, 0, 'gpu')])
+  const [slow, fast] = kind.implementations
+  slow?.record(100)
+  fast?.record(1)
+  for (const one of kind.implementations) one.begun = 1
+  const task = rig.call('many', [], { kind })
+  rig.go()
+  assert.equal(task.implementation, fast)
+  assert.equal(task.node, 1)
+})
+
+test('given a version that fits only on another node, we should try it while the first node is free', () => {
+  const rig = new Rig({ cpus: 1, nodes: [{}, { tags: ['gpu'] }] })
+  const kind = kindOf('many', [null, cpus(1, 0, 'gpu')])
+  const used = [1, 2].map(() => {
+    const task = rig.call('many', [], { kind })
+    rig.go()
+    rig.finish(task)
+    return task.node
+  })
+  assert.deepEqual(used, [0, 1])
+})
+
+test('given a version that is being tried, we should not take it for the fastest', () => {
+  const rig = new Rig({ cpus: 4 })
+  const kind = kindOf('many', [null, cpus(1, 1)])
+  const [a, b, c] = [1, 2, 3].map(() => rig.call('many', [], { kind })) as [Task, Task, Task]
+  rig.go()
+  assert.notEqual(a.implementation, b.implementation)
+  assert.equal(c.implementation, a.implementation)
+  rig.finish(a)
+  const next = rig.call('many', [], { kind })
+  rig.go()
+  assert.equal(next.implementation, a.implementation)
+})
+
+test('given a try that was lost with its thread, we should try that version again', () => {
+  const rig = new Rig({ cpus: 1 })
+  const kind = kindOf('many', [null, cpus(1, 1)])
+  const first = rig.call('many', [], { kind })
+  rig.go()
+  rig.finish(first)
+  const second = rig.call('many', [], { kind })
+  rig.go()
+  assert.equal(second.implementation, kind.implementations[1])
+  rig.engine.returned(second, 'died', ++rig.now)
+  rig.go()
+  assert.equal(second.implementation, kind.implementations[1])
+})
+
+// --- lanes ---
+
+/** Makes tasks of this kind known to be short. */
+const short = (rig: Rig, name: string): void => {
+  const task = rig.call(name)
+  rig.go()
+  rig.finish(task, 0.01)
+}
+
+test('given tasks known to be short, we should queue them behind each other, but not without end', () => {
+  const rig = new Rig({ cpus: 1 })
+  short(rig, 'quick')
+  const tasks = Array.from({ length: 500 }, () => rig.call('quick'))
+  const sent = rig.go()
+  assert(sent.length > 10 && sent.length <= LANE_DEPTH, String(sent.length))
+  assert.deepEqual(sent, tasks.slice(0, sent.length), 'in order')
+  assert.equal(rig.engine.nodes[0]?.freeLanes, 0)
+  for (const task of sent) rig.finish(task, 0.01)
+  assert.equal(rig.drain(0.01).length, 500 - sent.length)
+  rig.assertIdle()
+})
+
+const NOT_QUEUED: Record<string, (rig: Rig) => Task> = {
+  'whose time is not known': rig => rig.call('unknown'),
+  'known to be long': rig => {
+    const long = rig.call('long')
+    rig.go()
+    rig.finish(long, 50)
+    return rig.call('long')
+  },
+  'that ask for memory': rig => rig.call('quick', [], { demand: cpus(1, 1) }),
+  'that ask for two CPUs': rig => rig.call('quick', [], { demand: cpus(2) }),
+  'with a timeout': rig => rig.call('quick', [], { timed: true }),
+  'that need a COMMUTATIVE datum': rig => rig.call('quick', [[rig.datum(), 'commutative']]),
+}
+for (const [which, make] of Object.entries(NOT_QUEUED)) {
+  test(`given tasks ${which}, we should not queue them behind another`, () => {
+    const rig = new Rig({ cpus: 2 })
+    short(rig, 'quick')
+    const task = make(rig)
+    const heads = [rig.call('quick', [], { priority: 1 }), rig.call('quick', [], { priority: 1 })]
+    assert.deepEqual(rig.go(), heads)
+    assert.equal(task.state, 'ready')
+    assert.deepEqual(rig.go(), [])
+    for (const head of heads) rig.finish(head, 0.01)
+    assert.deepEqual(rig.go(), [task])
+  })
+}
+
+test('given a queued task that is cancelled, we should take it out of the middle of its lane', () => {
+  const rig = new Rig({ cpus: 1 })
+  short(rig, 'quick')
+  const [a, b, c] = [1, 2, 3].map(() => rig.call('quick')) as [Task, Task, Task]
+  rig.go()
+  rig.engine.cancelTask(b, null, 'because', ++rig.now)
+  rig.engine.stopped(b, ++rig.now)
+  const [lane] = rig.engine.nodes[0]?.lanes ?? []
+  assert.deepEqual([...(lane?.queue ?? [])], [a, c])
+  assert.equal(lane?.load.toFixed(6), (a.charge + c.charge).toFixed(6))
+  rig.finish(a, 0.01)
+  rig.finish(c, 0.01)
+  rig.assertIdle()
+})
+
+test('given a task that turned out long, we should stop queueing its kind', () => {
+  const rig = new Rig({ cpus: 1 })
+  short(rig, 'quick')
+  const surprise = rig.call('quick')
+  rig.go()
+  rig.finish(surprise, 100)
+  rig.call('quick')
+  rig.call('quick')
+  assert.equal(rig.go().length, 1)
+})
+
+// --- blocked tasks ---
+
+test('given a task that waits for what it called, we should give its lane to others, and then back to it', () => {
+  const rig = new Rig({ cpus: 1, memory: 10 })
+  const caller = rig.call('caller', [], { demand: cpus(1, 10) })
+  rig.go()
+  const child = rig.call('child', [], { parent: caller, demand: cpus(1, 10) })
+  assert.deepEqual(rig.go(), [])
+  rig.engine.blocked(caller, 'child', ++rig.now)
+  assert.deepEqual(rig.go(), [child])
+  rig.engine.unblocked(caller)
+  assert.deepEqual(rig.go(), [], 'the lane is in use')
+  rig.finish(child)
+  const late = rig.call('late')
+  assert.deepEqual(rig.go(), [caller], 'it has the older claim')
+  rig.finish(caller)
+  assert.deepEqual(rig.go(), [late])
+  rig.finish(late)
+  rig.assertIdle()
+  assert.deepEqual(rig.story(caller), ['submitted', 'ready', 'started', 'blocked', 'resumed', 'finished'])
+})
+
+test('given a blocked task that is told twice that it can go on, we should let it go on once', () => {
+  const rig = new Rig({ cpus: 1 })
+  const caller = rig.call('caller')
+  rig.go()
+  rig.engine.blocked(caller, 'child', ++rig.now)
+  rig.engine.unblocked(caller)
+  rig.engine.unblocked(caller)
+  assert.deepEqual(rig.go(), [caller])
+  assert.deepEqual(rig.go(), [])
+  rig.finish(caller)
+  rig.assertIdle()
+})
+
+test('given a blocked task that went on, we should count its load, so that short tasks do not pile up behind it', () => {
+  const rig = new Rig({ cpus: 1 })
+  const caller = rig.call('caller')
+  rig.go()
+  rig.engine.blocked(caller, 'child', ++rig.now)
+  short(rig, 'quick')
+  rig.engine.unblocked(caller)
+  assert.deepEqual(rig.go(), [caller])
+  rig.call('quick')
+  assert.deepEqual(rig.go(), [], 'nobody knows how long the caller takes')
+  rig.finish(caller, 0.1)
+  assert.equal(rig.go().length, 1)
+})
+
+const ENDS: Record<string, (rig: Rig, task: Task) => void> = {
+  'is finished': (rig, task) => rig.finish(task),
+  fails: (rig, task) => void rig.fail(task),
+  'is returned': (rig, task) => rig.engine.returned(task, 'died', ++rig.now),
+  'is cancelled and stopped': (rig, task) => {
+    rig.engine.cancelTask(task, null, 'because', ++rig.now)
+    assert.equal(task.state, 'stopping')
+    rig.engine.stopped(task, ++rig.now)
+  },
+}
+for (const [end, happen] of Object.entries(ENDS)) {
+  for (const claimed of [false, true]) {
+    const when = claimed ? 'could go on' : 'still waits'
+    test(`given a blocked task that ${when}, when it ${end} we should have everything back`, () => {
+      const rig = new Rig({ cpus: 2, memory: 10 })
+      const caller = rig.call('caller', [], { demand: cpus(2, 10) })
+      rig.go()
+      rig.engine.blocked(caller, 'child', ++rig.now)
+      const others = [rig.call('other'), rig.call('other')]
+      assert.deepEqual(rig.go(), others)
+      if (claimed) rig.engine.unblocked(caller)
+      happen(rig, caller)
+      for (const other of others) rig.finish(other)
+      rig.drain()
+      rig.assertIdle()
+    })
+  }
+}
+
+test('given a blocked task of two CPUs that could go on, we should not give the second to new tasks for ever', () => {
+  const rig = new Rig({ cpus: 2 })
+  const caller = rig.call('caller', [], { demand: cpus(2) })
+  rig.go()
+  rig.engine.blocked(caller, 'child', ++rig.now)
+  const first = [rig.call('other'), rig.call('other')]
+  assert.deepEqual(rig.go(), first)
+  rig.engine.unblocked(caller)
+  rig.finish(first[0] as Task)
+  rig.call('other')
+  rig.call('other')
+  assert.deepEqual(rig.go(), [])
+  rig.finish(first[1] as Task)
+  assert.deepEqual(rig.go(), [caller])
+})
+
+test('given a blocked task that could go on, we should not lend its lane to a new task of several CPUs', () => {
+  const rig = new Rig({ cpus: 3 })
+  const caller = rig.call('caller')
+  rig.go()
+  rig.engine.blocked(caller, 'child', ++rig.now)
+  rig.call('wide', [], { demand: cpus(3) })
+  const [wide] = rig.go()
+  rig.engine.unblocked(caller)
+  rig.finish(wide as Task)
+  const pair = rig.call('pair', [], { demand: cpus(2) })
+  assert.deepEqual(new Set(rig.go()), new Set([caller, pair]))
+  rig.finish(caller)
+  rig.finish(pair)
+  rig.assertIdle()
+})
+
+test('given a rounded amount of memory, it should be at most 7% more and never less', () => {
+  for (let bytes = 1; bytes < 1e15; bytes = Math.ceil(bytes * 1.37)) {
+    const rounded = roundMemory(bytes)
+    assert(rounded >= bytes && rounded <= bytes * 1.07 && Number.isInteger(rounded), `${bytes}: ${rounded}`)
+  }
+  const values = new Set<number>()
+  for (let i = 0; i < 5000; i++) values.add(roundMemory(2 ** 30 + (i * 2 ** 30) / 5000))
+  assert(values.size <= 17)
+})
