@@ -1,3 +1,6 @@
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
 interface ProfileNode {
   id: number
   callFrame: { functionName: string; url: string; lineNumber: number }
@@ -47,7 +50,21 @@ function describe({ callFrame: { functionName, url, lineNumber } }: ProfileNode)
   const name = functionName || '(anonymous)'
   if (url === '') return name
   const file = url.replace(/^.*\/(dist|bench|node_modules)\//, '$1/')
-  return `${name}  ${file}:${lineNumber + 1}`
+  return `${name}  ${sourceOf(url, lineNumber)}${file}:${lineNumber + 1}`
+}
+
+const bundles = new Map<string, string[]>()
+
+/** The build joins modules into a few files, in which a comment says where each begins. */
+function sourceOf(url: string, lineNumber: number): string {
+  if (!/\/dist\/[^/]*\.js$/.test(url)) return ''
+  let lines = bundles.get(url)
+  if (!lines) bundles.set(url, (lines = readFileSync(fileURLToPath(url), 'utf8').split('\n')))
+  for (let at = lineNumber; at >= 0; at--) {
+    const found = /^\/\/ (src\/.*\.ts)$/.exec(lines[at] ?? '')
+    if (found) return `${found[1]} = `
+  }
+  return ''
 }
 
 function hottest(lines: Map<number, number>): string {

@@ -1,13 +1,14 @@
 // The floor: tasks as objects with an id and an argument, echoed by two threads over their ports in
-// batches, and nothing else. bare-flat.mjs TASKS BATCH BATCHES-IN-FLIGHT-PER-THREAD
+// batches, and nothing else. bare-flat.mjs TASKS warm|cold BATCH BATCHES-IN-FLIGHT-PER-THREAD
 import { Worker, isMainThread, parentPort } from 'node:worker_threads'
+import { warmUp } from './warm-up.mjs'
 
 if (!isMainThread) {
   parentPort.on('message', batch => {
     parentPort.postMessage(batch.map(({ id, argument }) => ({ id, value: argument })))
   })
 } else {
-  const [tasks, size, inFlight] = process.argv.slice(2).map(Number)
+  const [tasks, , size, inFlight] = process.argv.slice(2).map(Number)
   const threads = [0, 1].map(() => new Worker(new URL(import.meta.url)))
 
   const round = count =>
@@ -30,7 +31,7 @@ if (!isMainThread) {
       }
     })
 
-  await round(10_000)
+  await round(warmUp(tasks))
   const start = performance.now()
   await round(tasks)
   console.log(JSON.stringify({ seconds: (performance.now() - start) / 1000 }))

@@ -1,5 +1,6 @@
-// Each task takes the future of the one before: chain.mjs HOPS
+// Each task takes the future of the one before: chain.mjs HOPS warm|cold
 import { main, task } from 'millrace'
+import { warmUp } from './warm-up.mjs'
 import { profileStart, profileStop } from './profiling.mjs'
 
 export const next = task({ name: 'next' }, x => x + 1)
@@ -14,7 +15,7 @@ async function round(count) {
 }
 
 void main(async () => {
-  await round(1000)
+  await round(warmUp(hops))
   await profileStart()
   const start = performance.now()
   await round(hops)

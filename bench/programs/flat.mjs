@@ -1,10 +1,11 @@
-// Independent tasks that give back their argument: flat.mjs TASKS barrier|waitOn
+// Independent tasks that give back their argument: flat.mjs TASKS warm|cold barrier|waitOn
 import { barrier, main, task, waitOn } from 'millrace'
+import { warmUp } from './warm-up.mjs'
 import { profileStart, profileStop } from './profiling.mjs'
 
 export const echo = task({ name: 'echo' }, x => x)
 
-const [count, how] = [Number(process.argv[2]), process.argv[3]]
+const [count, how] = [Number(process.argv[2]), process.argv[4]]
 
 async function round(tasks) {
   const futures = []
@@ -14,7 +15,7 @@ async function round(tasks) {
 }
 
 void main(async () => {
-  await round(10_000)
+  await round(warmUp(count))
   await profileStart()
   const start = performance.now()
   await round(count)

@@ -1,7 +1,8 @@
-// piscina-flat.mjs TASKS CONCURRENT-TASKS-PER-WORKER
+// piscina-flat.mjs TASKS warm|cold CONCURRENT-TASKS-PER-WORKER
 import { Piscina } from 'piscina'
+import { warmUp } from './warm-up.mjs'
 
-const [tasks, concurrentTasksPerWorker] = process.argv.slice(2).map(Number)
+const [tasks, , concurrentTasksPerWorker] = process.argv.slice(2).map(Number)
 const pool = new Piscina({
   filename: new URL('./piscina-echo.mjs', import.meta.url).href,
   minThreads: 2,
@@ -16,7 +17,7 @@ async function round(count) {
   if (last !== count - 1) throw new Error(`the last task gave ${last}`)
 }
 
-await round(10_000)
+await round(warmUp(tasks))
 const start = performance.now()
 await round(tasks)
 console.log(JSON.stringify({ seconds: (performance.now() - start) / 1000 }))
