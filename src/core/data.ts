@@ -80,9 +80,11 @@ export class Version {
 export class Team {
   readonly mode: 'concurrent' | 'commutative'
   readonly base: Version
-  readonly tasks: Task[] = []
-  /** Members that have not ended. */
+  /** Members that have not ended; a team may stay open for a whole run, so the others are let go. */
+  readonly tasks = new Set<Task>()
+  /** How often they use it: a task may use one datum twice. */
   live = 0
+  newest: Task | null = null
   closed = false
   /** COMMUTATIVE: the member that runs now. */
   holder: Task | null = null
@@ -93,10 +95,6 @@ export class Team {
   constructor(mode: 'concurrent' | 'commutative', base: Version) {
     this.mode = mode
     this.base = base
-  }
-
-  get newest(): Task | undefined {
-    return this.tasks.at(-1)
   }
 }
 

@@ -247,8 +247,10 @@ export class Engine {
     return createGroup(name, parent)
   }
 
+  /** Nothing more is submitted to it; its last members may still be running. */
   closeGroup(group: Group): void {
-    group.parent?.children.delete(group)
+    group.closed = true
+    if (group.live === 0) group.parent?.children.delete(group)
   }
 
   /** The program has been told of the failure: what it calls from now on runs again. */
@@ -355,7 +357,8 @@ export class Engine {
         version = this.#newVersion(datum)
         version.team = team
       }
-      team.tasks.push(task)
+      team.tasks.add(task)
+      team.newest = task
       team.live++
       return { mode, read: team.base, write: version }
     }
@@ -471,7 +474,7 @@ export class Engine {
     for (const { read, write } of task.accesses) {
       if (write) {
         if (!good) this.#lose(task, write, now)
-        else if (write.team) this.#memberEnded(write, write.team, now)
+        else if (write.team) this.#memberEnded(task, write, write.team, now)
         else this.commit(write, now)
       }
       if (read) this.#readerEnded(read, now)
@@ -480,7 +483,8 @@ export class Engine {
     this.#leave(task)
   }
 
-  #memberEnded(version: Version, team: Team, now: number): void {
+  #memberEnded(task: Task, version: Version, team: Team, now: number): void {
+    team.tasks.delete(task)
     team.live--
     if (team.closed && team.live === 0) this.#settleTeam(version, team, now)
   }
@@ -490,7 +494,7 @@ export class Engine {
     const { team } = write
     if (team) {
       team.failed ??= task
-      this.#memberEnded(write, team, now)
+      this.#memberEnded(task, write, team, now)
     } else if (write.state === 'pending') this.#spoil(write, task, now)
   }
 
@@ -630,6 +634,7 @@ export class Engine {
     for (const { read, write } of task.accesses) (write ?? read)?.datum.users?.delete(task)
     for (let at: Group | null = group; at; at = at.parent) {
       at.live--
+      if (at.live === 0 && at.closed) at.parent?.children.delete(at)
       if (at.live === 0 && at.watched) {
         at.watched = false
         this.#instructions.push({ type: 'idle', group: at })

@@ -83,6 +83,7 @@ export interface Group {
   failure: Task | null
   cancelled: string | null
   watched: boolean
+  closed: boolean
 }
 
 export function createGroup(name: string, parent: Group | null): Group {
@@ -95,6 +96,7 @@ export function createGroup(name: string, parent: Group | null): Group {
     failure: null,
     cancelled: null,
     watched: false,
+    closed: false,
   }
   parent?.children.add(group)
   return group

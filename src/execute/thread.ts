@@ -56,11 +56,9 @@ const log = new ThreadLog(start.logs, () => current ?? context.getStore() ?? nul
 const client = new ThreadClient(port, modules, () => context.getStore() ?? current, {
   blocked: task => {
     // The coordinator will give this lane to others while the task waits.
-    if (busy && task === active) {
-      busy = false
-      active = null
-      schedule()
-    }
+    if (task !== active) return
+    release(active)
+    schedule()
   },
   resumed: task => {
     busy = true
@@ -190,6 +188,9 @@ function run(task: ReceivedTask): void {
   const running = task as Running
   running.startedAt = performance.now()
   current = running
+  // Already now: the task may wait for tasks that it calls before its function returns a promise.
+  busy = true
+  active = running
   let result: unknown
   try {
     const { run: body } = task.definition.variants[task.variant] as Variant
@@ -198,14 +199,21 @@ function run(task: ReceivedTask): void {
       : (body(...task.args) as unknown)
   } catch (error) {
     current = null
+    if (client.hasCalled(running)) return void finishLater(running, Promise.reject(error as Error))
+    release(running)
     return settle(running, STATUS.failed, error)
   }
   current = null
-  if (result instanceof Promise || isThenable(result) || client.hasCalled(running)) {
-    busy = true
-    active = running
-    void finishLater(running, result)
-  } else settle(running, STATUS.ok, result)
+  if (isThenable(result) || client.hasCalled(running)) return void finishLater(running, result)
+  release(running)
+  settle(running, STATUS.ok, result)
+}
+
+/** The thread is free for others, unless they have it already. */
+function release(task: Running): void {
+  if (active !== task) return
+  busy = false
+  active = null
 }
 
 async function finishLater(task: Running, result: unknown): Promise<void> {
@@ -225,10 +233,7 @@ async function finishLater(task: Running, result: unknown): Promise<void> {
       value = error
     }
   }
-  if (active === task) {
-    busy = false
-    active = null
-  }
+  release(task)
   settle(task, status, value)
   schedule()
 }

@@ -273,6 +273,22 @@ test('given a task that comes back, we should run the same attempt again', () =>
   rig.assertIdle()
 })
 
+test('given a group that is closed while members run, we should still reach them, and then let it go', () => {
+  const rig = new Rig()
+  const outer = rig.engine.createGroup('outer')
+  const inner = rig.engine.createGroup('inner', outer)
+  const task = rig.call('task', [], { group: inner })
+  rig.go()
+  rig.engine.closeGroup(inner)
+  rig.engine.cancel(outer, 'enough', ++rig.now)
+  assert.equal(task.state, 'stopping')
+  assert.equal(outer.children.size, 1)
+  rig.engine.stopped(task, ++rig.now)
+  assert.equal(outer.children.size, 0)
+  rig.engine.closeGroup(outer)
+  assert(!rig.engine.root.children.has(outer))
+})
+
 test('given an empty reason, we should cancel all the same', () => {
   const rig = new Rig()
   const group = rig.engine.createGroup('group')

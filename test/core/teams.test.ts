@@ -242,6 +242,16 @@ test('given a team in place, we should make it wait for readers of its base, not
   assert.deepEqual(rig.names(), ['a', 'b'])
 })
 
+test('given a team that stays open, we should not hold on to members that have ended', () => {
+  const rig = new Rig()
+  const log = rig.datum()
+  for (let i = 0; i < 20; i++) {
+    rig.call('add', [[log, 'concurrent']])
+    rig.drain()
+  }
+  assert.equal(log.current.team?.tasks.size, 0)
+})
+
 test('given a team that is closed by a later access, the event of its end should carry the time of that', () => {
   const rig = new Rig()
   const x = rig.datum()
