@@ -9,9 +9,11 @@ import { runProgram } from './run-program.ts'
  * goes, by the functions themselves, for the coordinator and for each thread.
  */
 const PROGRAMS: Record<string, [string, (string | number)[]]> = {
-  flat: ['flat.mjs', [100_000, 'barrier']],
-  'flat-wait-on': ['flat.mjs', [100_000, 'waitOn']],
-  chain: ['chain.mjs', [10_000]],
+  flat: ['flat.mjs', [100_000, 'warm', 'barrier']],
+  'flat-wait-on': ['flat.mjs', [100_000, 'warm', 'waitOn']],
+  'flat-cold': ['flat.mjs', [100_000, 'cold', 'barrier']],
+  chain: ['chain.mjs', [10_000, 'warm']],
+  'chain-cold': ['chain.mjs', [10_000, 'cold']],
   'pending-10000': ['pending.mjs', [10_000, 100]],
   'pending-1000000': ['pending.mjs', [1_000_000, 1]],
 }

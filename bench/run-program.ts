@@ -28,6 +28,9 @@ export async function runProgram<T = Record<string, number>>(
   return JSON.parse(await lastLine(process.execPath, argv, settings)) as T
 }
 
+/** A program that hangs is reported as failed; it must not stop the benchmark. Milliseconds. */
+const LIMIT = 180_000
+
 /** Runs a command in a folder of its own and gives the last line that it prints. */
 export async function lastLine(
   program: string,
@@ -55,14 +58,17 @@ function collect(
       cwd,
       env: { ...cleanEnvironment(), MILLRACE_CPUS: '2', MILLRACE_PROGRESS: 'none', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
+      timeout: LIMIT,
+      killSignal: 'SIGKILL',
     })
     let printed = ''
     let complaints = ''
     child.stdout.on('data', (text: Buffer) => (printed += String(text)))
     child.stderr.on('data', (text: Buffer) => (complaints += String(text)))
     child.on('error', reject)
-    child.on('close', code => {
+    child.on('close', (code, signal) => {
       if (code === 0) resolve(printed)
+      else if (signal) reject(new Error(`${argv.join(' ')} was ended by ${signal}`))
       else reject(new Error(`${argv.join(' ')} ended with ${code}: ${complaints.trim().slice(-600)}`))
     })
   })

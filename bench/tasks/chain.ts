@@ -5,10 +5,12 @@ import { runProgram } from '../run-program.ts'
 const HOPS = 10_000
 const ROUND_TRIP = 'MessagePort round trip'
 
-const perHop = (program: string, journal: boolean) => async () => {
-  const { seconds } = await runProgram<{ seconds: number }>(program, [HOPS], { journal })
-  return (seconds / HOPS) * 1e6
-}
+const perHop =
+  (program: string, start: 'warm' | 'cold', journal = false) =>
+  async () => {
+    const { seconds } = await runProgram<{ seconds: number }>(program, [HOPS, start], { journal })
+    return (seconds / HOPS) * 1e6
+  }
 
 const dask = (kind: 'chain-distributed' | 'chain-threads', hops: number) => async () =>
   ((await runDask(kind, hops)) / hops) * 1e6
@@ -24,9 +26,11 @@ export function chain(): Case[] {
       rounds: 7,
       about: `${HOPS.toLocaleString('en-US')} tasks, each of which takes the future of the one before`,
       arms: [
-        { system: 'millrace', run: perHop('chain.mjs', true) },
-        { system: 'millrace, no journal', run: perHop('chain.mjs', false) },
-        { system: ROUND_TRIP, run: perHop('bare-ping-pong.mjs', false) },
+        { system: 'millrace', run: perHop('chain.mjs', 'warm', true) },
+        { system: 'millrace, no journal', run: perHop('chain.mjs', 'warm') },
+        { system: 'millrace, cold', run: perHop('chain.mjs', 'cold', true) },
+        { system: ROUND_TRIP, run: perHop('bare-ping-pong.mjs', 'warm') },
+        { system: `${ROUND_TRIP}, cold`, run: perHop('bare-ping-pong.mjs', 'cold') },
         {
           system: 'Dask distributed',
           missing: daskMissing(),

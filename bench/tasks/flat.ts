@@ -8,22 +8,17 @@ const OURS = ['millrace', 'millrace, no journal']
 const BATCHES = 'MessagePort, batches of 100'
 const PISCINA = [1, 16, 64, 128]
 
-const ours =
-  (program: string, journal: boolean, args: (string | number)[] = []) =>
+const rate =
+  (program: string, args: (string | number)[], journal = false) =>
   async () => {
     const { seconds } = await runProgram<{ seconds: number }>(program, [TASKS, ...args], { journal })
-    return TASKS / (seconds as number)
+    return TASKS / seconds
   }
-
-const bare = (batch: number, inFlight: number) => async () => {
-  const { seconds } = await runProgram<{ seconds: number }>('bare-flat.mjs', [TASKS, batch, inFlight])
-  return TASKS / seconds
-}
 
 /** The best of its settings counts, as one would choose it: unlike ours, it is tuned to the case. */
 async function piscinaBest(): Promise<number> {
   const rates: number[] = []
-  for (const concurrent of PISCINA) rates.push(await ours('piscina-flat.mjs', false, [concurrent])())
+  for (const concurrent of PISCINA) rates.push(await rate('piscina-flat.mjs', ['warm', concurrent])())
   return Math.max(...rates)
 }
 
@@ -41,12 +36,14 @@ export function flat(): Case[] {
       rounds: 5,
       about: `${TASKS.toLocaleString('en-US')} independent tasks that give back their argument, 2 threads`,
       arms: [
-        { system: 'millrace', run: ours('flat.mjs', true, ['barrier']) },
-        { system: 'millrace, no journal', run: ours('flat.mjs', false, ['barrier']) },
-        { system: 'millrace, waitOn all', run: ours('flat.mjs', true, ['waitOn']) },
-        { system: BATCHES, run: bare(100, 1) },
-        { system: 'MessagePort, batches of 100, 2 in flight', run: bare(100, 2) },
-        { system: 'MessagePort, 16 in flight', run: bare(1, 16) },
+        { system: 'millrace', run: rate('flat.mjs', ['warm', 'barrier'], true) },
+        { system: 'millrace, no journal', run: rate('flat.mjs', ['warm', 'barrier']) },
+        { system: 'millrace, cold', run: rate('flat.mjs', ['cold', 'barrier'], true) },
+        { system: 'millrace, waitOn all', run: rate('flat.mjs', ['warm', 'waitOn'], true) },
+        { system: BATCHES, run: rate('bare-flat.mjs', ['warm', 100, 1]) },
+        { system: 'MessagePort, batches of 100, 2 in flight', run: rate('bare-flat.mjs', ['warm', 100, 2]) },
+        { system: 'MessagePort, batches of 100, cold', run: rate('bare-flat.mjs', ['cold', 100, 1]) },
+        { system: 'MessagePort, 16 in flight', run: rate('bare-flat.mjs', ['warm', 1, 16]) },
         { system: 'piscina, best', missing: isInstalled('piscina'), run: piscinaBest, rounds: 3 },
         {
           system: 'Dask distributed',
