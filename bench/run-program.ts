@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 export const programPath = (name: string): string =>
@@ -61,6 +61,7 @@ function collect(
       timeout: LIMIT,
       killSignal: 'SIGKILL',
     })
+    const name = basename(argv.find(one => /\.(mjs|ts|py)$/.test(one)) ?? program)
     let printed = ''
     let complaints = ''
     child.stdout.on('data', (text: Buffer) => (printed += String(text)))
@@ -68,10 +69,16 @@ function collect(
     child.on('error', reject)
     child.on('close', (code, signal) => {
       if (code === 0) resolve(printed)
-      else if (signal) reject(new Error(`${argv.join(' ')} was ended by ${signal}`))
-      else reject(new Error(`${argv.join(' ')} ended with ${code}: ${complaints.trim().slice(-600)}`))
+      else if (signal) reject(new Error(`${name} was ended by ${signal}`))
+      else reject(new Error(`${name} ended with ${code}: ${reasonIn(complaints)}`))
     })
   })
+}
+
+/** The line that says what went wrong, among those that say where. */
+function reasonIn(complaints: string): string {
+  const lines = complaints.trim().split('\n')
+  return lines.find(line => /Error\b/.test(line)) ?? lines.at(-1) ?? ''
 }
 
 /** Settings of whoever runs the benchmark must not change what is measured. */

@@ -6,6 +6,8 @@ interface Seconds {
   parallel: number[]
 }
 
+/** By its address: the program is started in an empty folder, where `tsx` would not be found. */
+const TSX = ['--import', import.meta.resolve('tsx')]
 const SIZE = 1024
 const BLOCK = 128
 
@@ -13,7 +15,7 @@ const BLOCK = 128
 const speedUp = (kind: 'shared' | 'plain', journal: boolean) => async () => {
   const { sequential, parallel } = await runProgram<Seconds>('matrix.ts', [SIZE, BLOCK, kind], {
     journal,
-    execArgv: ['--import', 'tsx'],
+    execArgv: TSX,
   })
   return Math.min(...sequential) / Math.min(...parallel)
 }
@@ -44,7 +46,7 @@ export function matrix(): Case[] {
 /** What this machine gives to two threads that share nothing but memory: the ceiling. */
 async function speedUpOfBareThreads(): Promise<number> {
   const { sequential, parallel } = await runProgram<Seconds>('bare-matrix.ts', [SIZE, BLOCK], {
-    execArgv: ['--import', 'tsx'],
+    execArgv: TSX,
   })
   return Math.min(...sequential) / Math.min(...parallel)
 }
