@@ -1,0 +1,63 @@
+import type { Case } from '../harness.ts'
+import { daskMissing, runDask } from '../dask.ts'
+import { isInstalled } from '../peers.ts'
+import { runProgram } from '../run-program.ts'
+
+const TASKS = 100_000
+const OURS = ['millrace', 'millrace, no journal']
+const BATCHES = 'MessagePort, batches of 100'
+const PISCINA = [1, 16, 64, 128]
+
+const rate =
+  (program: string, args: (string | number)[], journal = false) =>
+  async () => {
+    const { seconds } = await runProgram<{ seconds: number }>(program, [TASKS, ...args], { journal })
+    return TASKS / seconds
+  }
+
+/** The best of its settings counts, as one would choose it: unlike ours, it is tuned to the case. */
+async function piscinaBest(): Promise<number> {
+  const rates: number[] = []
+  for (const concurrent of PISCINA) rates.push(await rate('piscina-flat.mjs', ['warm', concurrent])())
+  return Math.max(...rates)
+}
+
+/** Dask is slow enough that fewer tasks give the same rate. */
+const dask = (kind: 'distributed' | 'threads', tasks: number) => async () =>
+  tasks / (await runDask(kind, tasks))
+
+export function flat(): Case[] {
+  return [
+    {
+      name: 'flat',
+      unit: 'tasks/s',
+      better: 'higher',
+      take: 'best',
+      rounds: 5,
+      about: `${TASKS.toLocaleString('en-US')} independent tasks that give back their argument, 2 threads`,
+      arms: [
+        { system: 'millrace', run: rate('flat.mjs', ['warm', 'barrier'], true) },
+        { system: 'millrace, no journal', run: rate('flat.mjs', ['warm', 'barrier']) },
+        { system: 'millrace, cold', run: rate('flat.mjs', ['cold', 'barrier'], true) },
+        { system: 'millrace, waitOn all', run: rate('flat.mjs', ['warm', 'waitOn'], true) },
+        { system: BATCHES, run: rate('bare-flat.mjs', ['warm', 100, 1]) },
+        { system: 'MessagePort, batches of 100, 2 in flight', run: rate('bare-flat.mjs', ['warm', 100, 2]) },
+        { system: 'MessagePort, batches of 100, cold', run: rate('bare-flat.mjs', ['cold', 100, 1]) },
+        { system: 'MessagePort, 16 in flight', run: rate('bare-flat.mjs', ['warm', 1, 16]) },
+        { system: 'piscina, best', missing: isInstalled('piscina'), run: piscinaBest, rounds: 3 },
+        {
+          system: 'Dask distributed',
+          missing: daskMissing(),
+          run: dask('distributed', 2000),
+          rounds: 3,
+        },
+        { system: 'Dask threads', missing: daskMissing(), run: dask('threads', 20_000), rounds: 3 },
+      ],
+      goals: OURS.flatMap(of => [
+        { of, against: BATCHES, atLeast: 0.25 },
+        { of, against: 'piscina, best', atLeast: 2.5 },
+        { of, against: 'Dask distributed', atLeast: 100 },
+      ]),
+    },
+  ]
+}
