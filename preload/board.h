@@ -77,6 +77,7 @@ struct mr_file {
     u32 extent_lost; /* a piece was not recorded: it becomes readable on commit */
     u32 closes;
     u32 writers; /* descriptions open for writing by producers */
+    u32 generation; /* grows when bytes that readers may have seen are taken back */
     u32 begun_children, committed_children;
     u32 reason;  /* text */
     u32 reason_step;

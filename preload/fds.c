@@ -101,7 +101,7 @@ long mr_opened(const struct mr_name *n, struct mr_rights *r, long fd, long flags
     } else {
         struct stat st; /* a directory that a pattern of files matches is a plain one */
         int plain = state == MR_ABSENT && mr_sys(SYS_fstat, fd, &st, 0, 0) == 0 && S_ISDIR(st.st_mode);
-        mr_fd_set(fd, plain ? mr_make_entry(MR_DIRECTORY, MR_NONE) : mr_make_entry(MR_READER, r->file), 0);
+        mr_fd_set(fd, plain ? mr_make_entry(MR_DIRECTORY, MR_NONE) : mr_make_entry(MR_READER | r->generation << 16, r->file), 0);
     }
     return fd;
 }

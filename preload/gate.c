@@ -7,9 +7,11 @@ void mr_rights_of(const struct mr_name *n, struct mr_rights *r)
 {
     r->file = mr_file_find(n->rel, n->len);
     if (r->file != MR_NONE) {
+        r->generation = mr_load(&mr_file_at(r->file)->generation);
         r->rule = mr_file_at(r->file)->rule;
         r->is_dir = (int)mr_file_at(r->file)->is_dir;
     } else {
+        r->generation = 0;
         r->rule = mr_rule_find(n->rel, n->len, &r->is_dir);
     }
     r->producer = r->rule != MR_NONE && mr_self.step != MR_NONE && mr_produces(mr_rule_at(r->rule), mr_self.step);
@@ -46,5 +48,7 @@ long mr_gate(long dirfd, const char *path, const struct mr_name *n, struct mr_ri
         struct stat st;
         if (mr_sys(SYS_newfstatat, dirfd, path, &st, 0) == 0 && S_ISDIR(st.st_mode)) return 0;
     }
-    return mr_wait_for(mr_who(0).proc, r->file, f->mode == MR_NO_UPDATE ? MR_WAIT_EXISTS : MR_WAIT_COMMIT, 0, 0);
+    int err = mr_wait_for(mr_who(0).proc, r->file, f->mode == MR_NO_UPDATE ? MR_WAIT_EXISTS : MR_WAIT_COMMIT, 0, 0);
+    r->generation = mr_load(&f->generation);
+    return err;
 }

@@ -5,6 +5,7 @@
  * are published afterwards. */
 #include "local.h"
 
+#include <sys/stat.h>
 #include <sys/uio.h>
 
 static u64 position(long fd)
@@ -30,6 +31,27 @@ static void committed(long fd, u64 e)
     if (!mr_who(0).foreign) mr_cas(&mr_fd[fd], &e, 0); /* from now on a plain descriptor */
 }
 
+/* Bytes of the file were taken back since it was opened: cut, or another file has its name now. Fine for who has
+ * read nothing yet and still has the file of that name; otherwise an error, for the rules said this would not be. */
+static int outdated(long fd, u64 *e, const struct mr_file *f)
+{
+    char path[2200];
+    struct mr_text t = {path, path + sizeof path};
+    struct stat open, named;
+    u32 generation = mr_load(&f->generation);
+    if (likely(mr_entry_generation(*e) == (generation & 0xffff))) return 0;
+    mr_put(&t, mr_self.dir);
+    mr_put(&t, "/");
+    mr_put(&t, mr_text_at(f->path));
+    int same = mr_sys(SYS_fstat, fd, &open, 0, 0) == 0 && mr_sys(SYS_newfstatat, AT_FDCWD, path, &named, 0) == 0 &&
+               open.st_ino == named.st_ino && open.st_dev == named.st_dev;
+    if (!same || position(fd) != 0) return 1;
+    u64 fresh = (*e & ~(u64)0xffff0000) | (generation & 0xffff) << 16;
+    if (!mr_who(0).foreign) mr_cas(&mr_fd[fd], e, fresh);
+    *e = fresh;
+    return 0;
+}
+
 static void rest_a_moment(void)
 {
     struct mr_time moment = {0, 1000000};
@@ -44,7 +66,8 @@ static long read_some(const struct mr_call *c, u64 len, s64 at)
     struct mr_file *f = reading(e);
     if (likely(!f) || !len) return mr_plain(c);
     for (;;) {
-        u32 state = mr_load(&f->state);
+        u32 state = mr_load(&f->state), generation;
+        if (outdated(fd, &e, f)) return -EIO;
         if (state == MR_COMMITTED) {
             committed(fd, e);
             return mr_plain(c);
@@ -54,19 +77,22 @@ static long read_some(const struct mr_call *c, u64 len, s64 at)
          * threads on one descriptor cannot pass the frontier together. */
         if (mine && state == MR_GROWING && mr_peek(&mr_pos[fd]) >= (s64)len) {
             if (__atomic_fetch_sub(&mr_pos[fd], (s64)len, __ATOMIC_SEQ_CST) >= (s64)len) {
+                generation = mr_load(&f->generation);
                 long ret = mr_plain(c);
-                if (ret != 0) return ret;
+                if (ret != 0) return mr_load(&f->generation) == generation ? ret : -EIO;
             }
             mr_store(&mr_pos[fd], 0);
         }
         u64 from = at < 0 ? position(fd) : (u64)at;
         int err = mr_wait_for(mr_who(0).proc, mr_entry_index(e), MR_WAIT_DATA, from, len);
         if (err < 0) return err;
+        if (outdated(fd, &e, f)) return -EIO;
+        generation = mr_load(&f->generation);
         u64 to = mr_load(&f->state) == MR_GROWING ? mr_available(f, from) : 0;
         if (mine && to >= from + len) mr_store(&mr_pos[fd], (s64)(to - from - len));
         int over = mr_load(&f->state) == MR_COMMITTED;
         long ret = mr_plain(c);
-        if (ret != 0 || over) return ret;
+        if (ret != 0 || over) return mr_load(&f->generation) == generation ? ret : -EIO;
         /* nothing, although it was written and is not committed: it was cut meanwhile; wait again */
         rest_a_moment();
     }
@@ -160,6 +186,7 @@ static long source_ready(long fd, u64 e, u64 from, long *count)
 {
     struct mr_file *f = reading(e);
     if (!f || *count <= 0) return 0;
+    if (outdated(fd, &e, f)) return -EIO;
     if (mr_load(&f->state) == MR_COMMITTED) {
         committed(fd, e);
         return 0;
@@ -167,6 +194,7 @@ static long source_ready(long fd, u64 e, u64 from, long *count)
     u64 want = (u64)*count > (1u << 20) ? 1u << 20 : (u64)*count;
     int err = mr_wait_for(mr_who(0).proc, mr_entry_index(e), MR_WAIT_DATA, from, want);
     if (err < 0) return err;
+    if (outdated(fd, &e, f)) return -EIO;
     if (mr_load(&f->state) == MR_COMMITTED) return 0;
     u64 to = mr_available(f, from);
     if (to > from && (u64)*count > to - from) *count = (long)(to - from);

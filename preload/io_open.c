@@ -82,9 +82,10 @@ long mr_do_close(const struct mr_call *c)
     }
     struct mr_who who = mr_who(0);
     u64 entry = take_entry(&who, c->a[0]);
-    long ret = mr_plain(c);
+    /* Booked first: once the kernel has freed the number, another thread may open a file under it and fork,
+     * and the child would inherit both bookings. All bytes are written already. */
     dropped(&who, c->a[0], entry);
-    return ret;
+    return mr_plain(c);
 }
 
 long mr_do_close_range(const struct mr_call *c)
@@ -96,8 +97,8 @@ long mr_do_close_range(const struct mr_call *c)
     for (u32 fd = first; fd <= last && fd < top; fd++) {
         if (!mr_fd[fd] && !who.foreign) continue;
         u64 entry = take_entry(&who, (long)fd);
-        mr_sys(SYS_close, fd, 0, 0, 0);
         dropped(&who, (long)fd, entry);
+        mr_sys(SYS_close, fd, 0, 0, 0);
     }
     return mr_plain(c);
 }
@@ -139,8 +140,8 @@ static long dup_onto(const struct mr_call *c, int same_is_fine)
     struct mr_who who = mr_who(1);
     if (mr_sys(SYS_fcntl, from, F_GETFD, 0, 0) < 0) return mr_plain(c); /* fails, and closes nothing */
     u64 entry = take_entry(&who, to);
-    long ret = mr_plain(c);
     dropped(&who, to, entry);
+    long ret = mr_plain(c);
     if (ret >= 0) copied(&who, from, to);
     return ret;
 }

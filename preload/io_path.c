@@ -136,7 +136,7 @@ static void replaced(const struct mr_name *n)
 {
     struct mr_guard g;
     u32 file = mr_file_find(n->rel, n->len);
-    if (file == MR_NONE || !mr_load(&mr_file_at(file)->writers)) return;
+    if (file == MR_NONE) return;
     mr_lock(&g);
     mr_ofd_detach(file);
     mr_unlock(&g);

@@ -40,6 +40,7 @@ extern s64 mr_pos[MR_FDS];
 static inline u64 mr_entry(long fd) { return (unsigned long)fd < MR_FDS ? mr_peek(&mr_fd[fd]) : 0; }
 static inline u32 mr_entry_kind(u64 e) { return (u32)e & MR_KIND; }
 static inline u32 mr_entry_index(u64 e) { return (u32)(e >> 32); }
+static inline u32 mr_entry_generation(u64 e) { return (u32)e >> 16; } /* of a READER, its last 16 bits */
 static inline u64 mr_make_entry(u32 kind_and_flags, u32 index) { return (u64)index << 32 | kind_and_flags; }
 void mr_fd_set(long fd, u64 entry, s64 pos);
 void mr_fd_share_all(void);
@@ -69,6 +70,7 @@ struct mr_rights {
     u32 file; /* record, or MR_NONE when there is none yet */
     u32 rule; /* MR_NONE: a plain file */
     int is_dir, producer;
+    u32 generation; /* of the file, before it was opened */
 };
 void mr_rights_of(const struct mr_name *n, struct mr_rights *r);
 u32 mr_record(const struct mr_name *n, struct mr_rights *r);

@@ -49,9 +49,20 @@ int mr_alive(u32 pid, u64 start)
     u32 threads = 0;
     if (mr_sys(SYS_kill, pid, 0, 0, 0) == -ESRCH) return 0;
     int state = mr_task_state(pid, &now, 0, &threads);
+    /* no /proc, or no descriptor left to read it with: then the signal above is all we know */
+    if (!state && !mr_task_state((u32)mr_sys(SYS_getpid, 0, 0, 0, 0), 0, 0, 0)) return 1;
     /* a leader that left its threads behind is a zombie too, but its process lives */
     if (!state || ((state == 'Z' || state == 'X') && threads <= 1)) return 0;
     return !start || now == start;
+}
+
+/* One thread, not its process: a thread may be gone, by exec for example, while the others live. */
+static int owner_died(u32 tid)
+{
+    if (mr_sys(SYS_kill, tid, 0, 0, 0) == -ESRCH) return 1;
+    int state = mr_task_state(tid, 0, 0, 0);
+    if (!state) return mr_task_state((u32)mr_sys(SYS_getpid, 0, 0, 0, 0), 0, 0, 0) != 0;
+    return state == 'Z' || state == 'X';
 }
 
 void mr_lock(struct mr_guard *g)
@@ -73,8 +84,7 @@ void mr_lock(struct mr_guard *g)
             seen = with;
         }
         if (mr_futex_wait(word, seen, LOOK_NS) != -ETIMEDOUT) continue;
-        int state = mr_task_state(seen & ~WAITED, 0, 0, 0);
-        if (state && state != 'Z' && state != 'X') continue;
+        if (!owner_died(seen & ~WAITED)) continue;
         if (mr_cas(word, &seen, mine)) {
             mr_recover();
             mr_b->recovered++;

@@ -137,6 +137,13 @@ u32 mr_proc_embryo(u32 proc, u32 maker)
     if (p->instance != MR_NONE) mr_instance_at(p->instance)->live++;
     for (u32 h = from->holds; h; h = mr_hold_at(h - 1)->slot.link)
         mr_hold_add(i, mr_hold_at(h - 1)->fd, mr_hold_at(h - 1)->ofd);
+    u32 turned = 0; /* in the parent's order, the latest first */
+    for (u32 h = p->holds, next; h; h = next) {
+        next = mr_hold_at(h - 1)->slot.link;
+        mr_hold_at(h - 1)->slot.link = turned;
+        turned = h;
+    }
+    p->holds = turned;
     return i;
 }
 
@@ -237,6 +244,7 @@ u32 mr_ofd_new(u32 proc, s32 fd, u32 file, u32 step)
 void mr_ofd_detach(u32 file)
 {
     struct mr_file *f = mr_file_at(file);
+    mr_add(&f->generation, 1);
     for (u32 i = 0, n = mr_used(MR_OFDS); i < n && f->writers; i++) {
         struct mr_ofd *o = mr_ofd_at(i);
         if (!o->slot.used || o->file != file || o->gone) continue;

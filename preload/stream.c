@@ -71,7 +71,10 @@ void mr_publish(struct mr_file *f, u64 from, u64 to)
 
 void mr_cut(struct mr_file *f, u64 size)
 {
-    if (mr_load(&f->frontier) > size) mr_store(&f->frontier, size);
+    if (mr_load(&f->frontier) > size) {
+        mr_add(&f->generation, 1);
+        mr_store(&f->frontier, size);
+    }
     for (u32 *link = &f->extents; *link;) {
         struct mr_extent *e = mr_extent_at(*link - 1);
         if (e->from >= size) {

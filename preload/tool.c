@@ -257,7 +257,6 @@ int main(int argc, char **argv)
         else if (!strcmp(a, "--replace")) o.replace = 1;
         else if (!strcmp(a, "--force")) o.force = 1;
         else if (!strcmp(a, "--plan")) o.plan = 1;
-        else if (!strcmp(a, "--keep-open")) continue;
         else return mr_say(MR_USAGE, "unknown option %s", a);
     }
     if (!strcmp(command, "create")) return create(&o);

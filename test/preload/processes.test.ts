@@ -1,8 +1,19 @@
 // Who holds a file open, who has ended and how: forks, execs, redirections, deaths.
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { eventually, pause, rule, skip, step, tools, withWorkflow, type Workflow } from './harness.ts'
+import {
+  eventually,
+  hasCommand,
+  pause,
+  rule,
+  skip,
+  start,
+  step,
+  tools,
+  withWorkflow,
+  type Workflow,
+} from './harness.ts'
 
 const plan = [
   'grace\t0.3',
@@ -109,6 +120,57 @@ test('only the last of many descriptors on one description counts as its close',
     assert.equal(workflow.file('whole-j')?.['closes'], 1)
   })
 })
+
+test(
+  'threads that start programs into files: each file is closed once',
+  { skip, timeout: 60_000 },
+  async t => {
+    if (!hasCommand('python3')) return t.skip('python3 is not installed')
+    const script = `
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+def one(i):
+    with open("whole-%d" % i, "w") as f:
+        subprocess.run(["sh", "-c", "echo x; sleep 0.00%d; echo y" % (i % 5)], stdout=f, check=True)
+        f.write("z\\n")
+with ThreadPoolExecutor(8) as p: list(p.map(one, range(120)))`
+    await withWorkflow(plan, async workflow => {
+      const names = Array.from({ length: 120 }, (_, i) => `whole-${i}`)
+      const consumer = workflow.exec('Q', 'cat', names, { cwd: workflow.dir })
+      const producer = await workflow.exec('S', 'python3', ['-c', script], { cwd: workflow.dir }).done
+      assert.deepEqual([producer.code, producer.stderr], [0, ''])
+      // the child and the parent share the description, so the parent's line goes where the position is
+      assert.equal((await consumer.done).stdout.length, 120 * 6)
+      for (const line of workflow.ps().filter(one => one.type === 'file')) assert.equal(line['closes'], 1)
+    })
+  },
+)
+
+test(
+  'random writers leave the same files, and consumers see exactly those',
+  { skip, timeout: 120_000 },
+  async () => {
+    for (let seed = 1; seed <= 25; seed++)
+      await withWorkflow(plan, async workflow => {
+        const plain = workflow.path('plain')
+        const governed = workflow.path('ended-dir')
+        mkdirSync(plain)
+        mkdirSync(governed)
+        assert.equal((await start(tools.fixture('random-writer'), [plain, String(seed)]).done).code, 0)
+        const show = 'for i in 0 1 2 3 4 5 6 7 8 9; do md5sum < r-$i; done 2>&1 | sed s/.*r-/r-/'
+        const expected = await start('bash', ['-c', show], { cwd: plain }).done
+        const consumer = workflow.preloaded('Q', 'bash', ['-c', show], { cwd: governed })
+        const producer = await workflow.preloaded('S', tools.fixture('random-writer'), [
+          governed,
+          String(seed),
+        ]).done
+        assert.equal(producer.code, 0, `seed ${seed}: ${producer.stderr}`)
+        assert.equal((await consumer.done).stdout, expected.stdout, `seed ${seed}`)
+        for (const line of workflow.ps().filter(one => one.type === 'file'))
+          assert.equal(line['writers'], 0, `seed ${seed}: ${String(line['path'])} still has writers`)
+      })
+  },
+)
 
 test('on_termination waits for the last process of the step', { skip }, async () => {
   await withWorkflow(plan, async workflow => {

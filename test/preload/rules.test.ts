@@ -257,6 +257,28 @@ test('a file removed and made again is waited for again', { skip }, async () => 
   })
 })
 
+for (const [what, script] of [
+  ['removed and made again', 'echo first > f; sleep 0.5; rm f; echo second > f'],
+  ['cut and written again', 'echo first > f; sleep 0.5; echo 2nd > f'],
+  ['replaced by rename', 'echo first > f; sleep 0.5; echo second > g; mv g f'],
+])
+  test(
+    `bytes that a reader has seen and that are ${what} are an error, not a mixture`,
+    { skip },
+    async () => {
+      const plan = [step(0, 'S'), step(1, 'Q'), rule('file', 'f', '0', 'on_termination:0', 'no_update')]
+      await withWorkflow(plan, async workflow => {
+        const producer = sh(workflow, 'S', script ?? '')
+        const consumer = sh(workflow, 'Q', 'dd bs=6 if=f status=none')
+        const outcome = await consumer.done
+        assert.equal(outcome.stdout, 'first\n')
+        assert.match(outcome.stderr, /Input\/output error/)
+        assert.equal((await producer.done).code, 0)
+        assert.match((await sh(workflow, 'Q', 'cat f').done).stdout, /second|2nd/)
+      })
+    },
+  )
+
 const match = (workflow: Workflow, path: string): Record<string, unknown> =>
   JSON.parse(workflow.board(['match', path]).stdout) as Record<string, unknown>
 
