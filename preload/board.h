@@ -247,6 +247,7 @@ void mr_recover(void);
 
 /* wait.c */
 int mr_wait_for(u32 proc, u32 file, u32 kind, u64 at, u64 len);
+int mr_wait_moment(u32 proc, u32 file, u64 began);
 extern u64 mr_wait_limit;
 
 /* deadlock.c */

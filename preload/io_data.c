@@ -52,10 +52,11 @@ static int outdated(long fd, u64 *e, const struct mr_file *f)
     return 0;
 }
 
-static void rest_a_moment(void)
+/* The board says that there is more, the kernel that there is not: somebody we do not see changed the file. */
+static int rest_a_moment(u32 file, u64 *began)
 {
-    struct mr_time moment = {0, 1000000};
-    mr_sys(SYS_nanosleep, &moment, 0, 0, 0);
+    if (!*began) *began = mr_now();
+    return mr_wait_moment(mr_who(0).proc, file, *began);
 }
 
 /* A read of len bytes, at an explicit offset (at >= 0) or at the position. */
@@ -65,7 +66,7 @@ static long read_some(const struct mr_call *c, u64 len, s64 at)
     u64 e = mr_entry(fd);
     struct mr_file *f = reading(e);
     if (likely(!f) || !len) return mr_plain(c);
-    for (;;) {
+    for (u64 began = 0;;) {
         u32 state = mr_load(&f->state), generation;
         if (outdated(fd, &e, f)) return -EIO;
         if (state == MR_COMMITTED) {
@@ -94,7 +95,8 @@ static long read_some(const struct mr_call *c, u64 len, s64 at)
         long ret = mr_plain(c);
         if (ret != 0 || over) return mr_load(&f->generation) == generation ? ret : -EIO;
         /* nothing, although it was written and is not committed: it was cut meanwhile; wait again */
-        rest_a_moment();
+        err = rest_a_moment(mr_entry_index(e), &began);
+        if (err < 0) return err;
     }
 }
 
@@ -211,7 +213,7 @@ static long move(const struct mr_call *c, int in, int in_off, int out, int out_o
     const s64 *to = out_off >= 0 ? (const s64 *)c->a[out_off] : 0;
     s64 out_at = to ? *to : -1;
     struct mr_call d = *c;
-    for (;;) {
+    for (u64 began = 0;;) {
         struct mr_file *f = reading(from_e);
         if (f) {
             long err = source_ready(c->a[in], from_e, at ? (u64)*at : position(c->a[in]), &d.a[size]);
@@ -221,7 +223,8 @@ static long move(const struct mr_call *c, int in, int in_off, int out, int out_o
         long ret = mr_plain(&d);
         if (ret > 0 && (to_e & MR_PUBLISH)) wrote(c->a[out], to_e, (u64)ret, out_at);
         if (ret != 0 || over) return ret;
-        rest_a_moment();
+        int err = rest_a_moment(mr_entry_index(from_e), &began);
+        if (err < 0) return err;
     }
 }
 

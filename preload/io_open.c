@@ -24,7 +24,7 @@ static long open_path(const struct mr_call *c, long dirfd, const char *path, lon
         if (mr_file_at(r.file)->state < MR_COMMITTED) mr_cut(mr_file_at(r.file), 0);
         mr_unlock(&g);
     }
-    for (;;) {
+    for (u64 began = 0;;) {
         if (reads) {
             long err = mr_gate(dirfd, path, &n, &r);
             if (err < 0) return err;
@@ -34,8 +34,9 @@ static long open_path(const struct mr_call *c, long dirfd, const char *path, lon
         /* begun, but not there: removed or renamed just now; it may come again */
         if (fd != -ENOENT || !reads || r.producer || r.rule == MR_NONE || (flags & O_CREAT)) return fd;
         if (mr_load(&mr_file_at(r.file)->state) != MR_GROWING) return fd;
-        struct mr_time moment = {0, 2000000};
-        mr_sys(SYS_nanosleep, &moment, 0, 0, 0);
+        if (!began) began = mr_now();
+        long err = mr_wait_moment(mr_who(0).proc, r.file, began);
+        if (err < 0) return err;
     }
 }
 

@@ -11,14 +11,15 @@ static long look_at(const struct mr_call *c, long dirfd, const char *path)
     r.file = mr_file_find(n.rel, n.len);
     if (r.file != MR_NONE && mr_load(&mr_file_at(r.file)->state) == MR_COMMITTED) return mr_plain(c);
     mr_rights_of(&n, &r);
-    for (;;) {
+    for (u64 began = 0;;) {
         long err = mr_gate(dirfd, path, &n, &r);
         if (err < 0) return err;
         long ret = mr_plain(c);
         if (ret != -ENOENT || r.rule == MR_NONE || r.producer) return ret;
         if (mr_load(&mr_file_at(r.file)->state) != MR_GROWING) return ret;
-        struct mr_time moment = {0, 2000000};
-        mr_sys(SYS_nanosleep, &moment, 0, 0, 0);
+        if (!began) began = mr_now();
+        err = mr_wait_moment(mr_who(0).proc, r.file, began);
+        if (err < 0) return err;
     }
 }
 

@@ -5,7 +5,19 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { compile, fixtures, hasCommand, preload, skip, start, step, tools, withWorkflow } from './harness.ts'
+import {
+  compile,
+  fixtures,
+  hasCommand,
+  pause,
+  preload,
+  rule,
+  skip,
+  start,
+  step,
+  tools,
+  withWorkflow,
+} from './harness.ts'
 
 test(
   'the library exports one name and needs few',
@@ -98,4 +110,32 @@ test('the offsets of libc are found once and then kept', { skip }, async () => {
     assert.match(second.stderr, /^millrace: \d+ sites patched, offsets from the cache\n$/)
     rmSync(cache, { recursive: true })
   })
+})
+
+test('a process killed inside the lock: the next one repairs the board and goes on', { skip }, async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-logic-'))
+  try {
+    compile('sh', [join(preload, 'build.sh'), '--logic', join(folder, 'logic.a')])
+    const die = join(folder, 'die')
+    compile('cc', ['-std=gnu11', '-o', die, join(fixtures, 'logic-die-in-lock.c'), join(folder, 'logic.a')])
+    const plan = [step(0, 'S'), step(1, 'Q'), rule('file', 'f', '0', 'on_close:1', 'no_update')]
+    await withWorkflow(plan, async workflow => {
+      const board = String(workflow.ps().find(line => line.type === 'board')?.['path'])
+      const consumer = workflow.preloaded('Q', 'cat', [workflow.path('f')])
+      await pause(200)
+      assert.equal((await start(die, [board]).done).code, 128)
+      const outcome = await consumer.done
+      assert.match(outcome.stderr, /Input\/output error|No such file/)
+      const shown = workflow.ps()
+      assert.equal(shown.find(line => line.type === 'board')?.['repaired'], 1)
+      assert.equal(shown.find(line => line.type === 'file')?.['writers'], 0)
+      assert.equal(shown.find(line => line.type === 'file')?.['state'], 'failed')
+      assert.equal(
+        shown.some(line => line.type === 'process'),
+        false,
+      )
+    })
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
 })
