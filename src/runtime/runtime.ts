@@ -254,8 +254,9 @@ export class Runtime implements Client {
     )
     if (taken !== undefined) return taken
     if (version.state !== 'ready') this.#throwFor(version, seen)
+    // The memory itself is the value; a later version of it may have taken over meanwhile.
     await this.unread(version)
-    return this.#executor.takeOut(version)
+    return NOTHING
   }
 
   decode(stored: Stored, slots: unknown[]): unknown {
