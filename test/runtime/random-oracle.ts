@@ -12,6 +12,8 @@ import type { CallStep } from './random-program.ts'
 export interface Bad {
   kind: 'failed' | 'cancelled'
   roots: Set<number>
+  /** It may also be that nothing failed: something was cancelled by the program. */
+  orNone: boolean
 }
 
 export interface Cell {
@@ -60,6 +62,7 @@ export class Oracle {
     const roots = new Set<number>()
     for (const { bad } of [...inputs, ...extra]) for (const root of bad?.roots ?? []) roots.add(root)
     let isBad = [...inputs, ...extra].some(({ bad }) => bad !== null)
+    let orNone = [...inputs, ...extra].some(({ bad }) => bad?.orNone)
     const reads = step.shape !== 'out' && step.shape !== 'fileOut'
     const joins = ['commutative', 'concurrent', 'fileCommutative'].includes(step.shape)
     const written = step.shape === 'fileIn' ? [] : [...new Set(targets)]
@@ -72,6 +75,7 @@ export class Oracle {
       if (needed && read.bad) {
         isBad = true
         for (const root of read.bad.roots) roots.add(root)
+        orNone ||= read.bad.orNone
       }
     }
     const results = Array.from({ length: step.shape === 'two' ? 2 : 1 }, () => newCell(undefined))
@@ -79,7 +83,7 @@ export class Oracle {
       for (const result of results) result.bad = bad
       for (const target of written) this.#spoil(this.cells[target] as Cell, step.shape, joins, bad)
     }
-    if (isBad) spoil({ kind: 'cancelled', roots })
+    if (isBad) spoil({ kind: 'cancelled', roots, orNone })
     else this.#run(step, uid, targets, written, joins, [...inputs, ...extra], results, spoil)
     this.futures.push(...results)
     return results
@@ -143,7 +147,7 @@ export class Oracle {
       if (step.form === 'ignore') {
         ;(results[0] as Cell).value = -7
         if (results[1]) results[1].value = -8
-      } else spoil({ kind: 'failed', roots: new Set([uid]) })
+      } else spoil({ kind: 'failed', roots: new Set([uid]), orNone: false })
       return
     }
   }
@@ -169,6 +173,7 @@ export class Oracle {
         ? {
             kind: cell.bad.kind === bad.kind ? bad.kind : 'failed',
             roots: new Set([...cell.bad.roots, ...bad.roots]),
+            orNone: cell.bad.orNone || bad.orNone,
           }
         : bad
       return
