@@ -24,6 +24,11 @@ export async function play(steps: readonly Step[], base: string): Promise<void> 
   }
 }
 
+interface Called {
+  futures: unknown[]
+  cells: Cell[]
+}
+
 class Driver {
   readonly #oracle = new Oracle()
   readonly #values: unknown[]
@@ -132,7 +137,7 @@ class Driver {
   async #fail(step: Extract<Step, { do: 'failGroup' | 'failAlone' }>): Promise<void> {
     const isGroup = step.do === 'failGroup'
     if (!isGroup) await barrier()
-    let first: ReturnType<Driver['#call']> | null = null
+    let first: Called | null = null
     const calls = (): void => {
       first = this.#call({ ...step.call, ins: [] })
       for (const after of step.after) this.#call(after, first.futures, first.cells)
@@ -145,12 +150,12 @@ class Driver {
       )
     } else {
       calls()
-      error = await Promise.resolve((first as unknown as ReturnType<Driver['#call']>).futures[0]).then(
+      error = await Promise.resolve((first as unknown as Called).futures[0]).then(
         () => null,
         (caught: unknown) => caught,
       )
     }
-    const bad = (first as unknown as ReturnType<Driver['#call']>).cells[0]?.bad as Bad
+    const bad = (first as unknown as Called).cells[0]?.bad as Bad
     checkError(error, bad, 'the failure')
   }
 
