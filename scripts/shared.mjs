@@ -1,7 +1,7 @@
 // What `npm start`, `npm test` and `npm run bench` have in common: a fresh clone with nothing installed
 // must work, so each of them first makes sure that dependencies and the build are there.
 import { spawnSync } from 'node:child_process'
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, lstatSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -21,11 +21,15 @@ export function run(program, args, options = {}) {
 export const tool = path => join(root, 'node_modules', path)
 
 export function ensureInstalled() {
+  const folder = join(root, 'node_modules')
+  // Shared with another checkout: what is in there is not ours to change.
+  if (lstatSync(folder, { throwIfNoEntry: false })?.isSymbolicLink()) return
   const mark = join(root, 'node_modules', '.package-lock.json')
   const lock = join(root, 'package-lock.json')
   if (existsSync(mark) && statSync(mark).mtimeMs >= statSync(lock).mtimeMs) return
   console.error('installing dependencies …')
-  run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'])
+  // Not `npm ci`: it refuses a lock file that lacks packages for other platforms, as npm itself writes it.
+  run('npm', ['install', '--no-audit', '--no-fund', '--loglevel=error'])
 }
 
 export function build() {

@@ -205,8 +205,9 @@ export class Task {
   /** Neighbours in the list of its group's members. */
   next: Task | null = null
   before: Task | null = null
-  /** State and time, in turn. */
-  history: number[]
+  readonly submittedAt: number
+  /** States after the first and when they began, in turn; most tasks of a large graph have none yet. */
+  history: number[] | null = null
 
   constructor(id: number, spec: TaskSpec, now: number) {
     this.id = id
@@ -220,7 +221,7 @@ export class Task {
     this.timed = spec.timed ?? false
     this.payload = spec.payload
     this.implementation = spec.kind.implementations[0] as Implementation
-    this.history = [0, now]
+    this.submittedAt = now
   }
 
   get name(): string {
@@ -234,7 +235,7 @@ export class Task {
 
   /** When it began, or was told to. */
   get begunAt(): number {
-    return this.startedAt >= 0 ? this.startedAt : (this.history.at(-1) as number)
+    return this.startedAt >= 0 ? this.startedAt : (this.history?.at(-1) ?? this.submittedAt)
   }
 
   /** Throws with the story so far if the task cannot go there: before anything is changed on the way. */
@@ -254,21 +255,24 @@ export class Task {
   move(to: TaskState, now: number): number {
     if (!LEGAL[this.state].includes(to)) this.expect(to)
     this.state = to
-    const { history } = this
     const code = TASK_STATES.indexOf(to)
     // A literal has no room to spare; an array that is pushed to has, for each of a million ready tasks.
+    const { history } = this
+    if (!history) {
+      const at = Math.max(now, this.submittedAt)
+      this.history = [code, at]
+      return at
+    }
     const at = Math.max(now, history[history.length - 1] as number)
-    if (history.length === 2) this.history = [history[0] as number, history[1] as number, code, at]
-    else history.push(code, at)
+    history.push(code, at)
     return at
   }
 
   story(): string {
-    const parts: string[] = []
-    for (let i = 0; i < this.history.length; i += 2) {
-      parts.push(
-        `${TASK_STATES[this.history[i] as number]} at ${(this.history[i + 1] as number).toFixed(3)} ms`,
-      )
+    const parts = [`${TASK_STATES[0]} at ${this.submittedAt.toFixed(3)} ms`]
+    const history = this.history ?? []
+    for (let i = 0; i < history.length; i += 2) {
+      parts.push(`${TASK_STATES[history[i] as number]} at ${(history[i + 1] as number).toFixed(3)} ms`)
     }
     return parts.join(', ')
   }

@@ -27,6 +27,7 @@ export class LaneThread {
   readonly #decoder: Decoder
   readonly #events: LaneThreadEvents
   #reason = ''
+  #unannounced = false
   /** What waits for the thread to have loaded its modules; null when it has. */
   #waiting: (() => void)[] | null = []
 
@@ -67,8 +68,15 @@ export class LaneThread {
   /** Returns the position in the ring, for `revoke`; null when it is full. */
   sendRecord(bytes: Uint8Array, length: number): number | null {
     const position = this.#to.write(bytes, length)
-    if (position !== null && this.#to.shouldWake()) this.#worker.postMessage(null)
+    if (position !== null) this.#unannounced = true
     return position
+  }
+
+  /** Wakes the thread for the records that were sent, once for all of them. */
+  announce(): void {
+    if (!this.#unannounced) return
+    this.#unannounced = false
+    if (this.#to.shouldWake()) this.#worker.postMessage(null)
   }
 
   send(message: ToThread, transfer: readonly ArrayBuffer[] = []): void {

@@ -13,7 +13,14 @@ export interface Slot {
 }
 
 /** The argument is the value, or the path, of a slot. `within` is the rest of a path inside a directory. */
+const whole: SlotArgument[] = []
+
 export class SlotArgument {
+  /** The whole of a slot; one object serves all calls. */
+  static of(slot: number): SlotArgument {
+    return (whole[slot] ??= new SlotArgument(slot))
+  }
+
   readonly slot: number
   readonly within: string | null
 

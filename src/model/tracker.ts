@@ -84,12 +84,12 @@ export class Tracker {
     if (definition.readsOnly && given.every(isPrimitive)) {
       return { definition, given, args: given as Argument[], slots: NO_SLOTS }
     }
-    const call: Call = { definition, given, args: [], slots: NO_SLOTS }
+    // As long as they have to be: arrays that are pushed to keep room for more, for each of a million calls.
+    const call: Call = { definition, given, args: given.slice() as Argument[], slots: NO_SLOTS }
     for (let i = 0; i < given.length; i++) {
       const value = given[i]
       const direction = params?.[i] ?? 'IN'
-      if (direction === 'IN' && isPrimitive(value)) call.args.push(value as Argument)
-      else call.args.push(this.#argument(call, value, direction, i))
+      if (direction !== 'IN' || !isPrimitive(value)) call.args[i] = this.#argument(call, value, direction, i)
     }
     if (params) {
       for (let i = given.length; i < params.length; i++) {
@@ -121,7 +121,7 @@ export class Tracker {
     if (isPrimitive(value)) return value as Argument
     if (typeof value !== 'object' || value === null) return this.#encode(value, null)
     const slot = this.#readSlot(call, value)
-    if (slot >= 0) return new SlotArgument(slot)
+    if (slot >= 0) return SlotArgument.of(slot)
     const slots = call.slots.length
     const stored = this.#encode(value, inner => this.#readSlot(call, inner))
     if (call.slots.length > slots) return stored
@@ -132,7 +132,7 @@ export class Tracker {
     const datum = new Datum()
     datum.current.value = stored
     this.#tracked.set(value, { datum, dirty: false, seen: datum.current })
-    return new SlotArgument(addSlot(call, datum, 'in', 'value'))
+    return SlotArgument.of(addSlot(call, datum, 'in', 'value'))
   }
 
   /** The slot of a value that exists on its own: a future, a tracked object, shared memory; else -1. */
@@ -175,7 +175,7 @@ export class Tracker {
       checkRemoved(value.datum)
       if (value.object) this.#refreshAndGiveAway(value.object)
       this.#countWrite(value.datum)
-      return new SlotArgument(addSlot(call, value.datum, mode === 'out' ? 'inout' : mode, 'value'))
+      return SlotArgument.of(addSlot(call, value.datum, mode === 'out' ? 'inout' : mode, 'value'))
     }
     if (typeof value !== 'object' || value === null) {
       const what = value === null ? 'null' : typeof value
@@ -207,7 +207,7 @@ export class Tracker {
     if (mode === 'out') (call.slots[slot] as Slot).initial = this.#shapeOf(value, tracked)
     tracked.dirty = true
     this.#countWrite(tracked.datum)
-    return new SlotArgument(slot)
+    return SlotArgument.of(slot)
   }
 
   /**
@@ -291,7 +291,7 @@ export class Tracker {
     if (kind === 'directory') {
       for (const inner of this.paths.inside(path)) addSlot(call, inner, 'in', 'file')
     }
-    return new SlotArgument(addSlot(call, this.paths.datum(path, kind === 'directory'), mode, kind))
+    return SlotArgument.of(addSlot(call, this.paths.datum(path, kind === 'directory'), mode, kind))
   }
 
   // --- encoding ---
@@ -360,7 +360,11 @@ const shareBlob: EncodeHooks['blob'] = view =>
 /** One slot per datum and call: several uses in one call are merged, the stronger one counts. */
 function addSlot(call: Call, datum: Datum, mode: AccessMode, kind: DatumKind): number {
   checkRemoved(datum)
-  if (call.slots === NO_SLOTS) (call as { slots: Slot[] }).slots = []
+  const slot: Slot = { datum, kind, mode, initial: null }
+  if (call.slots === NO_SLOTS) {
+    ;(call as { slots: Slot[] }).slots = [slot]
+    return 0
+  }
   const { slots } = call
   for (let i = 0; i < slots.length; i++) {
     const slot = slots[i] as Slot
@@ -376,7 +380,7 @@ function addSlot(call: Call, datum: Datum, mode: AccessMode, kind: DatumKind): n
     slot.mode = 'inout'
     return i
   }
-  return slots.push({ datum, kind, mode, initial: null }) - 1
+  return slots.push(slot) - 1
 }
 
 function checkRemoved(datum: Datum): void {

@@ -196,8 +196,10 @@ export class Executor {
       return this.#failed(task, error, false)
     }
     live.handling = false
-    if (task.state === 'running') this.#launch(task)
-    else this.#lost(task, true, task.reason)
+    if (task.state === 'running') {
+      this.#launch(task)
+      this.#threads.announce()
+    } else this.#lost(task, true, task.reason)
   }
 
   async #path(task: Task, slot: Slot, access: Access): Promise<string | null> {

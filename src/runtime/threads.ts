@@ -93,6 +93,11 @@ export class Threads {
     return this.#threads[lane]?.isReady ?? false
   }
 
+  /** Wakes the threads for what was sent to them. */
+  announce(): void {
+    for (const thread of this.#threads) thread?.announce()
+  }
+
   /** Takes results that are there already. */
   drain(): void {
     for (const thread of this.#threads) thread?.drain()
@@ -136,7 +141,9 @@ export class Threads {
   }
 
   #sendIfWanted(task: Task): void {
-    if (task.state === 'running') this.send(task)
+    if (task.state !== 'running') return
+    this.send(task)
+    this.announce()
   }
 
   #revoke(task: Task, lane: Lane, engine: Engine, now: number): void {
