@@ -169,6 +169,7 @@ class Driver {
         bad: { kind: 'cancelled', roots: new Set(), orNone: true },
         before: null,
         team: null,
+        inPlace: false,
       }
       for (const call of calls) this.#call(call, [held], [cell])
       await until(() => Atomics.load(gate, 0) === 1, 'the task that holds')

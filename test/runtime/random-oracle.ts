@@ -19,6 +19,8 @@ export interface Bad {
 export interface Cell {
   value: unknown
   bad: Bad | null
+  /** Memory that exists once: there is nothing else to fall back to. */
+  inPlace: boolean
   /** What the datum falls back to. */
   before: { value: unknown; bad: Bad | null } | null
   /** COMMUTATIVE or CONCURRENT tasks that make this value together. */
@@ -26,7 +28,7 @@ export interface Cell {
 }
 
 export class Oracle {
-  readonly cells: Cell[] = PLACES.map(place => newCell(place.make()))
+  readonly cells: Cell[] = PLACES.map(place => newCell(place.make(), place.kind))
   /** Results of calls, in order: what `which` numbers from `READABLE.length` on mean. */
   readonly futures: Cell[] = []
   #lastUid = 0
@@ -188,8 +190,8 @@ export class Oracle {
   wait(cell: Cell): { value: unknown; bad: Bad | null } {
     close(cell)
     const seen = { value: cell.value, bad: cell.bad }
-    if (cell.bad && cell.before) {
-      cell.value = cell.before.value
+    if (cell.bad && (cell.before || cell.inPlace)) {
+      if (cell.before && !cell.inPlace) cell.value = cell.before.value
       cell.bad = null
       cell.before = null
     }
@@ -197,7 +199,13 @@ export class Oracle {
   }
 }
 
-const newCell = (value: unknown): Cell => ({ value, bad: null, before: null, team: null })
+const newCell = (value: unknown, kind = ''): Cell => ({
+  value,
+  bad: null,
+  before: null,
+  team: null,
+  inPlace: kind === 'shared' || kind === 'sharedInts',
+})
 
 const lastGood = (cell: Cell): { value: unknown; bad: null } | null =>
   cell.bad ? (cell.before as { value: unknown; bad: null } | null) : { value: cell.value, bad: null }
