@@ -209,8 +209,8 @@ export class Executor {
     const directory = slot.kind === 'directory'
     if (mode === 'concurrent') return this.#sharedStage(access, directory)
     const from = mode === 'out' ? null : source(access)
-    // Only a failure that is ignored does not need what was there before.
-    const isFinal = task.onFailure === 'ignore' && task.attempt > task.retries
+    // Only a failure that is ignored does not need what was there before, and others of a team may fail.
+    const isFinal = task.onFailure === 'ignore' && task.attempt > task.retries && !write.team
     const take = isFinal && from !== null && from.readers <= 1 && from.superseded
     return this.files.stage(slot.datum, directory, from, take)
   }
