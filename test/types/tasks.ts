@@ -5,7 +5,6 @@ import {
   DIR_OUT,
   FILE_IN,
   FILE_OUT,
-  Future,
   IN,
   INOUT,
   OUT,
@@ -17,6 +16,7 @@ import {
   task,
   waitOn,
 } from 'millrace'
+import type { Future } from 'millrace'
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
 function same<A, B>(_equal: Equal<A, B>): void {}
@@ -100,7 +100,7 @@ const [first, second] = pair(1)
 same<typeof first, Future<number>>(true)
 same<typeof second, Future<string>>(true)
 // @ts-expect-error there is no third
-void pair(1)[2]
+export const third = pair(1)[2]
 export const later = task({ returns: 2 }, async (n: number): Promise<[number, string]> => [n, ''])
 same<ReturnType<typeof later>, [Future<number>, Future<string>]>(true)
 
