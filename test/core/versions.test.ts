@@ -146,8 +146,10 @@ test('given failed versions, fallBack should give the nearest valid version and 
   rig.fail(bad)
   assert.equal(lost.state, 'cancelled')
   assert.equal(rig.call('reader', [[x, 'in']]).state, 'cancelled')
+  assert.equal(made(good).superseded, true)
   rig.engine.fallBack(x)
   assert.equal(x.current.value, good.name)
+  assert.equal(x.current.superseded, false, 'it has readers again')
   const reader = rig.call('reader', [[x, 'in']])
   assert.deepEqual(rig.names(), ['reader'])
   rig.finish(reader)
@@ -227,6 +229,20 @@ test('given a datum that is removed, we should discard its value after its last 
   assert.deepEqual(
     rig.discarded().map(({ value }) => value),
     ['initial', writer.name],
+  )
+})
+
+test('given a team that is removed, we should discard what it made when its last member has ended', () => {
+  const rig = new Rig()
+  const x = rig.datum()
+  const members = [rig.call('add', [[x, 'concurrent']]), rig.call('add', [[x, 'concurrent']])]
+  rig.go()
+  rig.engine.remove(x, ++rig.now)
+  for (const member of members) rig.finish(member)
+  rig.go()
+  assert.deepEqual(
+    rig.discarded().map(({ value }) => value),
+    ['initial', 'add#2'],
   )
 })
 
