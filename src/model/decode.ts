@@ -243,8 +243,7 @@ export class Decoder {
 
   #error(): Error {
     const type = ERROR_TYPES[this.byte()] ?? Error
-    const error: Error = Object.create(type.prototype) as Error
-    Error.captureStackTrace(error)
+    const error = newError(type)
     this.#keep(error)
     const hidden = (key: string, value: unknown): void => {
       Object.defineProperty(error, key, { value, writable: true, enumerable: false, configurable: true })
@@ -273,6 +272,17 @@ export class Decoder {
       throw new MillraceError('MR_NOT_CLONEABLE', `class ${name} is not exported by ${module} here`)
     }
     return this.#properties(this.#keep(Object.create(constructor.prototype as object) as object))
+  }
+}
+
+/** A real error, which others recognise as one; its stack will be that of the original. */
+function newError(type: (typeof ERROR_TYPES)[number]): Error {
+  const { stackTraceLimit } = Error
+  Error.stackTraceLimit = 0
+  try {
+    return type === AggregateError ? new AggregateError([]) : new (type as ErrorConstructor)()
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit
   }
 }
 

@@ -4,7 +4,7 @@ import { nearest } from '../general/nearest.ts'
 import { parseBytes, parseCount, parseDuration } from '../general/units.ts'
 import { DIRECTIONS } from './directions.ts'
 import type { Direction } from './directions.ts'
-import type { Constraint, TagConstraint } from './types.ts'
+import type { Constraint, Known, TagConstraint } from './types.ts'
 
 /** Options that functions and commands share. */
 export interface CommonOptions<A extends readonly unknown[]> {
@@ -17,7 +17,7 @@ export interface CommonOptions<A extends readonly unknown[]> {
   /** What its node must have: processor kind, software. */
   tags?: TagConstraint<A>
   /** Higher runs first among ready tasks. @default 0 */
-  priority?: number | ((...args: A) => number)
+  priority?: number | ((...args: Known<A>) => number)
   /**
    * What a failure means, after `retries` further attempts. @default 'fail'
    * 'fail' stops the group (or the run): nothing new of it starts. 'retry' is 'fail' with two retries
@@ -102,11 +102,11 @@ function checkDirections(what: string, params: unknown): asserts params is Direc
 }
 
 /** The value of a constraint that may be a number, a unit string, '$ENV' or a function of the arguments. */
-export function evaluate<A extends readonly unknown[]>(
+export function evaluate(
   what: string,
   option: 'cpus' | 'memory',
-  constraint: Constraint<A> | undefined,
-  args: A | null,
+  constraint: Constraint<readonly unknown[]> | undefined,
+  args: readonly unknown[] | null,
 ): number | null {
   if (constraint === undefined) return null
   let value = constraint

@@ -6,7 +6,7 @@ import type { Direction } from './directions.ts'
 import type { CommonOptions, Defaults } from './options.ts'
 import { COMMAND_OPTIONS, TASK_OPTIONS, checkOptions, evaluate, evaluateTimeout } from './options.ts'
 import type { Future } from './future.ts'
-import type { Arguments, CommandParameters, DirectionsFor, Futures } from './types.ts'
+import type { Arguments, CommandParameters, DirectionsFor, Futures, Known, ReturnedFor } from './types.ts'
 
 export const DEFINITION: unique symbol = Symbol.for('millrace.definition') as never
 
@@ -95,9 +95,9 @@ export interface CommandOptions<
   params?: D
   defaults?: Defaults
   /** Working directory. @default that of the coordinator */
-  cwd?: string | ((...args: A) => string)
+  cwd?: string | ((...args: Known<A>) => string)
   /** Variables added to the environment. */
-  env?: Readonly<Record<string, string>> | ((...args: A) => Readonly<Record<string, string>>)
+  env?: Readonly<Record<string, string>> | ((...args: Known<A>) => Readonly<Record<string, string>>)
   /** The position of the file parameter that the program reads as standard input. */
   stdin?: number
   /** The position of the file parameter that standard output, or error, is written to. @default the task's log */
@@ -163,10 +163,10 @@ export function command<const D extends readonly Direction[], A extends CommandP
  * Another way to carry out a task, with constraints of its own. Each version is tried; from then on the
  * fastest that fits where there is room is used.
  */
-export function implement<A extends readonly unknown[], R, F>(
+export function implement<A extends readonly unknown[], F>(
   base: TaskFunction<A, F>,
   options: CommonOptions<A>,
-  run: (...args: A) => R,
+  run: (...args: Known<A>) => ReturnedFor<NoInfer<F>>,
 ): TaskFunction<A, F> {
   const definition = base[DEFINITION]
   if (!definition || definition.form !== 'function') {

@@ -38,6 +38,12 @@ export type Arguments<A extends readonly unknown[]> = { [K in keyof A]: Passable
 /** A future per returned value, for tasks with `returns: n`. */
 export type Futures<R> = R extends readonly unknown[] ? { -readonly [K in keyof R]: Future<R[K]> } : never
 
+/** What a function may return whose calls give these futures. */
+export type ReturnedFor<F> =
+  F extends Future<infer R> ? R | PromiseLike<R> : Values<F> | PromiseLike<Values<F>>
+
+type Values<F> = { [K in keyof F]: F[K] extends Future<infer R> ? R : never }
+
 /** What `waitOn` makes of a value with futures inside. */
 export type Resolved<T> =
   T extends Future<infer R>
@@ -56,8 +62,12 @@ export type CommandParameters<D extends readonly Direction[]> = {
   -readonly [K in keyof D]: D[K] extends PathDirection ? string : any
 }
 
+/** The parameters as the task's function gives them: functions in the options may take fewer. */
+export type Known<A extends readonly unknown[]> = A extends readonly unknown[] ? A : never
+
 /** A number, a number with a unit, the name of an environment variable ('$NAME'), or a function of the arguments. */
-export type Constraint<A extends readonly unknown[]> = number | string | ((...args: A) => number | string)
+export type Constraint<A extends readonly unknown[]> =
+  number | string | ((...args: Known<A>) => number | string)
 
 export type TagConstraint<A extends readonly unknown[]> =
-  string | readonly string[] | ((...args: A) => string | readonly string[])
+  string | readonly string[] | ((...args: Known<A>) => string | readonly string[])

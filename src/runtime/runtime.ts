@@ -144,7 +144,7 @@ export class Runtime implements Client {
     if (datum) {
       const version = this.engine.read(datum, this.now())
       await this.settled(version)
-      if (version.state !== 'ready') this.#throwFor(version)
+      if (version.state !== 'ready') await this.#throwFor(version)
       await this.#executor.publish(version)
     }
     return absolute
@@ -253,9 +253,10 @@ export class Runtime implements Client {
       version.state === 'ready' && !datum.inPlace ? this.#executor.takeOut(version) : undefined,
     )
     if (taken !== undefined) return taken
-    if (version.state !== 'ready') this.#throwFor(version, seen)
+    if (version.state !== 'ready') await this.#throwFor(version, seen)
+    // The memory itself is the value; a later version of it may have taken over meanwhile.
     await this.unread(version)
-    return this.#executor.takeOut(version)
+    return NOTHING
   }
 
   decode(stored: Stored, slots: unknown[]): unknown {
@@ -358,7 +359,9 @@ export class Runtime implements Client {
     }
   }
 
-  #throwFor(version: Version, seen: Version | null = null): never {
+  async #throwFor(version: Version, seen: Version | null = null): Promise<never> {
+    // What comes before may be on its way; until it is settled, it is not known what to fall back to.
+    for (let at = nearestValid(version); !at.settled; at = nearestValid(version)) await this.settled(at)
     const error = versionError(version)
     const { cause } = version
     if (cause) this.handle(cause)

@@ -142,7 +142,9 @@ export class TaskWriter {
     if (!(kept instanceof Stored) || kept.blobs.length === 0) return SHARE.own
     if (access.mode === 'concurrent') return this.#concurrent(access, version, kept)
     // An ignored failure goes on with what was there: that has to outlive a thread that ends under the task.
-    const mayMove = !again && task.onFailure !== 'ignore'
+    // So has what a task is given that only queues behind another one, which may end the thread.
+    const isFirst = task.startedAt >= 0
+    const mayMove = !again && isFirst && task.onFailure !== 'ignore'
     if (version.readers <= 1 && !version.watched && mayMove) return SHARE.own
     if (access.write?.team && version === access.write && mayMove) return SHARE.own
     if (exclusive) shareHere(kept)

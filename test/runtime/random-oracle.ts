@@ -12,11 +12,15 @@ import type { CallStep } from './random-program.ts'
 export interface Bad {
   kind: 'failed' | 'cancelled'
   roots: Set<number>
+  /** It may also be that nothing failed: something was cancelled by the program. */
+  orNone: boolean
 }
 
 export interface Cell {
   value: unknown
   bad: Bad | null
+  /** Memory that exists once: there is nothing else to fall back to. */
+  inPlace: boolean
   /** What the datum falls back to. */
   before: { value: unknown; bad: Bad | null } | null
   /** COMMUTATIVE or CONCURRENT tasks that make this value together. */
@@ -24,7 +28,7 @@ export interface Cell {
 }
 
 export class Oracle {
-  readonly cells: Cell[] = PLACES.map(place => newCell(place.make()))
+  readonly cells: Cell[] = PLACES.map(place => newCell(place.make(), place.kind))
   /** Results of calls, in order: what `which` numbers from `READABLE.length` on mean. */
   readonly futures: Cell[] = []
   #lastUid = 0
@@ -60,6 +64,7 @@ export class Oracle {
     const roots = new Set<number>()
     for (const { bad } of [...inputs, ...extra]) for (const root of bad?.roots ?? []) roots.add(root)
     let isBad = [...inputs, ...extra].some(({ bad }) => bad !== null)
+    let orNone = [...inputs, ...extra].some(({ bad }) => bad?.orNone)
     const reads = step.shape !== 'out' && step.shape !== 'fileOut'
     const joins = ['commutative', 'concurrent', 'fileCommutative'].includes(step.shape)
     const written = step.shape === 'fileIn' ? [] : [...new Set(targets)]
@@ -72,6 +77,7 @@ export class Oracle {
       if (needed && read.bad) {
         isBad = true
         for (const root of read.bad.roots) roots.add(root)
+        orNone ||= read.bad.orNone
       }
     }
     const results = Array.from({ length: step.shape === 'two' ? 2 : 1 }, () => newCell(undefined))
@@ -79,7 +85,7 @@ export class Oracle {
       for (const result of results) result.bad = bad
       for (const target of written) this.#spoil(this.cells[target] as Cell, step.shape, joins, bad)
     }
-    if (isBad) spoil({ kind: 'cancelled', roots })
+    if (isBad) spoil({ kind: 'cancelled', roots, orNone })
     else this.#run(step, uid, targets, written, joins, [...inputs, ...extra], results, spoil)
     this.futures.push(...results)
     return results
@@ -143,7 +149,7 @@ export class Oracle {
       if (step.form === 'ignore') {
         ;(results[0] as Cell).value = -7
         if (results[1]) results[1].value = -8
-      } else spoil({ kind: 'failed', roots: new Set([uid]) })
+      } else spoil({ kind: 'failed', roots: new Set([uid]), orNone: false })
       return
     }
   }
@@ -169,6 +175,7 @@ export class Oracle {
         ? {
             kind: cell.bad.kind === bad.kind ? bad.kind : 'failed',
             roots: new Set([...cell.bad.roots, ...bad.roots]),
+            orNone: cell.bad.orNone || bad.orNone,
           }
         : bad
       return
@@ -183,8 +190,8 @@ export class Oracle {
   wait(cell: Cell): { value: unknown; bad: Bad | null } {
     close(cell)
     const seen = { value: cell.value, bad: cell.bad }
-    if (cell.bad && cell.before) {
-      cell.value = cell.before.value
+    if (cell.bad && (cell.before || cell.inPlace)) {
+      if (cell.before && !cell.inPlace) cell.value = cell.before.value
       cell.bad = null
       cell.before = null
     }
@@ -192,7 +199,13 @@ export class Oracle {
   }
 }
 
-const newCell = (value: unknown): Cell => ({ value, bad: null, before: null, team: null })
+const newCell = (value: unknown, kind = ''): Cell => ({
+  value,
+  bad: null,
+  before: null,
+  team: null,
+  inPlace: kind === 'shared' || kind === 'sharedInts',
+})
 
 const lastGood = (cell: Cell): { value: unknown; bad: null } | null =>
   cell.bad ? (cell.before as { value: unknown; bad: null } | null) : { value: cell.value, bad: null }

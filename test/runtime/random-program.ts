@@ -90,52 +90,24 @@ const successor = calm.map((step): CallStep => ({
   form: 'fail',
 }))
 
-const step: fc.Arbitrary<Step> = fc.oneof(
-  { weight: 30, arbitrary: call },
-  { weight: 5, arbitrary: fc.record({ do: fc.constant('wait' as const), which: fc.nat(60) }) },
-  { weight: 2, arbitrary: fc.record({ do: fc.constant('waitLater' as const), which: fc.nat(60) }) },
-  {
-    weight: 3,
-    arbitrary: fc.record({ do: fc.constant('mutate' as const), which: fc.nat(60), to: fc.nat(999) }),
-  },
-  {
-    weight: 3,
-    arbitrary: fc.record({ do: fc.constant('mutateFresh' as const), which: fc.nat(60), to: fc.nat(999) }),
-  },
-  {
-    weight: 2,
-    arbitrary: fc.record({ do: fc.constant('group' as const), calls: fc.array(call, { maxLength: 4 }) }),
-  },
-  {
-    weight: 1,
-    arbitrary: fc.record({
-      do: fc.constant('failGroup' as const),
-      call: failing,
-      after: fc.array(successor, { maxLength: 2 }),
-    }),
-  },
-  {
-    weight: 1,
-    arbitrary: fc.record({
-      do: fc.constant('failAlone' as const),
-      call: failing,
-      after: fc.array(successor, { maxLength: 2 }),
-    }),
-  },
-  {
-    weight: 1,
-    arbitrary: fc.nat(4).chain(n =>
-      n === 0
-        ? fc.record({
-            do: fc.constant('cancelGroup' as const),
-            calls: fc.array(successor, { minLength: 1, maxLength: 3 }),
-          })
-        : fc.record({ do: fc.constant('turns' as const), count: fc.nat(5) }),
-    ),
-  },
-  { weight: 1, arbitrary: fc.constant({ do: 'barrier' as const }) },
-  { weight: 2, arbitrary: fc.record({ do: fc.constant('turns' as const), count: fc.nat(20) }) },
-)
+const calls = (one: fc.Arbitrary<CallStep>, minLength: number, maxLength: number) =>
+  fc.array(one, { minLength, maxLength })
+
+const weighted: [number, fc.Arbitrary<Step>][] = [
+  [30, call],
+  [5, fc.record({ do: fc.constant('wait'), which: fc.nat(60) })],
+  [2, fc.record({ do: fc.constant('waitLater'), which: fc.nat(60) })],
+  [3, fc.record({ do: fc.constant('mutate'), which: fc.nat(60), to: fc.nat(999) })],
+  [3, fc.record({ do: fc.constant('mutateFresh'), which: fc.nat(60), to: fc.nat(999) })],
+  [2, fc.record({ do: fc.constant('group'), calls: calls(call, 0, 4) })],
+  [1, fc.record({ do: fc.constant('failGroup'), call: failing, after: calls(successor, 0, 2) })],
+  [1, fc.record({ do: fc.constant('failAlone'), call: failing, after: calls(successor, 0, 2) })],
+  [0.3, fc.record({ do: fc.constant('cancelGroup'), calls: calls(successor, 1, 3) })],
+  [1, fc.constant({ do: 'barrier' })],
+  [3, fc.record({ do: fc.constant('turns'), count: fc.nat(20) })],
+]
+
+const step = fc.oneof(...weighted.map(([weight, arbitrary]) => ({ weight: weight * 10, arbitrary })))
 
 export const programs = (steps: number): fc.Arbitrary<Step[]> =>
   fc.array(step, { minLength: 3, maxLength: steps, size: 'max' })

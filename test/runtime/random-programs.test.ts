@@ -42,6 +42,7 @@ test(`random programs end as in sequence (seed ${seed})`, { timeout: 600_000 }, 
       seed,
       numRuns,
       includeErrorInReport: true,
+      endOnFailure: 'END_ON_FAILURE' in process.env,
       ...(process.env['PATH_IN_SEED'] ? { path: process.env['PATH_IN_SEED'] } : {}),
     },
   )
