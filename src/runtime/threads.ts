@@ -133,7 +133,7 @@ export class Threads {
 
   async end(): Promise<void> {
     this.#ending = true
-    await Promise.all(this.#threads.map(thread => thread?.end()))
+    await Promise.all(this.#threads.map(async thread => thread?.end()))
   }
 
   #timed(task: Task, thread: LaneThread): void {

@@ -5,7 +5,6 @@ import {
   DIR_OUT,
   FILE_IN,
   FILE_OUT,
-  Future,
   IN,
   INOUT,
   OUT,
@@ -17,6 +16,7 @@ import {
   task,
   waitOn,
 } from 'millrace'
+import type { Future } from 'millrace'
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
 function same<A, B>(_equal: Equal<A, B>): void {}
