@@ -100,7 +100,7 @@ const [first, second] = pair(1)
 same<typeof first, Future<number>>(true)
 same<typeof second, Future<string>>(true)
 // @ts-expect-error there is no third
-void pair(1)[2]
+export const third = pair(1)[2]
 export const later = task({ returns: 2 }, async (n: number): Promise<[number, string]> => [n, ''])
 same<ReturnType<typeof later>, [Future<number>, Future<string>]>(true)
 
