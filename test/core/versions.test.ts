@@ -240,10 +240,7 @@ test('given a team that is removed, we should discard what it made when its last
   rig.engine.remove(x, ++rig.now)
   for (const member of members) rig.finish(member)
   rig.go()
-  assert.deepEqual(
-    rig.discarded().map(({ value }) => value),
-    ['initial', 'add#2'],
-  )
+  assert.deepEqual(new Set(rig.discarded().map(({ value }) => value)), new Set(['initial', 'add#2']))
 })
 
 test('given a watched version, we should tell once when it is settled, and at once when it is already', () => {
