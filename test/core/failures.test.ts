@@ -311,6 +311,17 @@ test('given a group that is closed while members run, we should still reach them
   assert(!rig.engine.root.children.has(outer))
 })
 
+test('given a group that was empty for a while, we should still reach what it gets later', () => {
+  const rig = new Rig()
+  const outer = rig.engine.createGroup('outer')
+  const inner = rig.engine.createGroup('inner', outer)
+  rig.call('first', [], { group: inner })
+  rig.drain()
+  const later = rig.call('later', [], { group: inner })
+  rig.engine.cancel(outer, 'enough', ++rig.now)
+  assert.equal(later.state, 'cancelled')
+})
+
 test('given an empty reason, we should cancel all the same', () => {
   const rig = new Rig()
   const group = rig.engine.createGroup('group')
