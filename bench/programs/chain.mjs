@@ -14,7 +14,7 @@ async function round(count) {
   if (last !== count) throw new Error(`the chain gave ${last}`)
 }
 
-void main(async () => {
+main(async () => {
   await round(warmUp(hops))
   await profileStart()
   const start = performance.now()

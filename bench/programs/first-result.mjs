@@ -6,7 +6,7 @@ const imported = performance.now()
 /** When it begins, on the clock of the system. */
 export const first = task({ name: 'first' }, () => Number(process.hrtime.bigint()) / 1e6)
 
-void main(async () => {
+main(async () => {
   const called = performance.now()
   const begunOnSystem = await first()
   const result = performance.now()

@@ -14,7 +14,7 @@ async function round(tasks) {
   if (last !== tasks - 1) throw new Error(`the last task gave ${last}`)
 }
 
-void main(async () => {
+main(async () => {
   await round(warmUp(count))
   await profileStart()
   const start = performance.now()

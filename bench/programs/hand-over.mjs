@@ -60,7 +60,7 @@ async function throughPlain(readers) {
   return { handOver, last }
 }
 
-void main(async () => {
+main(async () => {
   const how = process.argv[2]
   const result = how === 'shared' ? await throughShared() : await throughPlain(how === 'two' ? 2 : 1)
   console.log(JSON.stringify(result))

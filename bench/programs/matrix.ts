@@ -23,7 +23,7 @@ function all(
   }
 }
 
-void main(async () => {
+main(async () => {
   const [size = 0, block = 0] = process.argv.slice(2, 4).map(Number)
   const count = size / block
   const plain = (length: number): Float64Array => new Float64Array(length)

@@ -41,7 +41,7 @@ async function round(count, withMemory) {
   }
 }
 
-void main(async () => {
+main(async () => {
   // The first tasks of a process pay for what V8 has not compiled yet, whatever their number.
   for (let i = 0; i < 3; i++) await round(10_000, false)
   const rounds = []

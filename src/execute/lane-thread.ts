@@ -7,10 +7,13 @@ const RING_SIZE = 2 ** 18
 /** What a thread gets to end by itself; milliseconds. */
 const PATIENCE = 1000
 
+/** What a thread says about its tasks, beside results. */
+export type ThreadMessage = Exclude<FromThread, { type: 'result' } | { type: 'ready' } | { type: 'flushed' }>
+
 export interface LaneThreadEvents {
   /** A result record; `end` is where it ends in the decoder's memory. */
   result(decoder: Decoder, end: number, blobs: readonly ArrayBufferLike[], lent: readonly ArrayBuffer[]): void
-  message(message: Exclude<FromThread, { type: 'result' } | { type: 'ready' }>): void
+  message(message: ThreadMessage): void
   /** Called once, also when the end was asked for. */
   ended(reason: string): void
 }
@@ -127,7 +130,8 @@ export class LaneThread {
 
   #receive(message: FromThread | null): void {
     if (message === null) return this.drain()
-    if (message.type === 'ready') {
+    if (message.type === 'flushed') void this.#worker.terminate()
+    else if (message.type === 'ready') {
       const waiting = this.#waiting ?? []
       this.#waiting = null
       for (const go of waiting) go()

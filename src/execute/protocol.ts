@@ -94,6 +94,8 @@ export type Question =
 
 export type FromThread =
   | { type: 'ready' }
+  /** What was printed has gone out; the thread can be stopped. */
+  | { type: 'flushed' }
   | { type: 'result'; bytes: Uint8Array; blobs: ArrayBufferLike[]; lent: ArrayBuffer[] }
   | { type: 'published'; task: number; slot: number; blobs: SharedArrayBuffer[] }
   /** Memory that the task will write in place, and a copy of it as it is now. */

@@ -297,7 +297,8 @@ port.on('message', (message: ToThread | null) => {
     case 'answer':
       return client.answer(message)
     case 'end':
-      return void flushed().then(() => process.exit(0))
+      // Not process.exit: the program's own handlers for the end are not meant for threads.
+      return void flushed().then(() => post({ type: 'flushed' }))
   }
 })
 

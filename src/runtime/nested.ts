@@ -2,7 +2,8 @@ import { Datum } from '../core/data.ts'
 import { MillraceError } from '../core/errors.ts'
 import type { Group, Task } from '../core/task.ts'
 import { demandOf } from '../core/task.ts'
-import type { CallRequest, FromThread, Question } from '../execute/protocol.ts'
+import type { ThreadMessage } from '../execute/lane-thread.ts'
+import type { CallRequest, Question } from '../execute/protocol.ts'
 import { argumentFromWire, keptFromWire } from '../execute/wire.ts'
 import type { Slot } from '../model/call.ts'
 import { findDefinition } from '../model/definition.ts'
@@ -15,7 +16,7 @@ import type { Runtime } from './runtime.ts'
 import { createSession } from './session.ts'
 import type { Session } from './session.ts'
 
-type Message = Exclude<FromThread, { type: 'result' | 'ready' | 'published' | 'guarded' }>
+type Message = Exclude<ThreadMessage, { type: 'published' | 'guarded' }>
 
 const hooks: EncodeHooks = {
   classes: null,

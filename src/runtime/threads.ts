@@ -2,8 +2,8 @@ import type { Engine } from '../core/engine.ts'
 import type { Lane } from '../core/machine.ts'
 import type { Task } from '../core/task.ts'
 import { LaneThread } from '../execute/lane-thread.ts'
-import type { LaneThreadOptions } from '../execute/lane-thread.ts'
-import type { FromThread } from '../execute/protocol.ts'
+import type { LaneThreadOptions, ThreadMessage } from '../execute/lane-thread.ts'
+
 import type { Decoder } from '../model/decode.ts'
 import { jobOf, liveOf } from './job.ts'
 import type { Loans } from './loans.ts'
@@ -11,7 +11,7 @@ import { TaskWriter } from './task-writer.ts'
 
 export interface ThreadsEvents {
   result(decoder: Decoder, end: number, blobs: readonly ArrayBufferLike[], lent: readonly ArrayBuffer[]): void
-  message(message: Exclude<FromThread, { type: 'result' } | { type: 'ready' }>, lane: number): void
+  message(message: ThreadMessage, lane: number): void
   /** The attempt ended with its thread; `guilty` when the thread died because of it. */
   lost(task: Task, guilty: boolean, reason: string): void
   /** A task with a timeout is with its thread, and the thread is ready to run it. */
@@ -133,7 +133,7 @@ export class Threads {
 
   async end(): Promise<void> {
     this.#ending = true
-    await Promise.all(this.#threads.map(thread => thread?.end()))
+    await Promise.all(this.#threads.map(async thread => thread?.end()))
   }
 
   #timed(task: Task, thread: LaneThread): void {

@@ -206,6 +206,28 @@ test('given a task that ended before it was told to stop, we should not tell it'
   assert.deepEqual(rig.stops(), [])
 })
 
+const LATE: Record<string, (rig: Rig, task: Task) => void> = {
+  finished: (rig, task) => rig.finish(task),
+  failed: (rig, task) => void rig.fail(task),
+  returned: (rig, task) => rig.engine.returned(task, 'died', ++rig.now),
+  stopped: (rig, task) => rig.engine.stopped(task, ++rig.now),
+}
+for (const [report, send] of Object.entries(LATE)) {
+  test(`given a task that is being stopped, '${report}' should mean that it has stopped, whatever it would have done`, () => {
+    const rig = new Rig()
+    const x = rig.datum()
+    const task = rig.call('task', [[x, 'out']], { retries: 2, onFailure: 'ignore' })
+    rig.go()
+    rig.engine.cancelTask(task, null, 'because', ++rig.now)
+    send(rig, task)
+    assert.equal(task.state, 'cancelled')
+    assert.equal(x.current.state, 'cancelled')
+    assert.equal(rig.story(task).at(-1), 'cancelled')
+    assert.deepEqual(rig.go(), [])
+    rig.assertIdle()
+  })
+}
+
 test('given a running task that is cancelled, we should cancel its successors at once', () => {
   const rig = new Rig()
   const x = rig.datum()
@@ -287,6 +309,17 @@ test('given a group that is closed while members run, we should still reach them
   assert.equal(outer.children.size, 0)
   rig.engine.closeGroup(outer)
   assert(!rig.engine.root.children.has(outer))
+})
+
+test('given a group that was empty for a while, we should still reach what it gets later', () => {
+  const rig = new Rig()
+  const outer = rig.engine.createGroup('outer')
+  const inner = rig.engine.createGroup('inner', outer)
+  rig.call('first', [], { group: inner })
+  rig.drain()
+  const later = rig.call('later', [], { group: inner })
+  rig.engine.cancel(outer, 'enough', ++rig.now)
+  assert.equal(later.state, 'cancelled')
 })
 
 test('given an empty reason, we should cancel all the same', () => {

@@ -210,7 +210,7 @@ export class FakeMachine {
         return
       }
       case 'unread':
-        return
+        return assert.fail('told of readers that nobody watches')
       case 'idle': {
         const caller = this.#waitingInside.get(instruction.group)
         if (caller) this.#insideEnded(instruction.group, caller)

@@ -11,12 +11,18 @@ export function checkMachine(machine: FakeMachine): void {
   const { engine } = machine
   let ready = 0
   const live = new Map<Group, number>()
+  const members = new Map<Group, Set<Task>>()
   const onLane = new Set<Task>()
   const holders = new Map<Version, Task>()
   for (const node of engine.nodes) checkNode(node, onLane)
   for (const task of machine.tasks) {
     if (task.state === 'ready') ready++
-    if (!task.ended) for (let at: Group | null = task.group; at; at = at.parent) add(live, at, 1)
+    if (!task.ended) {
+      for (let at: Group | null = task.group; at; at = at.parent) add(live, at, 1)
+      let own = members.get(task.group)
+      if (!own) members.set(task.group, (own = new Set()))
+      own.add(task)
+    }
     const holdsLane = task.state === 'running' || (task.state === 'stopping' && task.node >= 0)
     assert.equal(onLane.has(task), holdsLane, `${task.name} (${task.state}) and its lane disagree`)
     if (!holdsLane) continue
@@ -28,16 +34,24 @@ export function checkMachine(machine: FakeMachine): void {
     }
   }
   assert.equal(engine.readyCount, ready, 'the ready queue has lost count')
-  checkGroup(engine.root, live)
+  checkGroup(engine.root, live, members)
 }
 
 const add = <K>(counts: Map<K, number>, key: K, n: number): void => {
   counts.set(key, (counts.get(key) ?? 0) + n)
 }
 
-function checkGroup(group: Group, live: Map<Group, number>): void {
+function checkGroup(group: Group, live: Map<Group, number>, members: Map<Group, Set<Task>>): void {
   assert.equal(group.live, live.get(group) ?? 0, `group '${group.name}' has lost count`)
-  for (const child of group.children) checkGroup(child, live)
+  const own = members.get(group)
+  let listed = 0
+  let before: Task | null = null
+  for (let at = group.first; at; before = at, at = at.next, listed++) {
+    assert(own?.has(at), `${at.name} is not a member of group '${group.name}'`)
+    assert.equal(at.before, before)
+  }
+  assert.equal(listed, own?.size ?? 0, `group '${group.name}' has lost members`)
+  for (const child of group.children) checkGroup(child, live, members)
 }
 
 function checkNode(node: Node, onLane: Set<Task>): void {
@@ -96,7 +110,10 @@ function checkLoad(lane: Lane): void {
 export function checkEnd(machine: FakeMachine): void {
   const { engine } = machine
   assert.deepEqual(machine.story.open(), [], 'every task has come to an end')
-  for (const task of machine.tasks) assert(task.ended, `${task.name}: ${task.story()}`)
+  for (const task of machine.tasks) {
+    assert(task.ended, `${task.name}: ${task.story()}`)
+    assert.equal(task.calls?.size ?? 0, 0, `${task.name} holds on to what it called`)
+  }
   assert.equal(engine.readyCount, 0)
   assert.equal(machine.attempts.size, 0)
   for (const node of engine.nodes) {
@@ -109,6 +126,7 @@ export function checkEnd(machine: FakeMachine): void {
 }
 
 function checkVersion(machine: FakeMachine, version: Version): void {
+  assert.equal(version.datum.users?.size ?? 0, 0, 'memory in place holds on to its users')
   assert.equal(version.readers, 0, `version ${version.id} still has readers`)
   assert.equal(version.waiters, null, `version ${version.id} still has waiters`)
   assert.equal(version.afterReaders, null, `version ${version.id} still has writers waiting for its readers`)

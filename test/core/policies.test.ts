@@ -150,13 +150,15 @@ test('given a policy, we should ask it once per task, with the task that release
   rig.go()
   rig.fail(a)
   rig.drain()
+  rig.call('c', [[x, 'in']])
   assert.deepEqual(asked, [
     ['a', null],
     ['b', 'a'],
+    ['c', null],
   ])
   assert.deepEqual(
     situations.map(({ turn }) => turn),
-    [1, 2],
+    [1, 2, 3],
   )
 })
 

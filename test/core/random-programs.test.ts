@@ -109,7 +109,7 @@ const within = (group: Group, outer: Group): boolean => {
 
 check(
   'given small programs without cancelling, we should end as a sequential run does',
-  RUNS * 2,
+  RUNS * 1.5,
   programs({ exact: true, steps: 10 }),
   sameAsSequential,
 )

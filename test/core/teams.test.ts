@@ -219,6 +219,22 @@ test('given tasks that need two COMMUTATIVE data, we should never lose one that 
   rig.assertIdle()
 })
 
+test('given a member that was woken and has to wait for another datum, we should wake the next', () => {
+  const rig = new Rig({ cpus: 4 })
+  const [x, y] = [rig.datum(), rig.datum()]
+  const holder = rig.call('holder', [[x, 'commutative']])
+  rig.go()
+  rig.call('both', [
+    [x, 'commutative'],
+    [y, 'commutative'],
+  ])
+  rig.call('next', [[x, 'commutative']])
+  assert.deepEqual(rig.names(), [])
+  rig.finish(holder)
+  rig.call('urgent', [[y, 'commutative']], { priority: 5 })
+  assert.deepEqual(rig.names(), ['urgent', 'next'])
+})
+
 test('given many COMMUTATIVE tasks, the story of each should stay short', () => {
   const rig = new Rig({ cpus: 4 })
   const x = rig.datum()

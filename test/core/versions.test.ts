@@ -25,6 +25,7 @@ test('given a writer after a reader (WAR), we should not make it wait', () => {
   rig.call('writer', [[x, 'out']])
   assert.deepEqual(rig.names(), ['reader', 'writer'])
   assert.equal(reader.accesses[0]?.read?.value, 'initial')
+  assert.equal(reader.accesses[0]?.read?.superseded, true)
 })
 
 test('given a second writer that is faster (WAW), we should let each reader see the version of its turn', () => {
@@ -145,9 +146,13 @@ test('given failed versions, fallBack should give the nearest valid version and 
   rig.go()
   rig.fail(bad)
   assert.equal(lost.state, 'cancelled')
+  assert.equal(made(lost).producer, lost, 'who was to make it')
+  assert.equal(made(lost).cause, bad, 'and why it never came')
   assert.equal(rig.call('reader', [[x, 'in']]).state, 'cancelled')
+  assert.equal(made(good).superseded, true)
   rig.engine.fallBack(x)
   assert.equal(x.current.value, good.name)
+  assert.equal(x.current.superseded, false, 'it has readers again')
   const reader = rig.call('reader', [[x, 'in']])
   assert.deepEqual(rig.names(), ['reader'])
   rig.finish(reader)
@@ -204,6 +209,7 @@ test('given a value that the program writes, we should let older readers end wit
   const reader = rig.call('reader', [[x, 'in']])
   rig.go()
   rig.engine.write(x, 'new', ++rig.now)
+  assert.equal(old.superseded, true)
   rig.go()
   assert.deepEqual(rig.discarded(), [])
   rig.finish(reader)
@@ -228,6 +234,17 @@ test('given a datum that is removed, we should discard its value after its last 
     rig.discarded().map(({ value }) => value),
     ['initial', writer.name],
   )
+})
+
+test('given a team that is removed, we should discard what it made when its last member has ended', () => {
+  const rig = new Rig()
+  const x = rig.datum()
+  const members = [rig.call('add', [[x, 'concurrent']]), rig.call('add', [[x, 'concurrent']])]
+  rig.go()
+  rig.engine.remove(x, ++rig.now)
+  for (const member of members) rig.finish(member)
+  rig.go()
+  assert.deepEqual(new Set(rig.discarded().map(({ value }) => value)), new Set(['initial', 'add#2']))
 })
 
 test('given a watched version, we should tell once when it is settled, and at once when it is already', () => {
@@ -312,6 +329,7 @@ test('given files, we should name the path with each version and say when one is
   rig.drain()
   const submitted = rig.events[0]
   assert(submitted?.type === 'submitted')
+  assert.deepEqual([submitted.reads, submitted.writes], [[read?.id], [write?.id]])
   assert.deepEqual(submitted.files, [
     { version: read?.id, path: '/data/x' },
     { version: write?.id, path: '/data/x' },
