@@ -130,9 +130,15 @@ export class TaskWriter {
 
   #share(task: Task, access: Access, version: Version, kept: Kept): number {
     const again = task.attempt <= task.retries
+    // A task that queues behind another one may lose its thread to it, and must not lose its inputs.
+    const isFirst = task.startedAt >= 0
     const exclusive = kept instanceof Stored && kept.exclusive
     if (access.mode === 'in') {
       if (!exclusive) return SHARE.read
+      if (!isFirst) {
+        shareHere(kept)
+        return SHARE.read
+      }
       // A thread that is stopped by a timeout would take with it what it was lent.
       const mayLend = version.readers === 1 && !version.watched && !again && !task.timed
       return mayLend ? SHARE.lend : SHARE.publish
@@ -142,8 +148,6 @@ export class TaskWriter {
     if (!(kept instanceof Stored) || kept.blobs.length === 0) return SHARE.own
     if (access.mode === 'concurrent') return this.#concurrent(access, version, kept)
     // An ignored failure goes on with what was there: that has to outlive a thread that ends under the task.
-    // So has what a task is given that only queues behind another one, which may end the thread.
-    const isFirst = task.startedAt >= 0
     const mayMove = !again && isFirst && task.onFailure !== 'ignore'
     if (version.readers <= 1 && !version.watched && mayMove) return SHARE.own
     if (access.write?.team && version === access.write && mayMove) return SHARE.own
