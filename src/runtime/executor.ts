@@ -493,6 +493,8 @@ export class Executor {
         !jobOf(task).live?.handling &&
         jobOf(task).definition.form === 'function',
     )
+    // Not in the order of starting: files may have had to be prepared first.
+    tasks.sort((a, b) => liveOf(a).order - liveOf(b).order)
     const began = tasks.filter(task => task.state !== 'blocked')
     const guilty =
       tasks.find(task => liveOf(task).guilty) ??

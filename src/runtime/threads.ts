@@ -36,6 +36,7 @@ export class Threads {
   readonly #events: ThreadsEvents
   readonly #options: () => Omit<LaneThreadOptions, 'lane'>
   #ending = false
+  #sent = 0
 
   constructor(loans: Loans, options: () => Omit<LaneThreadOptions, 'lane'>, events: ThreadsEvents) {
     this.#loans = loans
@@ -64,6 +65,7 @@ export class Threads {
     }
     known.add(number)
     live.sent = true
+    live.order = ++this.#sent
     const { encoder, transfer, lent, published, consumed } = this.#writer
     live.lent = lent
     live.published = published
