@@ -31,6 +31,7 @@ printf '%s' "$folders" | while IFS= read -r folder; do rm -rf -- "$folder"; done
 export class Guard {
   readonly #run: string
   #child: ChildProcess | null = null
+  #isSuspicious = false
 
   /** `run` must be unique on this machine: processes that carry it are killed. */
   constructor(run: string) {
@@ -60,9 +61,20 @@ export class Guard {
     if (!path.includes('\n')) this.#child?.stdin?.write(`${path}\n`)
   }
 
-  /** All is clean; there is nothing left to guard. */
+  /** A command was stopped: of what it had started, something may have left its process group. */
+  suspect(): void {
+    this.#isSuspicious = true
+  }
+
+  /** All is clean and there is nothing left to guard, unless something may have got away. */
   end(): void {
+    if (this.#isSuspicious) return this.release()
     this.#child?.stdin?.end('end\n')
+    this.#child = null
+  }
+
+  /** What is left is the guard's to clean, as soon as this process has ended. */
+  release(): void {
     this.#child = null
   }
 }

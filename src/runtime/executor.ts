@@ -5,6 +5,7 @@ import { MillraceError } from '../core/errors.ts'
 import type { Task } from '../core/task.ts'
 import { Guard } from '../execute/guard.ts'
 import { killAllCommands } from '../execute/command-process.ts'
+import type { CommandProcess } from '../execute/command-process.ts'
 import { STATUS } from '../execute/protocol.ts'
 import { SlotArgument } from '../model/call.ts'
 import type { Slot } from '../model/call.ts'
@@ -109,7 +110,7 @@ export class Executor {
     const live = liveOf(task)
     this.#cancelCalled(task)
     if (live.handling) return
-    if (live.process) live.process.stop()
+    if (live.process) this.#stopProcess(live.process)
     else if (jobOf(task).definition.form === 'function') this.#threads.stop(task, task.reason)
     // A command that has not been started yet sees that it is stopping before it starts.
   }
@@ -177,7 +178,8 @@ export class Executor {
   endNow(): void {
     killAllCommands()
     this.files.endNow()
-    this.#guard.end()
+    // Threads run to the very end and may still write, and children of commands may have left their group.
+    this.#guard.release()
   }
 
   // --- starting ---
@@ -209,8 +211,8 @@ export class Executor {
     const directory = slot.kind === 'directory'
     if (mode === 'concurrent') return this.#sharedStage(access, directory)
     const from = mode === 'out' ? null : source(access)
-    // Only a failure that is ignored does not need what was there before.
-    const isFinal = task.onFailure === 'ignore' && task.attempt > task.retries
+    // Only a failure that is ignored does not need what was there before, and others of a team may fail.
+    const isFinal = task.onFailure === 'ignore' && task.attempt > task.retries && !write.team
     const take = isFinal && from !== null && from.readers <= 1 && from.superseded
     return this.files.stage(slot.datum, directory, from, take)
   }
@@ -274,7 +276,7 @@ export class Executor {
       if (live.handling) return
       live.timedOut = true
       this.#cancelCalled(task)
-      if (live.process) live.process.stop()
+      if (live.process) this.#stopProcess(live.process)
       else this.#threads.stop(task, `it took longer than ${milliseconds} ms`)
     }, milliseconds)
   }
@@ -532,6 +534,11 @@ export class Executor {
         this.#runtime.schedule()
       })
     }
+  }
+
+  #stopProcess(process: CommandProcess): void {
+    this.#guard.suspect()
+    process.stop()
   }
 
   /** A task that ends takes with it what it called. */

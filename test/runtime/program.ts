@@ -124,7 +124,13 @@ export class Program {
   }
 
   #left(): string[] {
-    const staging = (readdirSync(this.folder, { recursive: true }) as string[]).filter(
+    let names: string[]
+    try {
+      names = readdirSync(this.folder, { recursive: true }) as string[]
+    } catch {
+      return ['a folder that is being removed']
+    }
+    const staging = names.filter(
       name => /(^|\/)\.millrace-[^/]*$/.test(name) && !name.startsWith('node_modules'),
     )
     // The cache of tsx is its own affair.
