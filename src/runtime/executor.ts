@@ -480,6 +480,7 @@ export class Executor {
     const job = jobOf(task)
     this.#running.delete(task.id)
     if (job.live?.timer) clearTimeout(job.live.timer)
+    if (job.live?.session) this.#runtime.engine.closeGroup(job.live.session.group)
     job.live = null
   }
 
