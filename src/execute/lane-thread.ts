@@ -90,9 +90,10 @@ export class LaneThread {
     return this.#to.revoke(position)
   }
 
-  /** Takes results that are there already, without waiting to be woken. */
-  drain(): void {
-    this.#from.sleep()
+  /** Takes results that are there already. Unless someone looks again soon, the thread has to wake us for more. */
+  drain(looksAgain = false): void {
+    if (looksAgain) this.#from.awake()
+    else this.#from.sleep()
     for (let at = this.#from.next(); at >= 0; at = this.#from.next()) {
       this.#decoder.at = at
       const { end } = this.#from

@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { MessagePort } from 'node:worker_threads'
 import { MillraceError } from '../core/errors.ts'
+import { Patience } from '../general/patience.ts'
 import { Decoder } from '../model/decode.ts'
 import type { Definition, Variant } from '../model/definition.ts'
 import { Encoder } from '../model/encode.ts'
@@ -24,6 +25,8 @@ import { ThreadLog } from './thread-log.ts'
 
 /** A result may stay unannounced for this long while more short tasks follow; milliseconds. */
 const QUIET = 0.1
+/** How long to look for a next task before sleeping; milliseconds. */
+const LOOK_OUT = 0.05
 /** After this long in the loop over the ring, messages get their turn; milliseconds. */
 const TURN = 2
 
@@ -39,6 +42,7 @@ const encoder = new Encoder()
 const outputs = new OutputWriter(encoder, modules)
 const reader = new TaskReader()
 const kinds = new Map<number, { key: string; module: string; definition: Definition | null }>()
+const patience = new Patience()
 const inbox: Extract<ToThread, { type: 'task' }>[] = []
 const context = new AsyncLocalStorage<Running>()
 
@@ -102,14 +106,21 @@ function pump(): void {
   if (!begun) return
   toThread.awake()
   const until = performance.now() + TURN
+  let ran = false
   while (!busy) {
     const message = inbox.shift()
     if (message) {
       receive(new Decoder(message.bytes, hooksFor(null)), message.blobs)
       continue
     }
-    const at = toThread.next()
+    let at = toThread.next()
+    if (at < 0 && ran) {
+      announce()
+      at = lookOut()
+      ran = false
+    }
     if (at < 0) break
+    ran = true
     ringDecoder.at = at
     const known = reader.peekKind(ringDecoder, kinds)
     if (known) receiveFromRing()
@@ -127,6 +138,24 @@ function pump(): void {
   if (busy) return
   toThread.sleep()
   if (!toThread.empty || inbox.length > 0) schedule()
+}
+
+/**
+ * The coordinator often has an answer to what it was just told, and waking a thread takes several times as
+ * long as giving it: so look for a moment before going to sleep.
+ */
+function lookOut(): number {
+  if (!patience.worthIt) return -1
+  const end = performance.now() + LOOK_OUT
+  do {
+    for (let i = 0; i < 20; i++) {
+      if (toThread.empty) continue
+      patience.found()
+      return toThread.next()
+    }
+  } while (performance.now() < end)
+  patience.foundNothing()
+  return -1
 }
 
 function receiveFromRing(): void {

@@ -1,3 +1,4 @@
+import { totalmem } from 'node:os'
 import { MillraceError } from '../core/errors.ts'
 import { demandOf, roundMemory } from '../core/task.ts'
 import type { Demand } from '../core/task.ts'
@@ -17,7 +18,7 @@ export function buildDemand(definition: Definition, options: Options, args: read
   const cpus = evaluate(what, 'cpus', options.cpus, args) ?? 1
   let memory = evaluate(what, 'memory', options.memory, args) ?? 0
   const varies = [options.cpus, options.memory, options.tags].some(one => typeof one === 'function')
-  if (typeof options.memory === 'function') memory = roundMemory(memory)
+  if (typeof options.memory === 'function' && roundMemory(memory) <= totalmem()) memory = roundMemory(memory)
   const demand = demandOf(cpus, memory, tagsOf(what, options, args))
   if (!varies) fixed.set(options, demand)
   return demand

@@ -2,6 +2,8 @@ import { source } from '../core/data.ts'
 import type { Access, Datum, Version } from '../core/data.ts'
 import { nearestValid } from '../core/data.ts'
 import { MillraceError } from '../core/errors.ts'
+import { isShort } from '../core/machine.ts'
+import { Patience } from '../general/patience.ts'
 import type { Task } from '../core/task.ts'
 import { Guard } from '../execute/guard.ts'
 import { killAllCommands } from '../execute/command-process.ts'
@@ -29,6 +31,9 @@ import { Threads } from './threads.ts'
 /** Looks after results that were not announced and after lanes that got stuck; milliseconds. */
 const TICK = 10
 
+/** How long to look for the results of short tasks before going to sleep; milliseconds. */
+const LOOK_OUT = 0.1
+
 /** Carries out what the core decides: starts, stops and finishes tasks on threads and as processes. */
 export class Executor {
   readonly files: FileStore
@@ -42,6 +47,11 @@ export class Executor {
   /** Values that tasks which have ended put into shared memory, and that are not here yet. */
   readonly #late = new Map<number, Stored[]>()
   #ticking: NodeJS.Timeout | null = null
+  #looksOutUntil = 0
+  #looksOut = false
+  readonly #patience = new Patience()
+  /** Results so far. */
+  #results = 0
 
   constructor(runtime: Runtime, options: RuntimeOptions, nested: Nested) {
     this.#runtime = runtime
@@ -89,8 +99,28 @@ export class Executor {
     const { slots, definition } = jobOf(task)
     const begins = definition.form === 'command' || this.#threads.isReady(task.lane)
     if (begins && this.#headOf(task.lane) === task) this.#runtime.engine.started(task, this.#runtime.now())
+    if (task.queueable && isShort(task.implementation.estimate)) this.#lookOut()
     if (slots.some(slot => slot.kind !== 'value')) void this.#startWithFiles(task)
     else this.#launch(task)
+  }
+
+  /**
+   * The results of short tasks are there before a thread could wake us, and waking takes several times as long
+   * as such a task: so look for them for a moment, in turn with whatever else the program does.
+   */
+  #lookOut(): void {
+    this.#looksOutUntil = performance.now() + LOOK_OUT
+    if (this.#looksOut || !this.#patience.worthIt) return
+    this.#looksOut = true
+    const before = this.#results
+    const look = (): void => {
+      this.#looksOut = performance.now() < this.#looksOutUntil
+      this.#threads.drain(this.#looksOut)
+      if (this.#looksOut) setImmediate(look)
+      else if (this.#results > before) this.#patience.found()
+      else this.#patience.foundNothing()
+    }
+    setImmediate(look)
   }
 
   /** The task that runs on a lane, if there is one. */
@@ -304,6 +334,7 @@ export class Executor {
   ): void {
     const task = this.#running.get(decoder.varint())
     if (!task) return
+    this.#results++
     const { engine } = this.#runtime
     const now = this.#runtime.now()
     this.#threads.heard(task.lane, now)
@@ -480,6 +511,7 @@ export class Executor {
     const job = jobOf(task)
     this.#running.delete(task.id)
     if (job.live?.timer) clearTimeout(job.live.timer)
+    if (job.live?.session) this.#runtime.engine.closeGroup(job.live.session.group)
     job.live = null
   }
 

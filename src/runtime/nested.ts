@@ -1,4 +1,5 @@
 import { Datum } from '../core/data.ts'
+import { rejectNestedCycle } from '../core/nesting.ts'
 import { MillraceError } from '../core/errors.ts'
 import type { Group, Task } from '../core/task.ts'
 import { demandOf } from '../core/task.ts'
@@ -9,6 +10,7 @@ import type { Slot } from '../model/call.ts'
 import { findDefinition } from '../model/definition.ts'
 import { Encoder } from '../model/encode.ts'
 import type { EncodeHooks } from '../model/encode.ts'
+import { Paths } from '../model/paths.ts'
 import { NOTHING, Stored } from '../model/stored.ts'
 import type { Kept } from '../model/stored.ts'
 import { liveOf } from './job.ts'
@@ -152,8 +154,11 @@ export class Nested {
         }
         return runtime.fetchKept(session.data?.get(question.id) as Datum)
       }
-      case 'file':
+      case 'file': {
+        const datum = runtime.paths.find(Paths.absolute(question.path))
+        if (datum && session.task) rejectNestedCycle(session.task, 'waitOnFile', [{ datum, mode: 'in' }])
         return runtime.waitOnFile(question.path)
+      }
       case 'barrier': {
         await runtime.idle(session.group)
         for (const error of session.refused.values()) throw error

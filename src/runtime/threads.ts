@@ -101,8 +101,8 @@ export class Threads {
   }
 
   /** Takes results that are there already. */
-  drain(): void {
-    for (const thread of this.#threads) thread?.drain()
+  drain(looksAgain = false): void {
+    for (const thread of this.#threads) thread?.drain(looksAgain)
   }
 
   heard(lane: number, now: number): void {

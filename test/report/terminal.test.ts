@@ -284,7 +284,7 @@ for (const mode of ['plain', 'live'] as const) {
     assert.equal(lines.at(-2), 'and 480 more failures, all in the journal')
     assert.equal(lines.at(-3), 'failed kind 0#20: Error: no')
     assert.ok(lines.includes('           at f (/a.ts:1:2)'))
-    assert.ok(lines.includes(`  rerun    millrace run mosaic.ts --size '2 deg'`))
+    assert.ok(lines.includes(`  rerun    millrace run mosaic.ts -- --size '2 deg'`))
   })
 }
 
