@@ -19,4 +19,13 @@ const files = readdirSync(join(root, 'test'), { recursive: true })
   .filter(name => filters.length === 0 || filters.some(filter => name.includes(filter)))
   .sort()
 
-run(process.execPath, ['--import', 'tsx', '--test', '--test-reporter=spec', '--test-concurrency=2', ...files])
+run(process.execPath, [
+  '--import',
+  'tsx',
+  '--import',
+  './test/seed.mjs',
+  '--test',
+  '--test-reporter=spec',
+  '--test-concurrency=2',
+  ...files,
+])
