@@ -145,7 +145,10 @@ export class TaskWriter {
     }
     // Putting back a copy would undo what others of the team have written meanwhile.
     if (version.datum.inPlace) return again && access.mode !== 'concurrent' ? SHARE.guarded : SHARE.inPlace
-    if (!(kept instanceof Stored) || kept.blobs.length === 0) return SHARE.own
+    if (!(kept instanceof Stored) || kept.blobs.length === 0) {
+      if (access.mode === 'concurrent') throw unshareable()
+      return SHARE.own
+    }
     if (access.mode === 'concurrent') return this.#concurrent(access, version, kept)
     // An ignored failure goes on with what was there: that has to outlive a thread that ends under the task.
     const mayMove = !again && isFirst && task.onFailure !== 'ignore'
@@ -172,3 +175,9 @@ export class TaskWriter {
     return SHARE.inPlace
   }
 }
+
+/** What a future turned out to be: members of a team would each write a copy, and all but one be lost. */
+const unshareable = (): MillraceError =>
+  new MillraceError('MR_DIRECTION', 'CONCURRENT needs memory that tasks can share, and got a small value', {
+    hint: 'Use shared(Float64Array, n), or COMMUTATIVE for other objects.',
+  })
