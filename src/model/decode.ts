@@ -1,5 +1,5 @@
 import { MillraceError } from '../core/errors.ts'
-import { TAG } from './tags.ts'
+import { ERROR_TYPES, TAG } from './tags.ts'
 import { makeView } from './typed-arrays.ts'
 
 export interface DecodeHooks {
@@ -7,17 +7,6 @@ export interface DecodeHooks {
   findClass(module: string, name: string): Function | null
   slot(index: number): unknown
 }
-
-const ERROR_TYPES = [
-  Error,
-  TypeError,
-  RangeError,
-  SyntaxError,
-  ReferenceError,
-  EvalError,
-  URIError,
-  AggregateError,
-]
 
 /** Reads what `Encoder` wrote. */
 export class Decoder {

@@ -1,6 +1,6 @@
 import { MillraceError } from '../core/errors.ts'
 import { bytesOf, codeOf } from './typed-arrays.ts'
-import { TAG } from './tags.ts'
+import { ERROR_TYPES, TAG } from './tags.ts'
 
 /**
  * Values as bytes. One encoding serves all ways that a value can go: to a compute thread, back, into a
@@ -25,17 +25,6 @@ export interface EncodeHooks {
 
 /** Arrays from this size on go beside the bytes. */
 export const BLOB_SIZE = 32 * 1024
-
-const ERROR_TYPES = [
-  Error,
-  TypeError,
-  RangeError,
-  SyntaxError,
-  ReferenceError,
-  EvalError,
-  URIError,
-  AggregateError,
-]
 
 /** Classes whose instances are more than their properties. */
 const BUILT_IN = [Map, Set, Promise, Array, Date, RegExp, Error, WeakMap, WeakSet, Number, String, Boolean]

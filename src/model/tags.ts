@@ -30,3 +30,15 @@ export const TAG = {
   /** An array of zeros, for output parameters whose contents do not matter. */
   zeros: 25,
 } as const
+
+/** Errors are encoded by their place in this list: the encoder and the decoder must agree on it. */
+export const ERROR_TYPES = [
+  Error,
+  TypeError,
+  RangeError,
+  SyntaxError,
+  ReferenceError,
+  EvalError,
+  URIError,
+  AggregateError,
+]

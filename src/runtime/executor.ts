@@ -82,10 +82,6 @@ export class Executor {
     return this.#threads
   }
 
-  get loans(): Loans {
-    return this.#loans
-  }
-
   warmUp(): void {
     this.#threads.warmUp(this.#options.node.cpus)
   }
