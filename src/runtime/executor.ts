@@ -59,18 +59,19 @@ export class Executor {
     this.#nested = nested
     this.#guard = new Guard(options.id)
     this.files = new FileStore(options.id, folder => this.#guard.folder(folder))
-    this.#threads = new Threads(this.#loans, () => this.#threadOptions(), {
+    this.#threads = new Threads(options.node.cpus, this.#loans, () => this.#threadOptions(), {
       result: (decoder, end, blobs, lent) => this.#result(decoder, end, blobs, lent),
       message: (message, lane) => {
         if (message.type === 'published') this.#published(message.task, message.slot, message.blobs)
         else if (message.type === 'guarded') this.#guarded(message.task, message.target, message.backup)
+        else if (message.type === 'held') this.#held(message.task)
         else this.#nested.receive(message, this.#running.get('task' in message ? message.task : -1), lane)
       },
       lost: (task, guilty, reason) => this.#lost(task, guilty, reason),
       refused: (task, error) => this.#failed(task, error, false),
       began: task => {
         if (task.timed) this.#limit(task)
-        if (task.state === 'running' && this.#headOf(task.lane) === task) {
+        if (task.state === 'running' && (task.demand.io || this.#headOf(task.lane) === task)) {
           runtime.engine.started(task, runtime.now())
         }
       },
@@ -506,6 +507,7 @@ export class Executor {
   #forget(task: Task): void {
     const job = jobOf(task)
     this.#running.delete(task.id)
+    if (task.demand.io) this.#threads.left(task)
     if (job.live?.timer) clearTimeout(job.live.timer)
     if (job.live?.session) this.#runtime.engine.closeGroup(job.live.session.group)
     job.live = null
@@ -516,7 +518,7 @@ export class Executor {
   #threadDied(lane: number, reason: string, taken: (position: number) => boolean): void {
     const tasks = [...this.#running.values()].filter(
       task =>
-        task.lane === lane &&
+        jobOf(task).live?.thread === lane &&
         jobOf(task).live?.sent &&
         !jobOf(task).live?.handling &&
         jobOf(task).definition.form === 'function',
@@ -595,6 +597,11 @@ export class Executor {
   #expectPublished(id: number, published: readonly Stored[]): void {
     const late = published.filter(stored => this.#loans.isAway(stored))
     if (late.length > 0) this.#late.set(id, late)
+  }
+
+  #held(id: number): void {
+    const task = this.#running.get(id)
+    if (task?.demand.io) this.#threads.spread(task)
   }
 
   #guarded(id: number, target: Uint8Array, backup: Uint8Array): void {

@@ -27,6 +27,8 @@ export interface LiveJob {
   /** Its place in the ring of its thread; null when it went as a message or is a process. */
   position: number | null
   sent: boolean
+  /** The thread that it was sent to. */
+  thread: number
   /** Counts what is sent: what went to a thread first is what it has begun with. */
   order: number
   /** Paths of its file slots; for written ones, where the attempt writes. */
@@ -58,6 +60,7 @@ export function liveOf(task: Task): LiveJob {
   return (job.live ??= {
     position: null,
     sent: false,
+    thread: -1,
     order: 0,
     paths: null,
     timer: null,
