@@ -12,7 +12,7 @@ import { STATUS } from '../execute/protocol.ts'
 import { SlotArgument } from '../model/call.ts'
 import type { Slot } from '../model/call.ts'
 import type { Decoder } from '../model/decode.ts'
-import { modulePath, taskModules } from '../model/definition.ts'
+import { modulePath, someDefinition, taskModules } from '../model/definition.ts'
 import { Encoder } from '../model/encode.ts'
 import { Stored, isPrimitive, keepPrimitive, shareCopy } from '../model/stored.ts'
 import type { Kept } from '../model/stored.ts'
@@ -71,7 +71,7 @@ export class Executor {
       refused: (task, error) => this.#failed(task, error, false),
       began: task => {
         if (task.timed) this.#limit(task)
-        if (task.state === 'running' && (task.demand.io || this.#headOf(task.lane) === task)) {
+        if (task.state === 'running' && this.#isFirst(task)) {
           runtime.engine.started(task, runtime.now())
         }
       },
@@ -84,7 +84,8 @@ export class Executor {
   }
 
   warmUp(): void {
-    this.#threads.warmUp(this.#options.node.cpus)
+    const hasIo = someDefinition(({ options, form }) => options.io === true && form === 'function')
+    this.#threads.warmUp(this.#options.node.cpus, hasIo)
   }
 
   drain(): void {
@@ -95,7 +96,7 @@ export class Executor {
     this.#running.set(task.id, task)
     const { slots, definition } = jobOf(task)
     const begins = definition.form === 'command' || this.#threads.isReady(task.lane)
-    if (begins && this.#headOf(task.lane) === task) this.#runtime.engine.started(task, this.#runtime.now())
+    if (begins && this.#isFirst(task)) this.#runtime.engine.started(task, this.#runtime.now())
     if (task.queueable && isShort(task.implementation.estimate)) this.#lookOut()
     if (slots.some(slot => slot.kind !== 'value')) void this.#startWithFiles(task)
     else this.#launch(task)
@@ -120,9 +121,9 @@ export class Executor {
     setImmediate(look)
   }
 
-  /** The task that runs on a lane, if there is one. */
-  #headOf(lane: number): Task | undefined {
-    return this.#runtime.engine.nodes[0]?.lanes[lane]?.queue.peek()
+  /** It is what runs on its lane, and not second there; lanes of I/O tasks have no second. */
+  #isFirst({ lane, demand, id }: Task): boolean {
+    return demand.io || this.#runtime.engine.nodes[0]?.lanes[lane]?.queue.peek()?.id === id
   }
 
   /** The task has its lane back: the answers that it waited for may go. */
@@ -241,14 +242,14 @@ export class Executor {
     // Only a failure that is ignored does not need what was there before, and others of a team may fail.
     const isFinal = task.onFailure === 'ignore' && task.attempt > task.retries && !write.team
     const take = isFinal && from !== null && from.readers <= 1 && from.superseded
-    return this.files.stage(slot.datum, directory, from, take)
+    return this.files.stage(write, directory, from, take, task.io?.device ?? null)
   }
 
   /** CONCURRENT tasks write one file together. */
   async #sharedStage({ read, write }: Access, directory: boolean): Promise<string> {
     const version = write as Version
     if (version.value === undefined) {
-      const made = this.files.stage(version.datum, directory, read, false)
+      const made = this.files.stage(version, directory, read, false)
       version.value = made
       version.value = new FileCopy(await made, true)
     }
@@ -479,7 +480,7 @@ export class Executor {
       const slot = slots[index]
       const write = task.accesses[index]?.write
       if (!slot || !write || slot.kind === 'value' || write.value !== undefined) continue
-      const path = await this.files.copyIn(slot.datum, slot.kind === 'directory', String(value))
+      const path = await this.files.copyIn(write, slot.kind === 'directory', String(value))
       await this.files.commit(write, path)
     }
   }

@@ -55,8 +55,8 @@ export class Threads {
   }
 
   /** Starts threads ahead of the first task, so that they load while the program goes on. */
-  warmUp(count: number): void {
-    for (let lane = 0; lane < count; lane++) this.#thread(lane)
+  warmUp(count: number, hasIo: boolean): void {
+    for (let lane = 0; lane < count + (hasIo ? 1 : 0); lane++) this.#thread(lane)
   }
 
   send(task: Task): void {
@@ -174,7 +174,7 @@ export class Threads {
   }
 
   #timed(task: Task, thread: LaneThread): void {
-    if (task.timed || !thread.isReady) thread.whenReady(() => this.#events.began(task))
+    if (task.timed || task.demand.io || !thread.isReady) thread.whenReady(() => this.#events.began(task))
   }
 
   #sendIfWanted(task: Task): void {

@@ -18,7 +18,12 @@ export class Abandoned extends Error {}
  * Copies a file or directory so that it is on the disk when this returns; returns its size. The copy is to be
  * renamed into place then: whoever looks at the place sees all of it or nothing.
  */
-export async function copyDurably(from: string, to: string, pace: Pace, wanted: () => boolean): Promise<number> {
+export async function copyDurably(
+  from: string,
+  to: string,
+  pace: Pace,
+  wanted: () => boolean,
+): Promise<number> {
   const stats = await lstat(from)
   if (stats.isSymbolicLink()) {
     await symlink(await readlink(from), to)
@@ -47,12 +52,18 @@ async function copyWhole(from: string, to: string): Promise<void> {
   await using(await open(to, 'r'), file => file.sync())
 }
 
-async function copyPaced(from: string, to: string, mode: number, pace: Pace, wanted: () => boolean): Promise<void> {
+async function copyPaced(
+  from: string,
+  to: string,
+  mode: number,
+  pace: Pace,
+  wanted: () => boolean,
+): Promise<void> {
   const buffer = Buffer.allocUnsafe(CHUNK)
   await using(await open(from, 'r'), async source =>
     using(await open(to, 'w', mode), async target => {
       let due = performance.now()
-      for (let at = 0; ; ) {
+      for (let at = 0; ;) {
         due = await waitFor(pace, due, wanted)
         const { bytesRead } = await source.read(buffer, 0, CHUNK, at)
         if (bytesRead === 0) break

@@ -91,7 +91,8 @@ export class TierFolders {
   }
 }
 
-export const isKept = (path: string): boolean => basename(dirname(dirname(path))).startsWith('.millrace-kept-')
+export const isKept = (path: string): boolean =>
+  basename(dirname(dirname(path))).startsWith('.millrace-kept-')
 
 async function makeKept(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true })
