@@ -64,6 +64,7 @@ export class Executor {
       message: (message, lane) => {
         if (message.type === 'published') this.#published(message.task, message.slot, message.blobs)
         else if (message.type === 'guarded') this.#guarded(message.task, message.target, message.backup)
+        else if (message.type === 'given-back') this.#givenBack(this.#running.get(message.task), message.lent)
         else this.#nested.receive(message, this.#running.get('task' in message ? message.task : -1), lane)
       },
       lost: (task, guilty, reason) => this.#lost(task, guilty, reason),
@@ -335,9 +336,7 @@ export class Executor {
     const now = this.#runtime.now()
     this.#threads.heard(task.lane, now)
     const live = liveOf(task)
-    const returned: ArrayBufferLike[] = [...lent]
-    for (const stored of live.lent) this.#loans.back(stored, returned)
-    live.lent = []
+    if (lent.length > 0) this.#givenBack(task, lent)
     if (live.published.length > 0) this.#expectPublished(task.id, live.published)
     const result = readResult(decoder, end, blobs)
     engine.started(task, Math.min(result.startedAt, now))
@@ -595,6 +594,14 @@ export class Executor {
   #expectPublished(id: number, published: readonly Stored[]): void {
     const late = published.filter(stored => this.#loans.isAway(stored))
     if (late.length > 0) this.#late.set(id, late)
+  }
+
+  #givenBack(task: Task | undefined, lent: readonly ArrayBuffer[]): void {
+    if (!task) return
+    const live = liveOf(task)
+    const returned: ArrayBufferLike[] = [...lent]
+    for (const stored of live.lent) this.#loans.back(stored, returned)
+    live.lent = []
   }
 
   #guarded(id: number, target: Uint8Array, backup: Uint8Array): void {

@@ -139,8 +139,9 @@ export class TaskWriter {
         shareHere(kept)
         return SHARE.read
       }
-      // A thread that is stopped by a timeout would take with it what it was lent.
-      const mayLend = version.readers === 1 && !version.watched && !again && !task.timed
+      // A thread that is stopped, by a timeout or by a cancelled group, would take with it what it was lent.
+      const mayBeStopped = task.timed || task.group.parent !== null
+      const mayLend = version.readers === 1 && !version.watched && !again && !mayBeStopped
       return mayLend ? SHARE.lend : SHARE.publish
     }
     // Putting back a copy would undo what others of the team have written meanwhile.
