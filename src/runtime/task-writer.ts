@@ -99,7 +99,8 @@ export class TaskWriter {
       throw new MillraceError('MR_DATA_LOST', `a value that ${task.name} reads is gone`)
     }
     const share = this.#share(task, access, version, kept)
-    kept = version.value as Kept
+    // A team may have been given memory of its own just now.
+    kept = (source(access) as Version).value as Kept
     this.#kept(share, kept)
     if (!(kept instanceof Stored) || kept.blobs.length === 0) return
     if (share === SHARE.own) {
