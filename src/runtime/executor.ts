@@ -43,6 +43,8 @@ export class Executor {
   readonly #guard: Guard
   readonly #loans = new Loans()
   readonly #threads: Threads
+  /** Lanes with tasks that are sent when their turn comes. */
+  readonly #queued = new Set<number>()
   readonly #running = new Map<number, Task>()
   /** Values that tasks which have ended put into shared memory, and that are not here yet. */
   readonly #late = new Map<number, Stored[]>()
@@ -67,6 +69,7 @@ export class Executor {
         else if (message.type === 'given-back') this.#givenBack(this.#running.get(message.task), message.lent)
         else this.#nested.receive(message, this.#running.get('task' in message ? message.task : -1), lane)
       },
+      isAlone: task => this.#isAlone(task),
       lost: (task, guilty, reason) => this.#lost(task, guilty, reason),
       refused: (task, error) => this.#failed(task, error, false),
       began: task => {
@@ -257,8 +260,30 @@ export class Executor {
   }
 
   #launch(task: Task): void {
-    if (jobOf(task).definition.form === 'function') this.#threads.send(task)
-    else void this.#runCommand(task)
+    if (jobOf(task).definition.form !== 'function') void this.#runCommand(task)
+    else if (task.queueable && this.#headOf(task.lane) !== task && this.#threads.mustWait(task)) {
+      liveOf(task).held = true
+      this.#queued.add(task.lane)
+    } else this.#threads.send(task)
+  }
+
+  /** Sends the tasks that waited for their turn on a lane, and have it now. */
+  sendNext(): void {
+    for (const lane of this.#queued) {
+      const task = this.#headOf(lane)
+      if (!task) this.#queued.delete(lane)
+      else if (jobOf(task).live?.held) {
+        liveOf(task).held = false
+        this.#launch(task)
+      }
+    }
+  }
+
+  /** A task that waits for others keeps its thread, and can be stopped there. */
+  #isAlone({ lane }: Task): boolean {
+    for (const task of this.#running.values())
+      if (task.lane === lane && task.state === 'blocked') return false
+    return true
   }
 
   /** Values that a command reads and that a thread has at the moment. */
