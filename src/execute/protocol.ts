@@ -103,9 +103,11 @@ export type FromThread =
   | { type: 'published'; task: number; slot: number; blobs: SharedArrayBuffer[] }
   /** Memory that the task will write in place, and a copy of it as it is now. */
   | { type: 'guarded'; task: number; target: Uint8Array; backup: Uint8Array }
+  /** The thread ends under the task; these buffers were lent to it. */
+  | { type: 'given-back'; task: number; lent: ArrayBuffer[] }
   | { type: 'log'; text: string }
   /** An I/O task kept its thread busy for so long, although others wait for it; milliseconds. */
-  | { type: 'held'; task: number; milliseconds: number }
+  | { type: 'blocking'; task: number; milliseconds: number }
   /** The thread is not busy for ever. */
   | { type: 'alive' }
   | CallRequest

@@ -32,7 +32,7 @@ const LOOK_OUT = 0.05
 /** After this long in the loop over the ring, messages get their turn; milliseconds. */
 const TURN = 2
 /** An I/O task that does not let go of its thread for this long is in the way of others; milliseconds. */
-const HOLDS = 4
+const BLOCKS = 4
 
 const port = parentPort as MessagePort
 const start = workerData as ThreadStart
@@ -77,6 +77,13 @@ const client = new ThreadClient(port, modules, () => context.getStore() ?? curre
 })
 /** The task that `busy` is about. */
 let active: Running | null = null
+/** Tasks that were lent memory of others. */
+const debtors = new Set<Running>()
+
+// A task that ends its thread must not take with it what it only reads.
+process.prependListener('exit', () => {
+  for (const { id, lent } of debtors) post({ type: 'given-back', task: id, lent }, lent)
+})
 
 setHost({
   client: () => client,
@@ -225,6 +232,7 @@ function run(task: ReceivedTask): void {
     if (backup) post({ type: 'guarded', task: task.id, target: bytesOf(value as Uint8Array), backup })
   }
   const running = task as Running
+  if (task.lent.length > 0) debtors.add(running)
   running.startedAt = performance.now()
   current = running
   // Already now: the task may wait for tasks that it calls before its function returns a promise.
@@ -244,16 +252,16 @@ function run(task: ReceivedTask): void {
     return settle(running, STATUS.failed, error)
   }
   current = null
-  if (start.io) noticeHolding(running)
+  if (start.io) noticeBlocking(running)
   if (isThenable(result) || client.hasCalled(running)) return void finishLater(running, result)
   release(running)
   settle(running, STATUS.ok, result)
 }
 
 /** Work that is not asynchronous blocks all tasks of the thread: kinds that do it get threads of their own. */
-function noticeHolding({ id, startedAt }: Running): void {
+function noticeBlocking({ id, startedAt }: Running): void {
   const milliseconds = performance.now() - startedAt
-  if (milliseconds > HOLDS) post({ type: 'held', task: id, milliseconds })
+  if (milliseconds > BLOCKS) post({ type: 'blocking', task: id, milliseconds })
 }
 
 /** The thread is free for others, unless they have it already. */
@@ -296,6 +304,7 @@ function settle(task: Running, status: number, value: unknown): void {
   const took = performance.now() - task.startedAt
   const printed = log.take(task)
   const lent = outputs.write(task, status, value, task.startedAt + shift, took, printed)
+  if (lent.length > 0) debtors.delete(task)
   send(lent)
 }
 
