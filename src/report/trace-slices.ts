@@ -104,6 +104,12 @@ export class Slicer {
       case 'kind-defined':
       case 'committed':
       case 'thread-died':
+      case 'device':
+      case 'device-failed':
+      case 'waits':
+      case 'trial':
+      case 'verdict':
+      case 'move':
       case 'note':
       case 'interrupted':
       case 'run-ended':
