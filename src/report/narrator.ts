@@ -93,6 +93,7 @@ export class Narrator {
       case 'started':
       case 'blocked':
       case 'resumed':
+      case 'released':
       case 'committed':
       case 'run-ended':
         break

@@ -115,6 +115,7 @@ export const arbitraries: Record<RunEventType, fc.Arbitrary<RunEvent>> = {
   ),
   cancelled: event('cancelled', { task: id, cause: maybe(id), reason: text }),
   returned: event('returned', { task: id, reason: text }),
+  released: event('released', { task: id, version: id }),
   committed: event('committed', { version: id, bytes: size }),
   'thread-died': event('thread-died', { node: fc.nat(), lane: fc.nat(), reason: text }),
   device: event('device', {
