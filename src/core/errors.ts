@@ -25,7 +25,8 @@ export const ERRORS = {
     remedy: 'docs/machine.md has the format.',
   },
   MR_DEVICE: {
-    meaning: 'A storage device failed: it is full, read-only, or not there, and what was needed of it is lost.',
+    meaning:
+      'A storage device failed: it is full, read-only, or not there, and what was needed of it is lost.',
     remedy: 'Look at the device; `millrace doctor --measure` tries all that are known.',
   },
   MR_NOT_TOP_LEVEL: {
