@@ -132,7 +132,7 @@ export class FileStore {
     version.value = new FileCopy(staged, true)
     // Others of a team may still fail, and then the original is wanted. Else no reader has been told the
     // staged path yet.
-    if (!version.superseded && !version.team) await this.publish(version, false)
+    if (!version.superseded && !version.team && !version.datum.temporary) await this.publish(version, false)
   }
 
   /** Returns the version whose readers are in the way, if there is one. */
@@ -154,6 +154,8 @@ export class FileStore {
       return null
     }
     const isDirectory = (await lstat(copy.path)).isDirectory()
+    // Staged beside it, its folder is there; staged on a device, it may not be.
+    await mkdir(dirname(path), { recursive: true })
     if (hasReaders) {
       // Its readers know it under the staged name, so that name has to stay.
       if (isDirectory) return version
@@ -262,7 +264,7 @@ export class FileStore {
     const bring = async (): Promise<void> => {
       for (let next = rest.next(); !next.done; next = rest.next()) {
         const version = nearestValid(next.value.current)
-        if (version.state !== 'ready' || next.value.removed) continue
+        if (version.state !== 'ready' || next.value.removed || next.value.temporary) continue
         await this.publish(version).catch((error: unknown) => {
           const copy = version.value
           if (copy instanceof FileCopy && copy.tier) stranded.push({ version, path: copy.path, error })
