@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { Worker } from 'node:worker_threads'
 import { formatBytes, plural } from '../report/format.ts'
-import { runsFolder } from '../report/runs.ts'
+import { runsFolder } from '../report/run-paths.ts'
 import { cpuLimit, memoryLimit } from './doctor-limits.ts'
 
 export interface Finding {

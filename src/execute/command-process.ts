@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { open, stat, unlink } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
@@ -80,6 +79,7 @@ export class CommandProcess {
         reject(new MillraceError('MR_SPAWN', `${program} could not be started: ${why}`, { cause: error }))
       }
       try {
+        const { spawn } = process.getBuiltinModule('node:child_process')
         const child = spawn(program, args, { cwd: request.cwd, env: request.env, detached: true, stdio })
         this.#child = child
         alive.add(this)

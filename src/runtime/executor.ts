@@ -31,6 +31,9 @@ import { Threads } from './threads.ts'
 /** Looks after results that were not announced and after lanes that got stuck; milliseconds. */
 const TICK = 10
 
+/** A run that is older has someone who cleans up after it, should it be killed; milliseconds. */
+const GUARDED_FROM = 250
+
 /** How long to look for the results of short tasks before going to sleep; milliseconds. */
 const LOOK_OUT = 0.1
 
@@ -87,7 +90,7 @@ export class Executor {
   }
 
   warmUp(): void {
-    this.#threads.warmUp(this.#options.node.cpus)
+    this.#threads.warmUp()
   }
 
   drain(): void {
@@ -186,6 +189,8 @@ export class Executor {
   keepAlive(needed: boolean): void {
     if (needed && !this.#ticking) {
       this.#ticking = setInterval(() => {
+        // Tasks may start processes of their own; a run that is over soon needs nobody to look after them.
+        if (this.#runtime.now() > GUARDED_FROM) this.#guard.start()
         this.#threads.drain()
         this.#threads.takeBack(this.#runtime.engine, this.#runtime.now())
         this.#runtime.decide()
@@ -343,6 +348,7 @@ export class Executor {
       entry: this.#options.entry,
       logs: this.#options.logs,
       timeOrigin: this.#runtime.timeOrigin,
+      run: this.#options.id,
     }
   }
 
