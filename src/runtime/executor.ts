@@ -2,12 +2,13 @@ import { source } from '../core/data.ts'
 import type { Access, Datum, Version } from '../core/data.ts'
 import { nearestValid } from '../core/data.ts'
 import { MillraceError } from '../core/errors.ts'
+import type { TaskUsage } from '../core/events.ts'
 import { isShort } from '../core/machine.ts'
 import { Patience } from '../general/patience.ts'
 import type { Task } from '../core/task.ts'
 import { Guard } from '../execute/guard.ts'
-import { killAllCommands } from '../execute/command-process.ts'
 import type { CommandProcess } from '../execute/command-process.ts'
+import { Processes } from '../execute/processes.ts'
 import { STATUS } from '../execute/protocol.ts'
 import { SlotArgument } from '../model/call.ts'
 import type { Slot } from '../model/call.ts'
@@ -34,6 +35,9 @@ const TICK = 10
 /** How long to look for the results of short tasks before going to sleep; milliseconds. */
 const LOOK_OUT = 0.1
 
+/** What is known of an attempt that ended well. */
+type Ending = Pick<Result, 'startedAt' | 'took' | 'outputs'> & { usage?: TaskUsage | null }
+
 /** Carries out what the core decides: starts, stops and finishes tasks on threads and as processes. */
 export class Executor {
   readonly files: FileStore
@@ -41,6 +45,7 @@ export class Executor {
   readonly #options: RuntimeOptions
   readonly #nested: Nested
   readonly #guard: Guard
+  readonly #processes: Processes
   readonly #loans = new Loans()
   readonly #threads: Threads
   readonly #running = new Map<number, Task>()
@@ -58,6 +63,10 @@ export class Executor {
     this.#options = options
     this.#nested = nested
     this.#guard = new Guard(options.id)
+    this.#processes = new Processes(text => {
+      const at = this.#runtime.now()
+      this.#runtime.engine.observer?.({ type: 'note', at, level: 'warning', text })
+    })
     this.files = new FileStore(options.id, folder => this.#guard.folder(folder))
     this.#threads = new Threads(this.#loans, () => this.#threadOptions(), {
       result: (decoder, end, blobs, lent) => this.#result(decoder, end, blobs, lent),
@@ -194,7 +203,7 @@ export class Executor {
 
   async end(data: Iterable<Datum>): Promise<void> {
     this.keepAlive(false)
-    killAllCommands()
+    this.#processes.end(true)
     await this.#threads.end()
     await this.files.end(data)
     this.#guard.end()
@@ -202,7 +211,7 @@ export class Executor {
 
   /** For the end of the process, where nothing can be waited for. */
   endNow(): void {
-    killAllCommands()
+    this.#processes.end(false)
     this.files.endNow()
     // Threads run to the very end and may still write, and children of commands may have left their group.
     this.#guard.release()
@@ -274,19 +283,22 @@ export class Executor {
 
   async #runCommand(task: Task): Promise<void> {
     if (task.accesses.length > 0) await this.#inputsBack(task)
+    const starting = this.#processes.start()
+    if (starting) await starting
     if (task.state !== 'running') return this.#lost(task, true, task.reason)
     this.#limit(task)
     this.#guard.start()
-    const started = this.#runtime.now()
     try {
       const outcome = await runCommand(task, {
+        processes: this.#processes,
         run: this.#options.id,
         logs: this.#options.logs,
         decode: (stored, slots) => this.#runtime.decode(stored, slots),
         valueOf: (one, slot) => source(one.accesses[slot] as Access)?.value as Kept,
       })
-      const now = this.#runtime.now()
-      await this.#finish(task, { startedAt: started, took: now - started, outputs: [outcome.exitCode] })
+      const { took, usage } = outcome
+      const startedAt = this.#runtime.timeOf(outcome.beganAt)
+      await this.#finish(task, { startedAt, took, outputs: [outcome.exitCode], usage })
     } catch (error) {
       const timedOut = liveOf(task).timedOut
       this.#failed(task, timedOut ? timeout(task) : error, (error as { printed?: boolean }).printed ?? false)
@@ -348,7 +360,7 @@ export class Executor {
     else this.#finishNow(task, result)
   }
 
-  async #finish(task: Task, result: Pick<Result, 'startedAt' | 'took' | 'outputs'>): Promise<void> {
+  async #finish(task: Task, result: Ending): Promise<void> {
     liveOf(task).handling = true
     try {
       await this.#commitFiles(task)
@@ -359,11 +371,11 @@ export class Executor {
     this.#runtime.schedule()
   }
 
-  #finishNow(task: Task, { startedAt, took, outputs }: Pick<Result, 'startedAt' | 'took' | 'outputs'>): void {
+  #finishNow(task: Task, { startedAt, took, outputs, usage }: Ending): void {
     const job = jobOf(task)
     this.#store(task, outputs, job.definition.returns || 1)
     this.#forget(task)
-    this.#runtime.engine.finished(task, Math.min(startedAt + took, this.#runtime.now()), took)
+    this.#runtime.engine.finished(task, Math.min(startedAt + took, this.#runtime.now()), took, usage)
   }
 
   /** Puts the values that a task made where their readers will look. */
@@ -568,6 +580,7 @@ export class Executor {
 
   #stopProcess(process: CommandProcess): void {
     this.#guard.suspect()
+    this.#processes.suspect()
     process.stop()
   }
 

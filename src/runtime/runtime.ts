@@ -75,6 +75,11 @@ export class Runtime implements Client {
     return microseconds(performance.now() - this.#origin)
   }
 
+  /** The same for a moment on the clock of `performance.now`. */
+  timeOf(moment: number): number {
+    return microseconds(moment - this.#origin)
+  }
+
   /** `performance.timeOrigin` on which `now` would be `performance.now`, for threads. */
   get timeOrigin(): number {
     return performance.timeOrigin + this.#origin
