@@ -56,7 +56,7 @@ export class Engine {
   #instructions: Instruction[] = []
   #lastTask = 0
   #turn = 0
-  /** The task whose end is being worked through: what it releases is released by it. */
+  /** The task whose end, or release, is being worked through: what becomes ready is released by it. */
   #ending: Task | null = null
   #closed: string | null = null
   /** What a policy of the user threw; it is thrown on when everything else is in order. */
@@ -214,6 +214,17 @@ export class Engine {
       if (read) this.#readerEnded(read, now)
     }
     this.#leave(task)
+    this.#carryOutDoom(now)
+  }
+
+  /** The task has made this version, at `at`, and goes on: whoever waits for it may start. */
+  release(task: Task, version: Version, at: number, now: number): void {
+    if (version.state !== 'pending') return
+    this.started(task, at)
+    this.observer?.({ type: 'released', at, task: task.id, version: version.id })
+    this.#ending = task
+    this.commit(version, now)
+    this.#ending = null
     this.#carryOutDoom(now)
   }
 

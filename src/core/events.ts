@@ -122,6 +122,11 @@ export type RunEvent =
   | { type: 'cancelled'; at: number; task: number; cause: number | null; reason: string }
   /** The attempt was lost with its thread through no fault of its own; the task waits to start again. */
   | { type: 'returned'; at: number; task: number; reason: string }
+  /**
+   * The task has made this version and goes on. A generator makes versions that nobody could name when it
+   * was submitted: this is the first that is heard of them.
+   */
+  | { type: 'released'; at: number; task: number; version: number }
   | { type: 'committed'; at: number; version: number; bytes: number }
   | { type: 'thread-died'; at: number; node: number; lane: number; reason: string }
   /** Something that a person should read. */

@@ -83,6 +83,7 @@ export class Narrator {
       case 'started':
       case 'blocked':
       case 'resumed':
+      case 'released':
       case 'committed':
       case 'run-ended':
         break

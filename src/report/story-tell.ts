@@ -21,6 +21,7 @@ class Teller {
   #queuedAt: number | null = null
   #startedAt: number | null = null
   #blockedAt: number | null = null
+  #released = 0
 
   constructor(world: StoryWorld) {
     this.#world = world
@@ -57,9 +58,15 @@ class Teller {
         return this.#say(event, `went on, on ${place}${waited === null ? '' : `, ${waited} later`}`)
       }
       case 'finished': {
+        const more = this.#released - MAX_VERSIONS
+        if (more > 0) this.#say(event, `released ${plural(more, 'more version')} by then`)
         this.#say(event, `finished${this.#ran(event)}`)
         return this.#made()
       }
+      case 'released':
+        this.#released++
+        if (this.#released <= MAX_VERSIONS) this.#say(event, `released ${this.#version(event.version)} early`)
+        return
       case 'failed':
         return this.#fail(event)
       case 'cancelled': {

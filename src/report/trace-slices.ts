@@ -102,6 +102,7 @@ export class Slicer {
         break
       case 'run-started':
       case 'kind-defined':
+      case 'released':
       case 'committed':
       case 'thread-died':
       case 'note':

@@ -330,6 +330,7 @@ export class Runtime implements Client {
     } finally {
       this.#deciding = false
     }
+    this.#executor.sendNext()
     this.#executor.threads.announce()
     this.#executor.keepAlive(this.engine.root.live > 0)
   }

@@ -107,6 +107,7 @@ export const arbitraries: Record<RunEventType, fc.Arbitrary<RunEvent>> = {
   ),
   cancelled: event('cancelled', { task: id, cause: maybe(id), reason: text }),
   returned: event('returned', { task: id, reason: text }),
+  released: event('released', { task: id, version: id }),
   committed: event('committed', { version: id, bytes: size }),
   'thread-died': event('thread-died', { node: fc.nat(), lane: fc.nat(), reason: text }),
   note: event('note', { level: fc.constantFrom('info', 'warning'), text }),
