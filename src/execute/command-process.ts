@@ -1,5 +1,6 @@
 import type { TaskUsage } from '../core/events.ts'
 import { MillraceError } from '../core/errors.ts'
+import type { ParsedLimits } from '../model/limits.ts'
 
 export interface CommandRequest {
   argv: readonly string[]
@@ -12,15 +13,7 @@ export interface CommandRequest {
   log: string | null
   /** CPUs that it may run on; null for all. */
   cpus: readonly number[] | null
-  limits: CommandLimits | null
-}
-
-/** What a command may use; beyond it the system ends it or refuses. Bytes, seconds, counts. */
-export interface CommandLimits {
-  cpuTime?: number
-  memory?: number
-  fileSize?: number
-  openFiles?: number
+  limits: ParsedLimits | null
 }
 
 export interface CommandResult {

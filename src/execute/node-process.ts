@@ -3,7 +3,8 @@ import type { ChildProcess } from 'node:child_process'
 import { open, stat, unlink } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { GRACE, spawnError } from './command-process.ts'
-import type { CommandLimits, CommandProcess, CommandRequest, CommandResult } from './command-process.ts'
+import type { ParsedLimits } from '../model/limits.ts'
+import type { CommandProcess, CommandRequest, CommandResult } from './command-process.ts'
 
 const alive = new Set<NodeProcess>()
 
@@ -101,7 +102,7 @@ export function killNodeProcesses(): void {
 }
 
 /** Node cannot set limits, but a shell can before it becomes the program. */
-function limited(argv: readonly string[], limits: CommandLimits): string[] {
+function limited(argv: readonly string[], limits: ParsedLimits): string[] {
   const { cpuTime, memory, fileSize, openFiles } = limits
   const set: string[] = []
   if (cpuTime !== undefined) set.push(`ulimit -t ${Math.ceil(cpuTime)}`)

@@ -2,12 +2,13 @@ import { constants } from 'node:os'
 import { getSystemErrorMap } from 'node:util'
 import { MillraceError } from '../core/errors.ts'
 import { GRACE, spawnError } from './command-process.ts'
-import type { CommandLimits, CommandProcess, CommandRequest, CommandResult } from './command-process.ts'
+import type { ParsedLimits } from '../model/limits.ts'
+import type { CommandProcess, CommandRequest, CommandResult } from './command-process.ts'
 import type { Spawner } from './spawner.ts'
 import type { SpawnEnded, SpawnRefused } from './spawner-wire.ts'
 
 /** Numbers of Linux for what can be limited. */
-const RESOURCES: Readonly<Record<keyof CommandLimits, number>> = {
+const RESOURCES: Readonly<Record<keyof ParsedLimits, number>> = {
   cpuTime: 0,
   fileSize: 1,
   openFiles: 7,
@@ -38,7 +39,7 @@ export class SpawnedProcess implements CommandProcess {
       }
       const end = (): void => void (this.#hasEnded = true)
       const limits = Object.entries(request.limits ?? {}).map(
-        ([name, value]) => [RESOURCES[name as keyof CommandLimits], value] as const,
+        ([name, value]) => [RESOURCES[name as keyof ParsedLimits], value] as const,
       )
       this.#id = this.#spawner.run(
         { ...request, limits },

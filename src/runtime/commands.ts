@@ -20,6 +20,8 @@ export interface CommandContext {
   processes: Processes
   run: string
   logs: string | null
+  /** CPUs to bind the task's program to; null for none. */
+  cpusOf(task: Task): readonly number[] | null
   decode(stored: Stored, slots: unknown[]): unknown
   valueOf(task: Task, slot: number): Kept
 }
@@ -101,7 +103,7 @@ function prepare(task: Task, context: CommandContext): CommandRequest {
     stdout: file(extra.stdout),
     stderr: file(extra.stderr),
     log: logPath(context.logs, task) ?? null,
-    cpus: null,
-    limits: null,
+    cpus: context.cpusOf(task),
+    limits: extra.limits,
   }
 }

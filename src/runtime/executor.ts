@@ -8,6 +8,7 @@ import { Patience } from '../general/patience.ts'
 import type { Task } from '../core/task.ts'
 import { Guard } from '../execute/guard.ts'
 import type { CommandProcess } from '../execute/command-process.ts'
+import { ownCpus } from '../execute/own-cpus.ts'
 import { Processes } from '../execute/processes.ts'
 import { STATUS } from '../execute/protocol.ts'
 import { SlotArgument } from '../model/call.ts'
@@ -46,6 +47,7 @@ export class Executor {
   readonly #nested: Nested
   readonly #guard: Guard
   readonly #processes: Processes
+  readonly #cpus: readonly number[] | null
   readonly #loans = new Loans()
   readonly #threads: Threads
   /** Lanes with tasks that are sent when their turn comes. */
@@ -65,6 +67,7 @@ export class Executor {
     this.#options = options
     this.#nested = nested
     this.#guard = new Guard(options.id)
+    this.#cpus = options.bind ? ownCpus() : null
     this.#processes = new Processes(text => {
       const at = this.#runtime.now()
       this.#runtime.engine.observer?.({ type: 'note', at, level: 'warning', text })
@@ -319,6 +322,7 @@ export class Executor {
         processes: this.#processes,
         run: this.#options.id,
         logs: this.#options.logs,
+        cpusOf: one => this.#cpusOf(one),
         decode: (stored, slots) => this.#runtime.decode(stored, slots),
         valueOf: (one, slot) => source(one.accesses[slot] as Access)?.value as Kept,
       })
@@ -329,6 +333,15 @@ export class Executor {
       const timedOut = liveOf(task).timedOut
       this.#failed(task, timedOut ? timeout(task) : error, (error as { printed?: boolean }).printed ?? false)
     }
+  }
+
+  /** With `bind`, the CPUs behind the lanes that the task holds. */
+  #cpusOf(task: Task): readonly number[] | null {
+    const cpus = this.#cpus
+    const lanes = this.#runtime.engine.nodes[task.node]?.lanes
+    if (!cpus || !lanes) return null
+    const held = lanes.filter(lane => lane.index === task.lane || lane.lentTo === task)
+    return held.flatMap(lane => cpus[lane.index % cpus.length] ?? [])
   }
 
   /** The time of an attempt counts from where it begins: not the start of a thread, nor the copying of files. */

@@ -35,6 +35,8 @@ export interface RuntimeOptions {
   node: NodeDescription
   policy: Policy
   logs: string | null
+  /** Bind commands to the CPUs of their lanes. */
+  bind: boolean
   observer: Observer | null
   /** The program's own module. */
   entry: string | null

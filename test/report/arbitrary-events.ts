@@ -36,6 +36,11 @@ const failure: fc.Arbitrary<FailureFacts> = fc.record(
   { requiredKeys: ['name', 'message'], noNullPrototype: true },
 ) as fc.Arbitrary<FailureFacts>
 
+const usage = fc.record(
+  { cpuMs: at, peakBytes: size, askedBytes: size, readBytes: size, writtenBytes: size },
+  { noNullPrototype: true },
+)
+
 function event<T extends RunEventType>(
   type: T,
   fields: Record<string, fc.Arbitrary<unknown>>,
