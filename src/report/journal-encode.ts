@@ -75,7 +75,8 @@ export class BlockEncoder {
         this.#count(event.task)
         break
       case 'started':
-        this.#started(event)
+        if (event.device === undefined) this.#started(event)
+        else this.#json(event)
         break
       case 'finished':
         this.#finished(event)
@@ -98,6 +99,12 @@ export class BlockEncoder {
       case 'cancelled':
       case 'returned':
       case 'thread-died':
+      case 'device':
+      case 'device-failed':
+      case 'waits':
+      case 'trial':
+      case 'verdict':
+      case 'move':
       case 'note':
       case 'interrupted':
       case 'run-ended':
