@@ -168,7 +168,9 @@ export class Placement {
 
   /** Each lane that has just become free takes first what its last task released. */
   #placeSuccessors(start: (task: Task) => void): void {
-    const releasing = this.#releasing.sort((a, b) => a.node.index - b.node.index || a.lane.index - b.lane.index)
+    const releasing = this.#releasing.sort(
+      (a, b) => a.node.index - b.node.index || a.lane.index - b.lane.index,
+    )
     this.#releasing = []
     for (const { node, lane } of releasing) {
       const [first] = lane.released.filter(task => task.state === 'ready').sort(byRank)

@@ -1,4 +1,4 @@
-import type { Clock } from './clock.ts'
+import type { Alarm, Clock } from './clock.ts'
 import { Pipe } from './pipe.ts'
 
 export type Way = 'read' | 'write'
@@ -28,6 +28,7 @@ export class Device {
   readonly #clock: Clock
   readonly #pipe: Pipe
   used = 0
+  /** Bytes that were asked for; what is under way counts in full. */
   readonly moved: Record<Way, number> = { read: 0, write: 0 }
 
   constructor(clock: Clock, model: DeviceModel) {
@@ -56,15 +57,11 @@ export class Device {
     return this.#pipe.busy
   }
 
-  transfer(way: Way, bytes: number, done: (now: number) => void): void {
-    const begin = (): void => {
-      this.#pipe.push((bytes / this.model[way]) * 1000, now => {
-        this.moved[way] += bytes
-        done(now)
-      })
-    }
+  transfer(way: Way, bytes: number, done: Alarm): void {
+    this.moved[way] += bytes
     const { latency = 0 } = this.model
-    if (latency > 0) this.#clock.after(latency, begin)
-    else begin()
+    const amount = (bytes / this.model[way]) * 1000
+    if (latency > 0) this.#clock.after(latency, () => this.#pipe.push(amount, done))
+    else this.#pipe.push(amount, done)
   }
 }

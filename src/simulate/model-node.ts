@@ -1,4 +1,4 @@
-import type { Clock } from './clock.ts'
+import type { Alarm, Clock } from './clock.ts'
 import { Device } from './device.ts'
 import { PageCache } from './page-cache.ts'
 import { Pipe } from './pipe.ts'
@@ -31,10 +31,10 @@ export class ModelNode {
   }
 
   /** `milliseconds` is what it takes when it has `cpus` of speed 1 for itself. */
-  compute(milliseconds: number, cpus: number, done: (now: number) => void): void {
+  compute(milliseconds: number, cpus: number, done: Alarm): void {
     const alone = milliseconds / this.#speed
     if (this.#cpu) this.#cpu.push(alone * cpus, done, cpus)
-    else this.#clock.after(alone, done)
+    else this.#clock.at(this.#clock.now + alone, done)
   }
 
   /** Milliseconds to read so much from its cache. */

@@ -17,7 +17,7 @@ interface Stream {
   readonly finish: number
   readonly order: number
   readonly weight: number
-  readonly done: (now: number) => void
+  readonly done: Alarm
 }
 
 /** Milliseconds that nobody can tell apart: below a nanosecond. */
@@ -74,7 +74,7 @@ export class Pipe implements Alarm {
     return excess > 0 ? this.#rate / (1 + this.#falloff * excess) : this.#rate
   }
 
-  push(amount: number, done: (now: number) => void, weight = 1): void {
+  push(amount: number, done: Alarm, weight = 1): void {
     this.#advance()
     this.taken += amount
     this.#weight += weight
@@ -101,7 +101,7 @@ export class Pipe implements Alarm {
       this.#weight = 0
       this.given = this.taken
     } else this.#arm()
-    for (const { done } of ended) done(now)
+    for (const { done } of ended) done.ring(now)
   }
 
   #share(): number {

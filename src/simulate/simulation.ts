@@ -8,7 +8,7 @@ import { Implementation } from '../core/task.ts'
 import type { Group, Kind, Task, TaskSpec } from '../core/task.ts'
 import { Clock } from './clock.ts'
 import { Execution } from './execution.ts'
-import type { Work } from './execution.ts'
+import type { Surroundings, Work } from './execution.ts'
 import type { Platform } from './platform.ts'
 import { Stores } from './stores.ts'
 
@@ -28,7 +28,7 @@ export interface Watcher {
 }
 
 /** The real scheduler on a virtual clock: what it starts takes the time that the models say. */
-export class Simulation {
+export class Simulation implements Surroundings {
   readonly clock = new Clock()
   readonly engine: Engine
   readonly stores: Stores
@@ -61,11 +61,14 @@ export class Simulation {
   }
 
   submit(spec: SimulatedSpec, accesses: readonly AccessRequest[], work: Work): Task {
-    return this.engine.submit(
-      { ...spec, group: spec.group ?? this.engine.root, payload: work },
-      accesses,
-      this.clock.now,
-    )
+    const { kind, demand, priority, parent, onFailure, retries, timed, group = this.engine.root } = spec
+    const full: TaskSpec = { kind, group, demand, payload: work }
+    if (priority !== undefined) full.priority = priority
+    if (parent !== undefined) full.parent = parent
+    if (onFailure !== undefined) full.onFailure = onFailure
+    if (retries !== undefined) full.retries = retries
+    if (timed !== undefined) full.timed = timed
+    return this.engine.submit(full, accesses, this.clock.now)
   }
 
   /** Runs until nothing is left to do. */
@@ -120,10 +123,11 @@ export class Simulation {
     this.engine.started(task, this.clock.now)
     const node = this.stores.nodes[task.node]
     if (!node) throw new MillraceError('MR_INTERNAL', `${task.name} was started on no node`)
-    new Execution(task, node, this.stores, now => this.#end(task, now)).next()
+    new Execution(task, node, this).ring(this.clock.now)
   }
 
-  #end(task: Task, now: number): void {
+  /** Called when a task has done all that it does. */
+  end(task: Task, now: number): void {
     if (task.state !== 'running') return
     this.ended++
     for (const { write } of task.accesses) if (write && write.value === undefined) write.value = true

@@ -1,4 +1,4 @@
-import type { Clock } from './clock.ts'
+import type { Alarm, Clock } from './clock.ts'
 import { Device } from './device.ts'
 import { ModelNode } from './model-node.ts'
 import type { Pipe } from './pipe.ts'
@@ -56,16 +56,12 @@ export class Stores {
     this.#places.delete(version)
   }
 
-  read(version: number | null, bytes: number, node: ModelNode, done: (now: number) => void): void {
+  read(version: number | null, bytes: number, node: ModelNode, done: Alarm): void {
     const place = version === null ? this.home(node) : (this.#places.get(version) ?? this.home(node))
     const hit = version === null ? 0 : node.cache.read(version, bytes)
     const missed = bytes - hit
-    const after = (): void => {
-      const wait = node.cacheTime(hit)
-      if (wait > 0) this.#clock.after(wait, done)
-      else done(this.#clock.now)
-    }
-    if (missed <= 0 || !place) return after()
+    const after = this.#afterCache(node.cacheTime(hit), done)
+    if (missed <= 0 || !place) return after.ring(this.#clock.now)
     const isLocal = place.node === node
     const isKeptThere = version !== null && !isLocal && (place.node?.cache.has(version) ?? 0) >= bytes
     const way: Step[] = []
@@ -77,13 +73,13 @@ export class Stores {
     together(way, after, this.#clock)
   }
 
-  write(version: number | null, bytes: number, node: ModelNode, to: Place | null, done: (now: number) => void): void {
+  write(version: number | null, bytes: number, node: ModelNode, to: Place | null, done: Alarm): void {
     const place = to ?? this.home(node)
     if (version !== null) {
       node.cache.write(version, bytes)
       if (place) this.#places.set(version, place)
     }
-    if (!place) return done(this.#clock.now)
+    if (!place) return done.ring(this.#clock.now)
     place.device.used += bytes
     const way: Step[] = [then => place.device.transfer('write', bytes, then)]
     if (place.node !== node) {
@@ -94,7 +90,7 @@ export class Stores {
   }
 
   /** Moves bytes between devices, as flushing does. */
-  move(version: number, bytes: number, to: Place, done: (now: number) => void): void {
+  move(version: number, bytes: number, to: Place, done: Alarm): void {
     const from = this.#places.get(version)
     const way: Step[] = [then => to.device.transfer('write', bytes, then)]
     if (from) {
@@ -105,27 +101,34 @@ export class Stores {
       }
     }
     to.device.used += bytes
-    together(way, now => {
+    const arrived = (now: number): void => {
       if (from) from.device.used -= bytes
       this.#places.set(version, to)
-      done(now)
-    }, this.#clock)
+      done.ring(now)
+    }
+    together(way, { ring: arrived }, this.#clock)
+  }
+
+  /** What is read from the cache comes after what is not. */
+  #afterCache(wait: number, done: Alarm): Alarm {
+    return wait > 0 ? { ring: now => this.#clock.at(now + wait, done) } : done
   }
 }
 
-type Step = (then: (now: number) => void) => void
+type Step = (then: Alarm) => void
 
 function addPipe(way: Step[], pipe: Pipe | null, bytes: number): void {
   if (pipe) way.push(then => pipe.push(bytes, then))
 }
 
 /** Bytes pass everything on their way at the same time: the slowest part says how long it takes. */
-function together(way: readonly Step[], done: (now: number) => void, clock: Clock): void {
+function together(way: readonly Step[], done: Alarm, clock: Clock): void {
+  const [only] = way
+  if (!only) return done.ring(clock.now)
+  if (way.length === 1) return only(done)
   let left = way.length
-  if (left === 0) return done(clock.now)
-  for (const step of way) {
-    step(now => {
-      if (--left === 0) done(now)
-    })
+  const oneLess = (now: number): void => {
+    if (--left === 0) done.ring(now)
   }
+  for (const step of way) step({ ring: oneLess })
 }
