@@ -1,6 +1,8 @@
 import { Heap } from '../general/heap.ts'
 import type { Team } from './data.ts'
 import { FreeNodes } from './free-nodes.ts'
+import type { IoCore } from './io/io-core.ts'
+import type { Spot } from './io/storage.ts'
 import { chargeFor, isShort } from './machine.ts'
 import type { Lane, Node } from './machine.ts'
 import type { Policy } from './policy.ts'
@@ -18,17 +20,22 @@ export class Placement {
   readonly #claimed = new Set<Node>()
   /** Lanes whose last task released others, for policies that want those first. */
   #releasing: { node: Node; lane: Lane }[] = []
+  readonly #io: IoCore
+  #now = 0
   /** Nodes that are being emptied for a task that was overtaken too often. */
   readonly #held = new Set<Node>()
 
-  constructor(nodes: readonly Node[], policy: Policy) {
+  constructor(nodes: readonly Node[], policy: Policy, io: IoCore) {
     this.#nodes = nodes
     this.#policy = policy
     this.#free = new FreeNodes(nodes)
+    this.#io = io
   }
 
   enqueue(task: Task, releasedBy: Task | null): void {
     task.bypassed = 0
+    if (task.demand.io || task.demand.storage) this.#io.ready(task)
+    if (task.demand.io) return
     this.queue.push(task)
     if (this.#policy.successorsFirst && releasedBy && releasedBy.lane >= 0) {
       const node = this.#nodes[releasedBy.node]
@@ -40,11 +47,18 @@ export class Placement {
   }
 
   /** A queued task will not start after all. */
-  forget(): void {
-    this.queue.forget()
+  forget(task: Task): void {
+    if (task.demand.io) this.#io.unready(task)
+    else this.queue.forget()
   }
 
-  decide(start: (task: Task) => void, resume: (task: Task) => void, park: (task: Task) => void): void {
+  decide(
+    now: number,
+    start: (task: Task) => void,
+    resume: (task: Task) => void,
+    park: (task: Task) => void,
+  ): void {
+    this.#now = now
     if (this.#claimed.size > 0) this.#resumeClaimed(resume)
     if (this.queue.size === 0) return
     if (this.#releasing.length > 0) this.#placeSuccessors(start)
@@ -58,7 +72,8 @@ export class Placement {
         }
         return this.#place(task)
       },
-      hold: task => this.#hold(task),
+      // Who waits for room on a device must not keep away those who would make room.
+      hold: task => task.io === null && this.#hold(task),
       inTheWay: (started, task) => this.#suits(this.#nodes[started.node] as Node, task),
     }
     for (;;) {
@@ -75,9 +90,16 @@ export class Placement {
 
   release(task: Task): void {
     const node = this.#nodes[task.node]
-    if (!node) return
+    if (!node || task.demand.io) return
     node.release(task, this.demandOf(task))
     this.#free.update(node)
+  }
+
+  /** Sets a COMMUTATIVE I/O task aside if another task holds its datum. */
+  parkIfBusy(task: Task): boolean {
+    const busy = this.#busyTeam(task)
+    if (busy) this.#park(task, busy)
+    return busy !== null
   }
 
   // --- blocked tasks ---
@@ -114,6 +136,7 @@ export class Placement {
     for (const lane of node.lanes) {
       const task = lane.resuming.peek()
       if (!task || !node.canResume(task, this.demandOf(task))) continue
+      if (task.io && !this.#io.goOn(task)) continue
       lane.resuming.shift()
       node.claims--
       node.occupy(task, this.demandOf(task), lane)
@@ -158,7 +181,7 @@ export class Placement {
     return null
   }
 
-  #takeTokens(task: Task): void {
+  takeTokens(task: Task): void {
     if (task.queueable) return
     for (const { mode, write } of task.accesses)
       if (mode === 'commutative' && write?.team) write.team.holder = task
@@ -175,7 +198,7 @@ export class Placement {
     for (const { node, lane } of releasing) {
       const [first] = lane.released.filter(task => task.state === 'ready').sort(byRank)
       lane.released = []
-      if (!first || !lane.free || first.kind.implementations.length > 1) continue
+      if (!first || !lane.free || first.io || first.kind.implementations.length > 1) continue
       if (this.#busyTeam(first) || !node.fitsNow(first.demand) || !this.#mayGoFirst(first, node)) continue
       this.queue.forget()
       this.#occupy(first, node, first.implementation, lane)
@@ -208,8 +231,8 @@ export class Placement {
   }
 
   /** The first node that has room now, and that nobody holds. */
-  #firstFit(demand: Demand): Node | null {
-    for (let node = this.#free.next(demand); node; node = this.#free.next(demand, node.index + 1)) {
+  #firstFit(demand: Demand, from = 0): Node | null {
+    for (let node = this.#free.next(demand, from); node; node = this.#free.next(demand, node.index + 1)) {
       if (!this.#held.has(node) && node.fitsNow(demand)) return node
     }
     return null
@@ -225,16 +248,23 @@ export class Placement {
     const { implementations } = task.kind
     let best: Implementation | null = null
     let where: Node | null = null
+    let spot: Spot | null = null
     for (const one of implementations) {
       if (best && one.begun > 0 && one.estimate >= best.estimate) continue
-      const node = this.#firstFit(one.demand ?? task.demand)
-      if (!node) continue
-      best = one
-      where = node
-      if (one.begun === 0) break
+      const demand = one.demand ?? task.demand
+      for (let node = this.#firstFit(demand); node; node = this.#firstFit(demand, node.index + 1)) {
+        const onNode = task.io && this.#io.findOn(task, node)
+        if (task.io && !onNode) continue
+        best = one
+        where = node
+        spot = onNode
+        break
+      }
+      if (best === one && one.begun === 0) break
     }
     if (!best || !where) return task.queueable && this.#queueOnLane(task)
     this.#occupy(task, where, best, null)
+    if (spot) this.#io.take(task, spot, this.#now)
     return true
   }
 
@@ -245,7 +275,7 @@ export class Placement {
     task.charge = chargeFor(implementation.estimate)
     task.lane = node.occupy(task, implementation.demand ?? task.demand, prefer).index
     this.#free.update(node)
-    this.#takeTokens(task)
+    this.takeTokens(task)
   }
 
   #queueOnLane(task: Task): boolean {

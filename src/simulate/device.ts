@@ -1,67 +1,60 @@
 import type { Alarm, Clock } from './clock.ts'
 import { Pipe } from './pipe.ts'
+import type { DeviceModel } from './platform.ts'
 
 export type Way = 'read' | 'write'
 
-export interface DeviceModel {
-  name: string
-  /** Bytes per second. */
-  read: number
-  write: number
-  /** Bytes per second that one stream can reach at most. @default all */
-  stream?: number | undefined
-  knee?: number | undefined
-  falloff?: number | undefined
-  /** Milliseconds before each transfer. @default 0 */
-  latency?: number | undefined
-  /** Bytes. @default unlimited */
-  capacity?: number | undefined
-}
-
-/**
- * A storage device. Reads and writes share it: its pipe carries the time that it works, of which a byte that is
- * written takes more or less than one that is read.
- */
-export class Device {
-  readonly name: string
+/** A storage device: one pipe for what is read, one for what is written. Without a bandwidth it takes no time. */
+export class ModelDevice {
   readonly model: DeviceModel
-  readonly #clock: Clock
-  readonly #pipe: Pipe
-  used = 0
+  /** The node that it belongs to; null for one that all share. */
+  readonly node: number | null
   /** Bytes that were asked for; what is under way counts in full. */
   readonly moved: Record<Way, number> = { read: 0, write: 0 }
+  readonly #clock: Clock
+  readonly #pipes: Record<Way, Pipe | null>
 
-  constructor(clock: Clock, model: DeviceModel) {
-    this.name = model.name
+  constructor(clock: Clock, model: DeviceModel, node: number | null) {
     this.model = model
+    this.node = node
     this.#clock = clock
-    const { stream, write, knee, falloff } = model
-    this.#pipe = new Pipe(clock, {
-      rate: 1,
-      ...(stream === undefined ? {} : { stream: Math.min(1, stream / write) }),
-      ...(knee === undefined ? {} : { knee }),
-      ...(falloff === undefined ? {} : { falloff }),
-    })
+    this.#pipes = { read: pipeOf(clock, model, model.read), write: pipeOf(clock, model, model.write) }
   }
 
-  get streams(): number {
-    return this.#pipe.streams
+  streams(way: Way): number {
+    return this.#pipes[way]?.streams ?? 0
   }
 
-  /** The share of its time for which it works now: never above 1. */
-  get load(): number {
-    return this.#pipe.flow
+  /** Bytes per second that go through now. */
+  flow(way: Way): number {
+    return (this.#pipes[way]?.flow ?? 0) * 1000
   }
 
-  get busy(): number {
-    return this.#pipe.busy
+  /** Milliseconds during which something went through. */
+  busy(way: Way): number {
+    return this.#pipes[way]?.busy ?? 0
   }
 
   transfer(way: Way, bytes: number, done: Alarm): void {
     this.moved[way] += bytes
     const { latency = 0 } = this.model
-    const amount = (bytes / this.model[way]) * 1000
-    if (latency > 0) this.#clock.after(latency, () => this.#pipe.push(amount, done))
-    else this.#pipe.push(amount, done)
+    if (latency > 0) this.#clock.after(latency, now => this.#pass(way, bytes, done, now))
+    else this.#pass(way, bytes, done, this.#clock.now)
   }
+
+  #pass(way: Way, bytes: number, done: Alarm, now: number): void {
+    const pipe = this.#pipes[way]
+    if (pipe) pipe.push(bytes, done)
+    else done.ring(now)
+  }
+}
+
+function pipeOf(clock: Clock, { stream, knee, falloff }: DeviceModel, bandwidth: number | null): Pipe | null {
+  if (bandwidth === null) return null
+  return new Pipe(clock, {
+    rate: bandwidth / 1000,
+    ...(stream === undefined ? {} : { stream: stream / 1000 }),
+    ...(knee === undefined ? {} : { knee }),
+    ...(falloff === undefined ? {} : { falloff }),
+  })
 }

@@ -1,7 +1,8 @@
 import type { Task } from '../core/task.ts'
 import type { Alarm, Clock } from './clock.ts'
+import type { ModelDevice } from './device.ts'
 import type { ModelNode } from './model-node.ts'
-import type { Place, Stores } from './stores.ts'
+import type { Stores } from './stores.ts'
 
 /** What a task does while it runs: it reads, computes and writes, in this order. */
 export interface Work {
@@ -29,11 +30,11 @@ export class Execution implements Alarm {
   readonly #task: Task
   readonly #node: ModelNode
   readonly #around: Surroundings
-  readonly #to: Place | null
+  readonly #to: ModelDevice | null
   /** Steps: what is read, one by one; reading aside; computing; what is written, one by one; writing aside. */
   #step = 0
 
-  constructor(task: Task, node: ModelNode, around: Surroundings, to: Place | null = null) {
+  constructor(task: Task, node: ModelNode, around: Surroundings, to: ModelDevice | null = null) {
     this.#task = task
     this.#node = node
     this.#around = around

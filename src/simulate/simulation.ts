@@ -3,6 +3,7 @@ import type { AccessRequest, Instruction } from '../core/engine.ts'
 import type { Version } from '../core/data.ts'
 import { MillraceError } from '../core/errors.ts'
 import type { Observer } from '../core/events.ts'
+import type { IoOptions } from '../core/io/io-core.ts'
 import type { Policy } from '../core/policy.ts'
 import { Implementation } from '../core/task.ts'
 import type { Group, Kind, Task, TaskSpec } from '../core/task.ts'
@@ -10,9 +11,10 @@ import { Clock } from './clock.ts'
 import { Execution } from './execution.ts'
 import type { Surroundings, Work } from './execution.ts'
 import type { Platform } from './platform.ts'
+import { Movers } from './movers.ts'
 import { Stores } from './stores.ts'
 
-export interface SimulationOptions {
+export interface SimulationOptions extends IoOptions {
   platform: Platform
   policy?: Policy
   observer?: Observer | null
@@ -36,14 +38,17 @@ export class Simulation implements Surroundings {
   /** Tasks that ended. */
   ended = 0
   readonly #kinds = new Map<string, Kind>()
+  readonly #movers: Movers
 
-  constructor({ platform, policy, observer }: SimulationOptions) {
+  constructor({ platform, policy, observer, ...io }: SimulationOptions) {
     this.stores = new Stores(this.clock, platform)
     this.engine = new Engine({
       nodes: [...platform.nodes],
       ...(policy ? { policy } : {}),
+      ...io,
       observer: observer ?? null,
     })
+    this.#movers = new Movers(this.clock, this.stores, move => this.engine.io.moved(move, this.clock.now))
   }
 
   kind(name: string, form: Kind['form'] = 'command', module = ''): Kind {
@@ -104,8 +109,11 @@ export class Simulation implements Surroundings {
       case 'stop':
         return this.engine.stopped(instruction.task, this.clock.now)
       case 'discard':
-        instruction.version.value = undefined
-        return
+        return this.#discard(instruction.version)
+      case 'move':
+        return this.#movers.begin(instruction.move)
+      case 'pace':
+        return this.#movers.pace(instruction.move)
       case 'settled':
         return this.watcher?.settled(instruction.version)
       case 'idle':
@@ -117,23 +125,44 @@ export class Simulation implements Surroundings {
     }
   }
 
+  #discard(version: Version): void {
+    version.value = undefined
+    this.stores.forget(version.id)
+    if (version.place) this.engine.io.gone(version)
+  }
+
   /** Short tasks may be behind another one on their lane: they begin when it has ended. */
   #begin(task: Task): void {
-    if (task.lane >= 0 && this.engine.nodes[task.node]?.lanes[task.lane]?.queue.peek() !== task) return
+    const lane = this.engine.nodes[task.node]?.lanes[task.lane]
+    if (lane && lane.queue.peek() !== task) return
     this.engine.started(task, this.clock.now)
     const node = this.stores.nodes[task.node]
     if (!node) throw new MillraceError('MR_INTERNAL', `${task.name} was started on no node`)
-    new Execution(task, node, this).ring(this.clock.now)
+    const device = task.io?.device
+    const to = device ? (this.stores.devices[device.index] ?? null) : null
+    new Execution(task, node, this, to).ring(this.clock.now)
   }
 
   /** Called when a task has done all that it does. */
   end(task: Task, now: number): void {
     if (task.state !== 'running') return
     this.ended++
-    for (const { write } of task.accesses) if (write && write.value === undefined) write.value = true
-    const lane = task.lane >= 0 ? this.engine.nodes[task.node]?.lanes[task.lane] : undefined
+    this.#store(task)
+    const lane = this.engine.nodes[task.node]?.lanes[task.lane]
     this.engine.finished(task, now)
     const behind = lane?.queue.peek()
     if (behind && behind.startedAt < 0) this.#begin(behind)
+  }
+
+  /** What it wrote is there now, and has a size. */
+  #store(task: Task): void {
+    const { bytes } = task.payload as Work
+    const { accesses } = task
+    for (let i = 0; i < accesses.length; i++) {
+      const write = accesses[i]?.write
+      if (!write) continue
+      if (write.value === undefined) write.value = true
+      if (bytes && write.place) this.engine.io.stored(write, bytes[i] ?? 0)
+    }
   }
 }

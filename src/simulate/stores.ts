@@ -1,112 +1,98 @@
 import type { Alarm, Clock } from './clock.ts'
-import { Device } from './device.ts'
+import { ModelDevice } from './device.ts'
 import { ModelNode } from './model-node.ts'
 import type { Pipe } from './pipe.ts'
 import type { Platform } from './platform.ts'
 
-/** Where bytes are. `node` is null for a file system that all nodes share. */
-export interface Place {
-  readonly device: Device
-  readonly node: ModelNode | null
-}
-
 /** Nodes, their devices and what is between them: finds the way that bytes take, and how long it takes. */
 export class Stores {
   readonly nodes: readonly ModelNode[]
-  readonly shared: readonly Device[]
+  /** In the order of the core's devices. */
+  readonly devices: readonly ModelDevice[]
   readonly #clock: Clock
-  /** Where each version is that has bytes, and how many. */
-  readonly #places = new Map<number, Place>()
-  #turn = 0
+  readonly #homes: (ModelDevice | null)[]
+  /** Where each version is that has bytes. */
+  readonly #places = new Map<number, ModelDevice>()
 
   constructor(clock: Clock, platform: Platform) {
     this.#clock = clock
-    this.nodes = platform.nodes.map(node => new ModelNode(clock, node))
-    this.shared = platform.shared.map(device => new Device(clock, device))
+    this.nodes = platform.nodes.map((node, i) => new ModelNode(clock, i, node))
+    const devices: ModelDevice[] = []
+    this.#homes = platform.nodes.map(({ storage = [] }, i) => {
+      const own = storage.map(model => {
+        const known = model.shared && devices.find(one => one.node === null && one.model.name === model.name)
+        if (known) return known
+        const device = new ModelDevice(clock, model, model.shared ? null : i)
+        devices.push(device)
+        return device
+      })
+      return own.find(({ node }) => node === null) ?? own[0] ?? null
+    })
+    this.devices = devices
   }
 
-  placeOf(version: number): Place | null {
+  /** Where tasks of this node read and write that say nothing else: what all share, or its first device. */
+  home(node: number): ModelDevice | null {
+    return this.#homes[node] ?? null
+  }
+
+  placeOf(version: number): ModelDevice | null {
     return this.#places.get(version) ?? null
   }
 
-  /** Where a task writes that says nothing else: beside itself, or what all share. */
-  home(node: ModelNode): Place | null {
-    const [own] = node.devices
-    if (own) return { device: own, node }
-    const [first] = this.shared
-    return first ? { device: first, node: null } : null
+  put(version: number, device: ModelDevice): void {
+    this.#places.set(version, device)
   }
 
-  /** What was there before the run: on the shared file system, or else spread over the nodes. */
-  putInput(version: number, node?: number): void {
-    const [first] = this.shared
-    if (first && node === undefined) this.#places.set(version, { device: first, node: null })
-    else {
-      const at = this.nodes[node ?? this.#turn++ % this.nodes.length]
-      const place = at && this.home(at)
-      if (place) this.#places.set(version, place)
-    }
-  }
-
-  /** Nobody will read it again: neither its device nor any cache has to keep it. */
-  forget(version: number, bytes: number): void {
-    const place = this.#places.get(version)
-    if (!place) return
-    place.device.used -= bytes
+  /** Nobody will read it again. */
+  forget(version: number): void {
     this.#places.delete(version)
   }
 
   read(version: number | null, bytes: number, node: ModelNode, done: Alarm): void {
-    const place = version === null ? this.home(node) : (this.#places.get(version) ?? this.home(node))
+    const device = (version === null ? null : this.placeOf(version)) ?? this.home(node.index)
     const hit = version === null ? 0 : node.cache.read(version, bytes)
     const missed = bytes - hit
     const after = this.#afterCache(node.cacheTime(hit), done)
-    if (missed <= 0 || !place) return after.ring(this.#clock.now)
-    const isLocal = place.node === node
-    const isKeptThere = version !== null && !isLocal && (place.node?.cache.has(version) ?? 0) >= bytes
+    if (missed <= 0 || !device) return after.ring(this.#clock.now)
+    const owner = this.#ownerOf(device)
+    const isKeptThere = version !== null && owner !== node && (owner?.cache.has(version) ?? 0) >= bytes
     const way: Step[] = []
-    if (!isKeptThere) way.push(then => place.device.transfer('read', missed, then))
-    if (!isLocal) {
-      addPipe(way, place.node?.outward ?? null, missed)
-      addPipe(way, node.inward, missed)
-    }
+    if (!isKeptThere) way.push(then => device.transfer('read', missed, then))
+    this.#addLinks(way, owner, node, missed)
     together(way, after, this.#clock)
   }
 
-  write(version: number | null, bytes: number, node: ModelNode, to: Place | null, done: Alarm): void {
-    const place = to ?? this.home(node)
+  write(version: number | null, bytes: number, node: ModelNode, to: ModelDevice | null, done: Alarm): void {
+    const device = to ?? this.home(node.index)
     if (version !== null) {
       node.cache.write(version, bytes)
-      if (place) this.#places.set(version, place)
+      if (device) this.#places.set(version, device)
     }
-    if (!place) return done.ring(this.#clock.now)
-    place.device.used += bytes
-    const way: Step[] = [then => place.device.transfer('write', bytes, then)]
-    if (place.node !== node) {
-      addPipe(way, node.outward, bytes)
-      addPipe(way, place.node?.inward ?? null, bytes)
-    }
+    if (!device) return done.ring(this.#clock.now)
+    const way: Step[] = [then => device.transfer('write', bytes, then)]
+    this.#addLinks(way, node, this.#ownerOf(device), bytes)
     together(way, done, this.#clock)
   }
 
-  /** Moves bytes between devices, as flushing does. */
-  move(version: number, bytes: number, to: Place, done: Alarm): void {
-    const from = this.#places.get(version)
-    const way: Step[] = [then => to.device.transfer('write', bytes, then)]
-    if (from) {
-      way.push(then => from.device.transfer('read', bytes, then))
-      if (from.node !== to.node) {
-        addPipe(way, from.node?.outward ?? null, bytes)
-        addPipe(way, to.node?.inward ?? null, bytes)
-      }
-    }
-    to.device.used += bytes
-    const arrived = (now: number): void => {
-      if (from) from.device.used -= bytes
-      this.#places.set(version, to)
-      done.ring(now)
-    }
-    together(way, { ring: arrived }, this.#clock)
+  /** Copies bytes from one device to another. */
+  copy(from: ModelDevice, to: ModelDevice, bytes: number, done: Alarm): void {
+    const way: Step[] = [
+      then => from.transfer('read', bytes, then),
+      then => to.transfer('write', bytes, then),
+    ]
+    this.#addLinks(way, this.#ownerOf(from), this.#ownerOf(to), bytes)
+    together(way, done, this.#clock)
+  }
+
+  #ownerOf(device: ModelDevice): ModelNode | null {
+    return device.node === null ? null : (this.nodes[device.node] ?? null)
+  }
+
+  #addLinks(way: Step[], from: ModelNode | null, to: ModelNode | null, bytes: number): void {
+    if (from === to) return
+    addPipe(way, from?.outward, bytes)
+    addPipe(way, to?.inward, bytes)
   }
 
   /** What is read from the cache comes after what is not. */
@@ -117,7 +103,7 @@ export class Stores {
 
 type Step = (then: Alarm) => void
 
-function addPipe(way: Step[], pipe: Pipe | null, bytes: number): void {
+function addPipe(way: Step[], pipe: Pipe | null | undefined, bytes: number): void {
   if (pipe) way.push(then => pipe.push(bytes, then))
 }
 
