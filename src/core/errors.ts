@@ -24,6 +24,11 @@ export const ERRORS = {
     meaning: 'The description of the machine cannot be read; the message says where and what to write.',
     remedy: 'docs/machine.md has the format.',
   },
+  MR_DEVICE: {
+    meaning:
+      'A storage device failed: it is full, read-only, or not there, and what was needed of it is lost.',
+    remedy: 'Look at the device; `millrace doctor --measure` tries all that are known.',
+  },
   MR_NOT_TOP_LEVEL: {
     meaning:
       'A task was defined where compute threads cannot find it: inside `main`, inside a function, or not at all when its module is loaded there.',
