@@ -1,4 +1,5 @@
 import { MillraceError } from '../core/errors.ts'
+import { evaluateBandwidth } from './bandwidth.ts'
 import { currentHost } from './client.ts'
 import { define, noteModule } from './definition.ts'
 import type { Definition } from './definition.ts'
@@ -193,11 +194,12 @@ export function implement<A extends readonly unknown[], F>(
 
 /** Constraints that are fixed are wrong at once, not at the first call. */
 function evaluateFixed(what: string, options: CommonOptions<readonly unknown[]>): void {
-  for (const option of ['cpus', 'memory'] as const) {
-    const constraint = options[option]
-    const fromEnvironment = typeof constraint === 'string' && constraint.startsWith('$')
-    if (!fromEnvironment) evaluate(what, option, constraint, null)
+  const inEnvironment = (constraint: unknown): boolean =>
+    typeof constraint === 'string' && constraint.startsWith('$')
+  for (const option of ['cpus', 'memory', 'size'] as const) {
+    if (!inEnvironment(options[option])) evaluate(what, option, options[option], null)
   }
+  if (!inEnvironment(options.bandwidth)) evaluateBandwidth(what, options.bandwidth, null)
 }
 
 function callable(definition: Definition): unknown {

@@ -14,7 +14,7 @@ import { STATUS } from '../execute/protocol.ts'
 import { SlotArgument } from '../model/call.ts'
 import type { Slot } from '../model/call.ts'
 import type { Decoder } from '../model/decode.ts'
-import { modulePath, taskModules } from '../model/definition.ts'
+import { modulePath, someDefinition, taskModules } from '../model/definition.ts'
 import { Encoder } from '../model/encode.ts'
 import { Stored, isPrimitive, keepPrimitive, shareCopy } from '../model/stored.ts'
 import type { Kept } from '../model/stored.ts'
@@ -73,11 +73,12 @@ export class Executor {
       this.#runtime.engine.observer?.({ type: 'note', at, level: 'warning', text })
     })
     this.files = new FileStore(options.id, folder => this.#guard.folder(folder))
-    this.#threads = new Threads(this.#loans, () => this.#threadOptions(), {
+    this.#threads = new Threads(options.node.cpus, this.#loans, () => this.#threadOptions(), {
       result: (decoder, end, blobs, lent) => this.#result(decoder, end, blobs, lent),
       message: (message, lane) => {
         if (message.type === 'published') this.#published(message.task, message.slot, message.blobs)
         else if (message.type === 'guarded') this.#guarded(message.task, message.target, message.backup)
+        else if (message.type === 'blocking') this.#blocking(message.task)
         else if (message.type === 'given-back') this.#givenBack(this.#running.get(message.task), message.lent)
         else this.#nested.receive(message, this.#running.get('task' in message ? message.task : -1), lane)
       },
@@ -86,7 +87,7 @@ export class Executor {
       refused: (task, error) => this.#failed(task, error, false),
       began: task => {
         if (task.timed) this.#limit(task)
-        if (task.state === 'running' && this.#headOf(task.lane) === task) {
+        if (task.state === 'running' && this.#isFirst(task)) {
           runtime.engine.started(task, runtime.now())
         }
       },
@@ -99,7 +100,8 @@ export class Executor {
   }
 
   warmUp(): void {
-    this.#threads.warmUp(this.#options.node.cpus)
+    const hasIo = someDefinition(({ options, form }) => options.io === true && form === 'function')
+    this.#threads.warmUp(this.#options.node.cpus, hasIo)
   }
 
   drain(): void {
@@ -110,7 +112,7 @@ export class Executor {
     this.#running.set(task.id, task)
     const { slots, definition } = jobOf(task)
     const begins = definition.form === 'command' || this.#threads.isReady(task.lane)
-    if (begins && this.#headOf(task.lane) === task) this.#runtime.engine.started(task, this.#runtime.now())
+    if (begins && this.#isFirst(task)) this.#runtime.engine.started(task, this.#runtime.now())
     if (task.queueable && isShort(task.implementation.estimate)) this.#lookOut()
     if (slots.some(slot => slot.kind !== 'value')) void this.#startWithFiles(task)
     else this.#launch(task)
@@ -135,9 +137,14 @@ export class Executor {
     setImmediate(look)
   }
 
-  /** The task that runs on a lane, if there is one. */
+  /** The task that runs on a lane of a CPU, if there is one. */
   #headOf(lane: number): Task | undefined {
     return this.#runtime.engine.nodes[0]?.lanes[lane]?.queue.peek()
+  }
+
+  /** It is what runs on its lane, and not second there; lanes of I/O tasks have no second. */
+  #isFirst(task: Task): boolean {
+    return task.demand.io || this.#headOf(task.lane) === task
   }
 
   /** The task has its lane back: the answers that it waited for may go. */
@@ -256,14 +263,14 @@ export class Executor {
     // Only a failure that is ignored does not need what was there before, and others of a team may fail.
     const isFinal = task.onFailure === 'ignore' && task.attempt > task.retries && !write.team
     const take = isFinal && from !== null && from.readers <= 1 && from.superseded
-    return this.files.stage(slot.datum, directory, from, take)
+    return this.files.stage(write, directory, from, take, task.io?.device ?? null)
   }
 
   /** CONCURRENT tasks write one file together. */
   async #sharedStage({ read, write }: Access, directory: boolean): Promise<string> {
     const version = write as Version
     if (version.value === undefined) {
-      const made = this.files.stage(version.datum, directory, read, false)
+      const made = this.files.stage(version, directory, read, false)
       version.value = made
       version.value = new FileCopy(await made, true)
     }
@@ -292,7 +299,8 @@ export class Executor {
   }
 
   /** A task that waits for others keeps its thread, and can be stopped there. */
-  #isAlone({ lane }: Task): boolean {
+  #isAlone({ lane, demand }: Task): boolean {
+    if (demand.io) return false
     for (const task of this.#running.values())
       if (task.lane === lane && task.state === 'blocked') return false
     return true
@@ -527,7 +535,7 @@ export class Executor {
       const slot = slots[index]
       const write = task.accesses[index]?.write
       if (!slot || !write || slot.kind === 'value' || write.value !== undefined) continue
-      const path = await this.files.copyIn(slot.datum, slot.kind === 'directory', String(value))
+      const path = await this.files.copyIn(write, slot.kind === 'directory', String(value))
       await this.files.commit(write, path)
     }
   }
@@ -555,6 +563,7 @@ export class Executor {
   #forget(task: Task): void {
     const job = jobOf(task)
     this.#running.delete(task.id)
+    if (task.demand.io) this.#threads.left(task)
     if (job.live?.timer) clearTimeout(job.live.timer)
     if (job.live?.session) this.#runtime.engine.closeGroup(job.live.session.group)
     job.live = null
@@ -565,7 +574,7 @@ export class Executor {
   #threadDied(lane: number, reason: string, taken: (position: number) => boolean): void {
     const tasks = [...this.#running.values()].filter(
       task =>
-        task.lane === lane &&
+        jobOf(task).live?.thread === lane &&
         jobOf(task).live?.sent &&
         !jobOf(task).live?.handling &&
         jobOf(task).definition.form === 'function',
@@ -645,6 +654,11 @@ export class Executor {
   #expectPublished(id: number, published: readonly Stored[]): void {
     const late = published.filter(stored => this.#loans.isAway(stored))
     if (late.length > 0) this.#late.set(id, late)
+  }
+
+  #blocking(id: number): void {
+    const task = this.#running.get(id)
+    if (task?.demand.io) this.#threads.spread(task)
   }
 
   #givenBack(task: Task | undefined, lent: readonly ArrayBuffer[]): void {
