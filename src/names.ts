@@ -12,6 +12,8 @@ export {
   remove,
   removeFile,
 } from './model/api.ts'
+export { auto } from './model/bandwidth.ts'
+export type { AutoBandwidth, BandwidthOption } from './model/bandwidth.ts'
 export { shared } from './model/shared.ts'
 export { Future } from './model/future.ts'
 export {

@@ -72,6 +72,7 @@ export class EmbeddedHost implements Host {
       node,
       policy,
       logs: reporting.logs,
+      bind: options.bind ?? false,
       observer: reporting.observer,
       // Node itself passes prints of threads on to our streams, which a display may have diverted. Taking
       // them here would keep a program without main alive for ever.
