@@ -121,9 +121,12 @@ test('a program under tsx is as clean', { timeout: 120_000 }, async () => {
   }
 })
 
-test('a process that a task waits for in its thread ends with a killed run', { timeout: 60_000 }, async () => {
-  const program = new Program({
-    'app.mjs': `
+test(
+  'a process that a task waits for in its thread ends with a killed run',
+  { timeout: 60_000 },
+  async () => {
+    const program = new Program({
+      'app.mjs': `
 import { execFileSync } from 'node:child_process'
 import { main, task } from 'millrace'
 export const sleeps = task({}, () => {
@@ -131,13 +134,14 @@ export const sleeps = task({}, () => {
 })
 main(async () => sleeps())
 `,
-  })
-  program.start('app.mjs')
-  await until(() => readdirSync(program.folder).includes('going'), 'the process')
-  process.kill(program.coordinator, 'SIGKILL')
-  await program.end()
-  await program.leavesNothing()
-})
+    })
+    program.start('app.mjs')
+    await until(() => readdirSync(program.folder).includes('going'), 'the process')
+    process.kill(program.coordinator, 'SIGKILL')
+    await program.end()
+    await program.leavesNothing()
+  },
+)
 
 test('an error in main stops what runs', { timeout: 60_000 }, async () => {
   const program = new Program({
