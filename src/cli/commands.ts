@@ -73,6 +73,7 @@ export const COMMANDS: readonly CommandSpec[] = [
         help: ['room that temporary files may take'],
       },
       { name: 'tag', value: 'TAG', repeatable: true, help: ['what this machine has; may be repeated'] },
+      { name: 'bind', help: ['bind each command to the CPUs that it holds'] },
       {
         name: 'policy',
         value: 'POLICY',

@@ -141,6 +141,10 @@ export const ERRORS = {
     meaning: 'Streaming does not work on this machine.',
     remedy: 'Use Linux on x86-64 with the GNU C library.',
   },
+  MR_SIMULATION: {
+    meaning: 'A simulation cannot go on: tasks wait for something that the platform does not have.',
+    remedy: 'Give the platform what the tasks ask for.',
+  },
   MR_INTERNAL: {
     meaning: 'A fault of Millrace itself.',
     remedy: 'Please report it with the journal of the run.',

@@ -80,7 +80,7 @@ const COMMON = [
   'defaults',
 ]
 export const TASK_OPTIONS = [...COMMON, 'returns']
-export const COMMAND_OPTIONS = [...COMMON, 'cwd', 'env', 'stdin', 'stdout', 'stderr', 'exitCodes']
+export const COMMAND_OPTIONS = [...COMMON, 'cwd', 'env', 'stdin', 'stdout', 'stderr', 'exitCodes', 'limits']
 
 export function checkOptions(what: string, options: object, known: readonly string[]): void {
   for (const key of Object.keys(options)) {

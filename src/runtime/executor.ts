@@ -2,17 +2,19 @@ import { source } from '../core/data.ts'
 import type { Access, Datum, Version } from '../core/data.ts'
 import { nearestValid } from '../core/data.ts'
 import { MillraceError } from '../core/errors.ts'
+import type { TaskUsage } from '../core/events.ts'
 import { isShort } from '../core/machine.ts'
 import { Patience } from '../general/patience.ts'
 import type { Task } from '../core/task.ts'
 import { Guard } from '../execute/guard.ts'
-import { killAllCommands } from '../execute/command-process.ts'
 import type { CommandProcess } from '../execute/command-process.ts'
+import { ownCpus } from '../execute/own-cpus.ts'
+import { Processes } from '../execute/processes.ts'
 import { STATUS } from '../execute/protocol.ts'
 import { SlotArgument } from '../model/call.ts'
 import type { Slot } from '../model/call.ts'
 import type { Decoder } from '../model/decode.ts'
-import { modulePath, someDefinition, taskModules } from '../model/definition.ts'
+import { modulePath, taskModules } from '../model/definition.ts'
 import { Encoder } from '../model/encode.ts'
 import { Stored, isPrimitive, keepPrimitive, shareCopy } from '../model/stored.ts'
 import type { Kept } from '../model/stored.ts'
@@ -32,8 +34,14 @@ import { Threads } from './threads.ts'
 /** Looks after results that were not announced and after lanes that got stuck; milliseconds. */
 const TICK = 10
 
+/** A run that is older has someone who cleans up after it, should it be killed; milliseconds. */
+const GUARDED_FROM = 250
+
 /** How long to look for the results of short tasks before going to sleep; milliseconds. */
 const LOOK_OUT = 0.1
+
+/** What is known of an attempt that ended well. */
+type Ending = Pick<Result, 'startedAt' | 'took' | 'outputs'> & { usage?: TaskUsage | null }
 
 /** Carries out what the core decides: starts, stops and finishes tasks on threads and as processes. */
 export class Executor {
@@ -43,6 +51,8 @@ export class Executor {
   readonly #options: RuntimeOptions
   readonly #nested: Nested
   readonly #guard: Guard
+  readonly #processes: Processes
+  readonly #cpus: readonly number[] | null
   readonly #loans = new Loans()
   readonly #threads: Threads
   /** Lanes with tasks that are sent when their turn comes. */
@@ -62,6 +72,11 @@ export class Executor {
     this.#options = options
     this.#nested = nested
     this.#guard = new Guard(options.id)
+    this.#cpus = options.bind ? ownCpus() : null
+    this.#processes = new Processes(text => {
+      const at = this.#runtime.now()
+      this.#runtime.engine.observer?.({ type: 'note', at, level: 'warning', text })
+    })
     this.files = new FileStore(options.id, folder => this.#guard.folder(folder))
     this.devices = new Devices(
       runtime.engine,
@@ -96,8 +111,7 @@ export class Executor {
   }
 
   warmUp(): void {
-    const hasIo = someDefinition(({ options, form }) => options.io === true && form === 'function')
-    this.#threads.warmUp(this.#options.node.cpus, hasIo)
+    this.#threads.warmUp()
   }
 
   drain(): void {
@@ -205,6 +219,8 @@ export class Executor {
   keepAlive(needed: boolean): void {
     if (needed && !this.#ticking) {
       this.#ticking = setInterval(() => {
+        // Tasks may start processes of their own; a run that is over soon needs nobody to look after them.
+        if (this.#runtime.now() > GUARDED_FROM) this.#guard.start()
         this.#threads.drain()
         this.#threads.takeBack(this.#runtime.engine, this.#runtime.now())
         this.#runtime.decide()
@@ -218,7 +234,7 @@ export class Executor {
   /** Returns the files that could not be brought to their places, and where they are. */
   async end(data: Iterable<Datum>): ReturnType<FileStore['end']> {
     this.keepAlive(false)
-    killAllCommands()
+    this.#processes.end(true)
     await this.#threads.end()
     await this.devices.end()
     const stranded = await this.files.end(data)
@@ -228,7 +244,7 @@ export class Executor {
 
   /** For the end of the process, where nothing can be waited for. */
   endNow(): void {
-    killAllCommands()
+    this.#processes.end(false)
     this.files.endNow()
     // Threads run to the very end and may still write, and children of commands may have left their group.
     this.#guard.release()
@@ -323,23 +339,36 @@ export class Executor {
 
   async #runCommand(task: Task): Promise<void> {
     if (task.accesses.length > 0) await this.#inputsBack(task)
+    const starting = this.#processes.start()
+    if (starting) await starting
     if (task.state !== 'running') return this.#lost(task, true, task.reason)
     this.#limit(task)
     this.#guard.start()
-    const started = this.#runtime.now()
     try {
       const outcome = await runCommand(task, {
+        processes: this.#processes,
         run: this.#options.id,
         logs: this.#options.logs,
+        cpusOf: one => this.#cpusOf(one),
         decode: (stored, slots) => this.#runtime.decode(stored, slots),
         valueOf: (one, slot) => source(one.accesses[slot] as Access)?.value as Kept,
       })
-      const now = this.#runtime.now()
-      await this.#finish(task, { startedAt: started, took: now - started, outputs: [outcome.exitCode] })
+      const { took, usage } = outcome
+      const startedAt = this.#runtime.timeOf(outcome.beganAt)
+      await this.#finish(task, { startedAt, took, outputs: [outcome.exitCode], usage })
     } catch (error) {
       const timedOut = liveOf(task).timedOut
       this.#failed(task, timedOut ? timeout(task) : error, (error as { printed?: boolean }).printed ?? false)
     }
+  }
+
+  /** With `bind`, the CPUs behind the lanes that the task holds. */
+  #cpusOf(task: Task): readonly number[] | null {
+    const cpus = this.#cpus
+    const lanes = this.#runtime.engine.nodes[task.node]?.lanes
+    if (!cpus || !lanes) return null
+    const held = lanes.filter(lane => lane.index === task.lane || lane.lentTo === task)
+    return held.flatMap(lane => cpus[lane.index % cpus.length] ?? [])
   }
 
   /** The time of an attempt counts from where it begins: not the start of a thread, nor the copying of files. */
@@ -366,6 +395,7 @@ export class Executor {
       entry: this.#options.entry,
       logs: this.#options.logs,
       timeOrigin: this.#runtime.timeOrigin,
+      run: this.#options.id,
     }
   }
 
@@ -395,7 +425,7 @@ export class Executor {
     else this.#finishNow(task, result)
   }
 
-  async #finish(task: Task, result: Pick<Result, 'startedAt' | 'took' | 'outputs'>): Promise<void> {
+  async #finish(task: Task, result: Ending): Promise<void> {
     liveOf(task).handling = true
     try {
       if (task.io) await this.devices.measure(task)
@@ -408,11 +438,11 @@ export class Executor {
     this.#runtime.schedule()
   }
 
-  #finishNow(task: Task, { startedAt, took, outputs }: Pick<Result, 'startedAt' | 'took' | 'outputs'>): void {
+  #finishNow(task: Task, { startedAt, took, outputs, usage }: Ending): void {
     const job = jobOf(task)
     this.#store(task, outputs, job.definition.returns || 1)
     this.#forget(task)
-    this.#runtime.engine.finished(task, Math.min(startedAt + took, this.#runtime.now()), took)
+    this.#runtime.engine.finished(task, Math.min(startedAt + took, this.#runtime.now()), took, usage)
   }
 
   /** Puts the values that a task made where their readers will look. */
@@ -632,6 +662,7 @@ export class Executor {
 
   #stopProcess(process: CommandProcess): void {
     this.#guard.suspect()
+    this.#processes.suspect()
     process.stop()
   }
 
