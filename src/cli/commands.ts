@@ -93,10 +93,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       PICTURE,
       { name: 'journal', negative: 'only', help: ['keep nothing in .millrace'] },
     ],
-    notes: [
-      'Ctrl-C lets running tasks end and starts no more; a second one kills them.',
-      'Exit codes: 0 ok, 1 a task or the program failed, 2 usage, 130 interrupted.',
-    ],
+    notes: ['Exit codes: 0 ok, 1 a task or the program failed, 2 usage, 130 interrupted.'],
     load: () => import('./run.ts'),
   },
   {

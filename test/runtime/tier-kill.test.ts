@@ -10,7 +10,6 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs'
-import { join } from 'node:path'
 import test from 'node:test'
 import { recover } from '../../src/storage/recover.ts'
 import { until } from './embedded.ts'
