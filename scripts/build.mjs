@@ -12,6 +12,7 @@ await build({
   absWorkingDir: root,
   entryPoints: {
     index: 'src/index.ts',
+    flow: 'src/flow/index.ts',
     thread: 'src/execute/thread.ts',
     cli: 'src/cli/main.ts',
     'doctor-thread': 'src/cli/doctor-thread.ts',
