@@ -20,6 +20,10 @@ export const ERRORS = {
     meaning: 'A task asks for more than any node of this run has, or for a tag that none has.',
     remedy: 'Ask for less, or run where there is more.',
   },
+  MR_MACHINE: {
+    meaning: 'The description of the machine cannot be read; the message says where and what to write.',
+    remedy: 'docs/machine.md has the format.',
+  },
   MR_NOT_TOP_LEVEL: {
     meaning:
       'A task was defined where compute threads cannot find it: inside `main`, inside a function, or not at all when its module is loaded there.',

@@ -1,5 +1,7 @@
 import { Heap } from '../general/heap.ts'
 import type { Team } from './data.ts'
+import type { IoCore } from './io/io-core.ts'
+import type { Spot } from './io/storage.ts'
 import { chargeFor, isShort } from './machine.ts'
 import type { Lane, Node } from './machine.ts'
 import type { Policy } from './policy.ts'
@@ -12,16 +14,21 @@ export class Placement {
   readonly queue = new ReadyQueue()
   readonly #nodes: readonly Node[]
   readonly #policy: Policy
+  readonly #io: IoCore
+  #now = 0
   /** Nodes that are being emptied for a task that was overtaken too often. */
   readonly #held = new Set<Node>()
 
-  constructor(nodes: readonly Node[], policy: Policy) {
+  constructor(nodes: readonly Node[], policy: Policy, io: IoCore) {
     this.#nodes = nodes
     this.#policy = policy
+    this.#io = io
   }
 
   enqueue(task: Task, releasedBy: Task | null): void {
     task.bypassed = 0
+    if (task.demand.io || task.demand.storage) this.#io.ready(task)
+    if (task.demand.io) return
     this.queue.push(task)
     if (this.#policy.successorsFirst && releasedBy && releasedBy.lane >= 0) {
       this.#laneOf(releasedBy)?.released.push(task)
@@ -29,11 +36,18 @@ export class Placement {
   }
 
   /** A queued task will not start after all. */
-  forget(): void {
-    this.queue.forget()
+  forget(task: Task): void {
+    if (task.demand.io) this.#io.unready(task)
+    else this.queue.forget()
   }
 
-  decide(start: (task: Task) => void, resume: (task: Task) => void, park: (task: Task) => void): void {
+  decide(
+    now: number,
+    start: (task: Task) => void,
+    resume: (task: Task) => void,
+    park: (task: Task) => void,
+  ): void {
+    this.#now = now
     for (const node of this.#nodes) if (node.claims > 0) this.#resume(node, resume)
     if (this.queue.size === 0) return
     if (this.#policy.successorsFirst) this.#placeSuccessors(start)
@@ -47,7 +61,8 @@ export class Placement {
         }
         return this.#place(task)
       },
-      hold: task => this.#hold(task),
+      // Who waits for room on a device must not keep away those who would make room.
+      hold: task => task.io === null && this.#hold(task),
       inTheWay: (started, task) => this.#suits(this.#nodes[started.node] as Node, task),
     }
     for (;;) {
@@ -63,7 +78,14 @@ export class Placement {
   }
 
   release(task: Task): void {
-    this.#nodes[task.node]?.release(task, this.demandOf(task))
+    if (!task.demand.io) this.#nodes[task.node]?.release(task, this.demandOf(task))
+  }
+
+  /** Sets a COMMUTATIVE I/O task aside if another task holds its datum. */
+  parkIfBusy(task: Task): boolean {
+    const busy = this.#busyTeam(task)
+    if (busy) this.#park(task, busy)
+    return busy !== null
   }
 
   // --- blocked tasks ---
@@ -91,6 +113,7 @@ export class Placement {
     for (const lane of node.lanes) {
       const task = lane.resuming.peek()
       if (!task || !node.canResume(task, this.demandOf(task))) continue
+      if (task.io && !this.#io.goOn(task)) continue
       lane.resuming.shift()
       node.claims--
       node.occupy(task, this.demandOf(task), lane)
@@ -134,7 +157,7 @@ export class Placement {
     return null
   }
 
-  #takeTokens(task: Task): void {
+  takeTokens(task: Task): void {
     if (task.queueable) return
     for (const { mode, write } of task.accesses)
       if (mode === 'commutative' && write?.team) write.team.holder = task
@@ -153,7 +176,7 @@ export class Placement {
         if (lane.released.length === 0) continue
         const [first] = lane.released.filter(task => task.state === 'ready').sort(byRank)
         lane.released = []
-        if (!first || !lane.free || first.kind.implementations.length > 1) continue
+        if (!first || !lane.free || first.io || first.kind.implementations.length > 1) continue
         if (this.#busyTeam(first) || !node.fitsNow(first.demand) || !this.#mayGoFirst(first, node)) continue
         this.queue.forget()
         this.#occupy(first, node, first.implementation, lane)
@@ -194,18 +217,23 @@ export class Placement {
     const { implementations } = task.kind
     let best: Implementation | null = null
     let where: Node | null = null
+    let spot: Spot | null = null
     search: for (const node of this.#nodes) {
       if (this.#held.has(node)) continue
       for (const one of implementations) {
         if (!node.fitsNow(one.demand ?? task.demand)) continue
         if (best && one.begun > 0 && one.estimate >= best.estimate) continue
+        const onNode = task.io && this.#io.findOn(task, node)
+        if (task.io && !onNode) continue search
         best = one
         where = node
+        spot = onNode
         if (one.begun === 0 || implementations.length === 1) break search
       }
     }
     if (!best || !where) return task.queueable && this.#queueOnLane(task)
     this.#occupy(task, where, best, null)
+    if (spot) this.#io.take(task, spot, this.#now)
     return true
   }
 
@@ -215,7 +243,7 @@ export class Placement {
     task.node = node.index
     task.charge = chargeFor(implementation.estimate)
     task.lane = node.occupy(task, implementation.demand ?? task.demand, prefer).index
-    this.#takeTokens(task)
+    this.takeTokens(task)
   }
 
   #queueOnLane(task: Task): boolean {

@@ -100,6 +100,8 @@ export type FromThread =
   | { type: 'published'; task: number; slot: number; blobs: SharedArrayBuffer[] }
   /** Memory that the task will write in place, and a copy of it as it is now. */
   | { type: 'guarded'; task: number; target: Uint8Array; backup: Uint8Array }
+  /** The thread ends under the task; these buffers were lent to it. */
+  | { type: 'given-back'; task: number; lent: ArrayBuffer[] }
   | { type: 'log'; text: string }
   | CallRequest
   | { type: 'ask'; request: number; task: number; question: Question }

@@ -72,6 +72,13 @@ const client = new ThreadClient(port, modules, () => context.getStore() ?? curre
 })
 /** The task that `busy` is about. */
 let active: Running | null = null
+/** Tasks that were lent memory of others. */
+const debtors = new Set<Running>()
+
+// A task that ends its thread must not take with it what it only reads.
+process.prependListener('exit', () => {
+  for (const { id, lent } of debtors) post({ type: 'given-back', task: id, lent }, lent)
+})
 
 setHost({
   client: () => client,
@@ -220,6 +227,7 @@ function run(task: ReceivedTask): void {
     if (backup) post({ type: 'guarded', task: task.id, target: bytesOf(value as Uint8Array), backup })
   }
   const running = task as Running
+  if (task.lent.length > 0) debtors.add(running)
   running.startedAt = performance.now()
   current = running
   // Already now: the task may wait for tasks that it calls before its function returns a promise.
@@ -283,6 +291,7 @@ function settle(task: Running, status: number, value: unknown): void {
   const took = performance.now() - task.startedAt
   const printed = log.take()
   const lent = outputs.write(task, status, value, task.startedAt + shift, took, printed)
+  if (lent.length > 0) debtors.delete(task)
   send(lent)
 }
 

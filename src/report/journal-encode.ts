@@ -21,7 +21,7 @@ const COUNT_BYTES = 8
 
 /**
  * Builds one block at a time. This is the hot path of a run with millions of tasks: plain stores into a
- * buffer, no objects made, no calls into Node for the five frequent types.
+ * buffer, no objects made, no calls into Node for the six frequent types.
  */
 export class BlockEncoder {
   #bytes: Buffer
@@ -74,7 +74,8 @@ export class BlockEncoder {
         this.#count(event.task)
         break
       case 'started':
-        this.#started(event)
+        if (event.device === undefined) this.#started(event)
+        else this.#json(event)
         break
       case 'finished':
         this.#tagAndTime(RECORD.finished, event.at)
@@ -86,6 +87,11 @@ export class BlockEncoder {
         this.#count(event.version)
         this.#count(event.bytes)
         break
+      case 'released':
+        this.#tagAndTime(RECORD.released, event.at)
+        this.#count(event.task)
+        this.#count(event.version)
+        break
       case 'run-started':
       case 'kind-defined':
       case 'blocked':
@@ -94,6 +100,12 @@ export class BlockEncoder {
       case 'cancelled':
       case 'returned':
       case 'thread-died':
+      case 'device':
+      case 'device-failed':
+      case 'waits':
+      case 'trial':
+      case 'verdict':
+      case 'move':
       case 'note':
       case 'interrupted':
       case 'run-ended':

@@ -20,9 +20,10 @@ import { crc32 } from 'node:zlib'
  *   3 started    time task attempt node lane cpus [implementation]
  *   4 finished   time task attempt
  *   5 committed  time version bytes
+ *   6 released   time task version
  *  15 any event  size, then the event as JSON in UTF-8
  *
- * The five are those that come by the million. An event of theirs that does not fit (a number that is no
+ * The six are those that come by the million. An event of theirs that does not fit (a number that is no
  * count, such as half a cpu) is written as JSON like any other, so every event comes back as it was;
  * fields that are `undefined` come back as absent, -0 as 0.
  *
@@ -41,7 +42,15 @@ export const BLOCK_HEADER_BYTES = 8
 /** What a reader is ready to hold in memory; a length above it is corrupt. */
 export const MAX_BLOCK_BYTES = 256 * 1024 * 1024
 
-export const RECORD = { submitted: 1, ready: 2, started: 3, finished: 4, committed: 5, json: 15 } as const
+export const RECORD = {
+  submitted: 1,
+  ready: 2,
+  started: 3,
+  finished: 4,
+  committed: 5,
+  released: 6,
+  json: 15,
+} as const
 export const TAG_KIND = 0x0f
 export const TAG_EXACT = 0x80
 export const STARTED_IMPLEMENTATION = 0x40

@@ -43,6 +43,8 @@ export class Executor {
   readonly #guard: Guard
   readonly #loans = new Loans()
   readonly #threads: Threads
+  /** Lanes with tasks that are sent when their turn comes. */
+  readonly #queued = new Set<number>()
   readonly #running = new Map<number, Task>()
   /** Values that tasks which have ended put into shared memory, and that are not here yet. */
   readonly #late = new Map<number, Stored[]>()
@@ -64,8 +66,10 @@ export class Executor {
       message: (message, lane) => {
         if (message.type === 'published') this.#published(message.task, message.slot, message.blobs)
         else if (message.type === 'guarded') this.#guarded(message.task, message.target, message.backup)
+        else if (message.type === 'given-back') this.#givenBack(this.#running.get(message.task), message.lent)
         else this.#nested.receive(message, this.#running.get('task' in message ? message.task : -1), lane)
       },
+      isAlone: task => this.#isAlone(task),
       lost: (task, guilty, reason) => this.#lost(task, guilty, reason),
       refused: (task, error) => this.#failed(task, error, false),
       began: task => {
@@ -256,8 +260,30 @@ export class Executor {
   }
 
   #launch(task: Task): void {
-    if (jobOf(task).definition.form === 'function') this.#threads.send(task)
-    else void this.#runCommand(task)
+    if (jobOf(task).definition.form !== 'function') void this.#runCommand(task)
+    else if (task.queueable && this.#headOf(task.lane) !== task && this.#threads.mustWait(task)) {
+      liveOf(task).held = true
+      this.#queued.add(task.lane)
+    } else this.#threads.send(task)
+  }
+
+  /** Sends the tasks that waited for their turn on a lane, and have it now. */
+  sendNext(): void {
+    for (const lane of this.#queued) {
+      const task = this.#headOf(lane)
+      if (!task) this.#queued.delete(lane)
+      else if (jobOf(task).live?.held) {
+        liveOf(task).held = false
+        this.#launch(task)
+      }
+    }
+  }
+
+  /** A task that waits for others keeps its thread, and can be stopped there. */
+  #isAlone({ lane }: Task): boolean {
+    for (const task of this.#running.values())
+      if (task.lane === lane && task.state === 'blocked') return false
+    return true
   }
 
   /** Values that a command reads and that a thread has at the moment. */
@@ -335,9 +361,7 @@ export class Executor {
     const now = this.#runtime.now()
     this.#threads.heard(task.lane, now)
     const live = liveOf(task)
-    const returned: ArrayBufferLike[] = [...lent]
-    for (const stored of live.lent) this.#loans.back(stored, returned)
-    live.lent = []
+    if (lent.length > 0) this.#givenBack(task, lent)
     if (live.published.length > 0) this.#expectPublished(task.id, live.published)
     const result = readResult(decoder, end, blobs)
     engine.started(task, Math.min(result.startedAt, now))
@@ -595,6 +619,14 @@ export class Executor {
   #expectPublished(id: number, published: readonly Stored[]): void {
     const late = published.filter(stored => this.#loans.isAway(stored))
     if (late.length > 0) this.#late.set(id, late)
+  }
+
+  #givenBack(task: Task | undefined, lent: readonly ArrayBuffer[]): void {
+    if (!task) return
+    const live = liveOf(task)
+    const returned: ArrayBufferLike[] = [...lent]
+    for (const stored of live.lent) this.#loans.back(stored, returned)
+    live.lent = []
   }
 
   #guarded(id: number, target: Uint8Array, backup: Uint8Array): void {

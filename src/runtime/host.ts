@@ -10,7 +10,8 @@ import { taskModules } from '../model/definition.ts'
 import { TaskError, CancelledError } from '../model/errors.ts'
 import { isPolicyFile, launchedPolicy, loadPolicyFile } from './policy-file.ts'
 import { Reporting } from './reporting.ts'
-import { USAGE_CODES, describeNode, runOptions } from './run-options.ts'
+import { describeNode, describedNode } from './describe-node.ts'
+import { USAGE_CODES, runOptions } from './run-options.ts'
 import type { RunOptions } from './run-options.ts'
 import { Runtime } from './runtime.ts'
 import { taskError } from './failure.ts'
@@ -65,7 +66,7 @@ export class EmbeddedHost implements Host {
     if (this.#run) return this.#run
     const options = runOptions()
     const reporting = new Reporting(options)
-    const node = describeNode(options)
+    const node = describeNode(options, describedNode(options))
     const policy = policyOf(options)
     const runtime = new Runtime({
       id: `${process.pid.toString(36)}${randomBytes(4).toString('hex')}`,

@@ -18,7 +18,7 @@ import type { Runtime } from './runtime.ts'
 import { createSession } from './session.ts'
 import type { Session } from './session.ts'
 
-type Message = Exclude<ThreadMessage, { type: 'published' | 'guarded' }>
+type Message = Exclude<ThreadMessage, { type: 'published' | 'guarded' | 'given-back' }>
 
 const hooks: EncodeHooks = {
   classes: null,

@@ -325,6 +325,7 @@ export class Runtime implements Client {
     } finally {
       this.#deciding = false
     }
+    this.#executor.sendNext()
     this.#executor.threads.announce()
     this.#executor.keepAlive(this.engine.root.live > 0)
   }
@@ -350,6 +351,10 @@ export class Runtime implements Client {
         return this.#executor.stop(instruction.task)
       case 'discard':
         return this.#executor.discard(instruction.version)
+      case 'move':
+      case 'pace':
+        // Only with `flush` or `prefetch`, which nothing turns on here yet.
+        return
       case 'settled':
         return wake(this.#settled, instruction.version)
       case 'unread':

@@ -16,6 +16,8 @@ export interface ThreadsEvents {
   lost(task: Task, guilty: boolean, reason: string): void
   /** A task with a timeout is with its thread, and the thread is ready to run it. */
   began(task: Task): void
+  /** No other task can end the thread under it. */
+  isAlone(task: Task): boolean
   /** The task could not be written. */
   refused(task: Task, error: unknown): void
   /** `taken` tells whether the thread had begun with what was at a position of its ring. */
@@ -40,7 +42,7 @@ export class Threads {
 
   constructor(loans: Loans, options: () => Omit<LaneThreadOptions, 'lane'>, events: ThreadsEvents) {
     this.#loans = loans
-    this.#writer = new TaskWriter(loans)
+    this.#writer = new TaskWriter(loans, task => events.isAlone(task))
     this.#options = options
     this.#events = events
   }
@@ -48,6 +50,11 @@ export class Threads {
   /** Starts threads ahead of the first task, so that they load while the program goes on. */
   warmUp(count: number): void {
     for (let lane = 0; lane < count; lane++) this.#thread(lane)
+  }
+
+  /** Whether the task has to wait for its turn on the lane before it is sent. */
+  mustWait(task: Task): boolean {
+    return this.#writer.hasMemory(task)
   }
 
   send(task: Task): void {
@@ -149,8 +156,8 @@ export class Threads {
   }
 
   #revoke(task: Task, lane: Lane, engine: Engine, now: number): void {
-    const { position } = liveOf(task)
-    if (position === null || !this.#threads[lane.index]?.revoke(position)) return
+    const { position, held } = liveOf(task)
+    if (!held && (position === null || !this.#threads[lane.index]?.revoke(position))) return
     jobOf(task).live = null
     engine.returned(task, 'the task before it on its thread takes longer than expected', now)
   }
