@@ -1,5 +1,5 @@
 import { MillraceError } from '../core/errors.ts'
-import { FileTable } from './file-table.ts'
+import type { FileTable } from './file-table.ts'
 import { readInputs } from './language.ts'
 import type { Wildcards } from './pattern.ts'
 import type { Registry, Rule, RuleFile } from './registry.ts'

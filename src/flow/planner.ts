@@ -50,6 +50,7 @@ export class Planner {
     for (const goal of goals) {
       const work = this.makers.of(goal)
       if (!work) this.#checkSource(goal, null)
+      else if (work.state === 'failed') throw this.#failedInput(goal)
       else if (work.state === 'new') this.#visit(work, todo, doubts)
     }
     if (doubts.length > 0) {
@@ -78,6 +79,7 @@ export class Planner {
         const maker = this.makers.of(input)
         if (!maker) this.#checkSource(input, work)
         else if (maker.state === 'visiting') throw this.#cycle(stack, maker)
+        else if (maker.state === 'failed') throw this.#failedInput(input)
         else if (maker.state === 'new') {
           maker.state = 'visiting'
           stack.push({ work: maker, next: 0 })
@@ -92,11 +94,11 @@ export class Planner {
     const names = (ids: readonly number[]): (string | undefined)[] =>
       ids.map(id => (id === NO_FILE ? undefined : asArgument(files.path(id))))
     work.text = textHash(work, names(outputs) as string[], names(inputs))
-    let remade: number | null = null
+    let remade: number[] | null = null
     for (const input of inputs) {
       if (input === NO_FILE) continue
       const maker = this.makers.of(input)
-      if (maker && isToRun(maker)) remade ??= input
+      if (maker && isToRun(maker)) (remade ??= []).push(input)
       else if (files.exists(input) && !files.isAsStamped(input)) this.#doubt(work, input, doubts)
     }
     let isAbsent = false
@@ -112,12 +114,19 @@ export class Planner {
       work.state = 'stale'
       return
     }
-    const isKnown = this.#records.matches(outputs[0] as number, work.text, outputs, inputs, files.stamp)
+    const isKnown = this.#records.matches(
+      outputs[0] as number,
+      work.text,
+      outputs,
+      inputs,
+      files.stamp,
+      remade,
+    )
     if (this.#options.force) this.#stale(work, '--force', todo)
     else if (!isKnown) this.#stale(work, explainStale(work, files, this.#records), todo)
     else if (remade !== null) {
       work.state = 'maybe'
-      work.reason = `${files.path(remade)} is made again`
+      work.reason = `${files.path(remade[0] as number)} is made again`
       this.#requireInputs(work, todo)
       todo.push(work)
     } else work.state = isAbsent ? 'absent' : 'fresh'
@@ -193,6 +202,10 @@ export class Planner {
       'MR_FLOW_MISSING',
       `${path}, which ${made} is made of, does not exist and no rule makes it${meant} (rule at ${reader.rule.site})`,
     )
+  }
+
+  #failedInput(file: number): MillraceError {
+    return new MillraceError('MR_TASK_FAILED', `${this.#files.path(file)} could not be made`)
   }
 
   /** What somebody could have meant: targets, files in the same folder, files that rules make. */

@@ -12,7 +12,7 @@ export function explainStale(work: Work, files: FileTable, records: RecordTable)
     const isGone = files.nowSize[output] === MISSING
     // One that was not made the last time either is not missed.
     const wasMade = !record || record.outputStamps[record.outputs.indexOf(output)] !== 0
-    return isGone && wasMade && !work.rule.outputs[i]?.marks.temp
+    return isGone && wasMade && !(record && work.rule.outputs[i]?.marks.temp)
   })
   if (missing !== undefined) return `${files.path(missing)} does not exist`
   if (!record) return `nothing is known of how ${files.path(first)} was made`

@@ -84,7 +84,7 @@ export class RecordTable {
 
   /**
    * Whether the task was done with this command, these files and these contents; nothing is allocated, because
-   * this is asked for each task of each run.
+   * this is asked for each task of each run. What the files in `remade` will hold is not known yet.
    */
   matches(
     firstOutput: number,
@@ -92,6 +92,7 @@ export class RecordTable {
     outputs: readonly number[],
     inputs: readonly number[],
     stamp: Float64Array,
+    remade: readonly number[] | null = null,
   ): boolean {
     const record = (this.#recordOf[firstOutput] ?? 0) - 1
     if (record < 0 || this.#text[record] !== text) return false
@@ -105,7 +106,8 @@ export class RecordTable {
     }
     for (let i = 0; i < inputs.length; i++, at++) {
       const file = inputs[i] as number
-      if (this.#files[at] !== file || this.#stamps[at] !== (file < 0 ? 0 : stamp[file])) return false
+      if (this.#files[at] !== file) return false
+      if (this.#stamps[at] !== (file < 0 ? 0 : stamp[file]) && !remade?.includes(file)) return false
     }
     return true
   }

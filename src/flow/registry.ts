@@ -1,6 +1,6 @@
 import { MillraceError } from '../core/errors.ts'
 import type { Marks } from './marks.ts'
-import { Pattern } from './pattern.ts'
+import type { Pattern } from './pattern.ts'
 import type { Shape } from './shape.ts'
 import type { Action, RuleOptions, TargetBody } from './types.ts'
 

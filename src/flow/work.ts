@@ -27,6 +27,8 @@ export class Work {
   readonly inputs: readonly number[]
   readonly inputShape: Shape
   state: WorkState = 'new'
+  /** It was handed over only because inputs are made again. */
+  wasMaybe = false
   /** Why it has to be done. */
   reason = ''
   /** Of its command, or of the code that does the work. */

@@ -54,15 +54,21 @@ export class FileStore {
     return version.value instanceof FileCopy ? version.value.path : (version.datum.path as string)
   }
 
-  /** A place to write a version to, holding what is in `source` when that is given. */
-  async stage(datum: Datum, directory: boolean, source: Version | null, take: boolean): Promise<string> {
+  /** A place to write a version to, holding what is in `source` when that is given; `beside` other outputs of its task. */
+  async stage(
+    datum: Datum,
+    directory: boolean,
+    source: Version | null,
+    take: boolean,
+    beside: string | null = null,
+  ): Promise<string> {
     const path = datum.path as string
     // Nothing of it is committed before it is staged, so the oldest version is the one from before the run.
     if (!this.#inPlace.has(datum)) this.#inPlace.set(datum, oldest(datum.current))
     const folder = this.#folderFor(path)
     if (!this.#folders.has(folder)) this.#announce(folder)
     this.#folders.set(folder, (this.#folders.get(folder) ?? 0) + 1)
-    const staged = join(folder, String(++this.#count), basename(path))
+    const staged = join(beside ?? join(folder, String(++this.#count)), basename(path))
     await mkdir(directory ? staged : dirname(staged), { recursive: true })
     if (!source) return staged
     const from = await this.read(source)
