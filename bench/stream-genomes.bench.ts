@@ -35,8 +35,10 @@ function workflow(): Workflow {
           name: 'individuals',
           args: ['-m', '20000'],
           instances: numbers.map(i => [
-            ...['IN', `@part#:${i}:1:1:${PART}`],
-            ...['OUT', `ind${i}/p#:0:${PEOPLE}:1:${SMALL}`],
+            'IN',
+            `@part#:${i}:1:1:${PART}`,
+            'OUT',
+            `ind${i}/p#:0:${PEOPLE}:1:${SMALL}`,
           ]),
           outputs: numbers.map(i => `ind${i}/*`),
         },

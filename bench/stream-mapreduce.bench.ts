@@ -34,8 +34,10 @@ function workflow(mib: number, parts: number, results: number): Workflow {
           name: 'mapreduce',
           args: ['-m', '8000'],
           instances: numbers.map(i => [
-            ...['IN', `part#:${i}:${parts / MAPPERS}:${MAPPERS}:${part}`],
-            ...['OUT', `result#:${i}:${results / MAPPERS}:${MAPPERS}:${result}`],
+            'IN',
+            `part#:${i}:${parts / MAPPERS}:${MAPPERS}:${part}`,
+            'OUT',
+            `result#:${i}:${results / MAPPERS}:${MAPPERS}:${result}`,
           ]),
           inputs: ['part*'],
           outputs: ['result*'],
@@ -44,7 +46,14 @@ function workflow(mib: number, parts: number, results: number): Workflow {
       [
         {
           name: 'merge',
-          args: ['-m', '16000', 'IN', `result#:0:${results}:1:${result}`, 'OUT', `@output:0:1:1:${(mib * MIB) / 4}`],
+          args: [
+            '-m',
+            '16000',
+            'IN',
+            `result#:0:${results}:1:${result}`,
+            'OUT',
+            `@output:0:1:1:${(mib * MIB) / 4}`,
+          ],
           inputs: ['result*'],
         },
       ],

@@ -16,7 +16,8 @@ export const BATCH_SLOW = 'batch on a disk of 60 MB/s, read cold'
 
 export const batchInMemory = (workflow: Workflow): Arm => arm(BATCH_MEMORY, memory, at => batch(at, workflow))
 export const batchOnDisk = (workflow: Workflow): Arm => arm(BATCH_DISK, disk, at => batch(at, workflow))
-export const batchOnSlowDisk = (workflow: Workflow): Arm => arm(BATCH_SLOW, slowDisk, at => batch(at, workflow))
+export const batchOnSlowDisk = (workflow: Workflow): Arm =>
+  arm(BATCH_SLOW, slowDisk, at => batch(at, workflow))
 
 export const UPDATE = 'millrace update'
 export const NO_UPDATE = 'millrace no_update'

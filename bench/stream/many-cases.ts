@@ -1,3 +1,4 @@
+import type { Goal } from '../goals.ts'
 import type { Case } from '../harness.ts'
 import {
   BATCH_MEMORY,
@@ -28,7 +29,7 @@ export function manyCases(who: string, shape: (many: Many) => Workflow, several:
   ]
   const slow = (work: Workflow): Case['arms'] => [streamedAsItGrows(work), batchOnSlowDisk(work)]
   const inMemory = [UPDATE, NO_UPDATE].map(of => ({ of, against: BATCH_MEMORY, atMost: 1 }))
-  const gain = (share: number): Case['goals'] => [{ of: NO_UPDATE, against: BATCH_SLOW, atMost: share }]
+  const gain = (share: number): Goal[] => [{ of: NO_UPDATE, against: BATCH_SLOW, atMost: share }]
   return [
     { ...common, name: 'large', about: `40 x 10 MiB, ${who}`, rounds: 7, arms: fast(large), goals: inMemory },
     {

@@ -120,7 +120,8 @@ export async function streamed(
         name,
         ...(inputs === undefined ? {} : { input_stream: inputs }),
         ...(outputs === undefined ? {} : { output_stream: outputs }),
-        streaming: streaming ?? (outputs ?? []).map(file => ({ name: file, committed: 'on_close', mode: fire })),
+        streaming:
+          streaming ?? (outputs ?? []).map(file => ({ name: file, committed: 'on_close', mode: fire })),
       }))
       const text = JSON.stringify({ name: 'bench', IO_Graph: graph, permanent: ['*'] })
       const { plan, problems } = checkText(text, 'bench.json')

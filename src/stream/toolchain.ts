@@ -5,7 +5,7 @@
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -58,7 +58,10 @@ async function findOrBuild(sources: string, say: (text: string) => void): Promis
   for (const name of used) hash.update(`\0${name}\0`).update(await readFile(join(sources, name)))
   const folder = join(cacheFolder(), `stream-${hash.digest('hex').slice(0, 16)}`)
   const tools = { board: join(folder, 'millrace-board'), library: join(folder, 'libmillrace.so') }
-  if (existsSync(tools.board) && existsSync(tools.library)) return tools
+  if (existsSync(tools.board) && existsSync(tools.library)) {
+    await utimes(folder, new Date(), new Date()).catch(() => {}) // In use: see removeUnused.
+    return tools
+  }
   say(`building the streaming library in ${folder} …\n`)
   await build(sources, folder)
   if (!existsSync(tools.board) || !existsSync(tools.library)) {
@@ -84,9 +87,22 @@ async function build(sources: string, folder: string): Promise<void> {
     if (existsSync(folder)) return
     await runBuild(sources, fresh)
     await rename(fresh, folder)
+    await removeUnused()
   } finally {
     await rm(fresh, { recursive: true, force: true })
     await rm(lock, { force: true })
+  }
+}
+
+const UNUSED_MS = 14 * 86_400_000
+
+/** Builds of other versions that nobody has used for two weeks, and what killed builds left. */
+export async function removeUnused(now = Date.now()): Promise<void> {
+  for (const name of await readdir(cacheFolder()).catch(() => [])) {
+    if (!/^stream-[0-9a-f]{16}(\.|$)/.test(name)) continue
+    const path = join(cacheFolder(), name)
+    const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: now }))
+    if (now - mtimeMs > UNUSED_MS) await rm(path, { recursive: true, force: true }).catch(() => {})
   }
 }
 

@@ -40,11 +40,15 @@ for (const how of ['name', 'seek'])
     assert.deepEqual(events, [])
   })
 
-test('a program that asks a descriptor and reads to the end gets all of it, as it grows', { skip }, async () => {
-  const { consumed, events } = await ask(consumer('all'), true)
-  assert.equal(consumed.stdout, '1500\n', consumed.stderr)
-  assert.deepEqual(events, [])
-})
+test(
+  'a program that asks a descriptor and reads to the end gets all of it, as it grows',
+  { skip },
+  async () => {
+    const { consumed, events } = await ask(consumer('all'), true)
+    assert.equal(consumed.stdout, '1500\n', consumed.stderr)
+    assert.deepEqual(events, [])
+  },
+)
 
 test('a program that reads just the size that it was told is reported', { skip }, async () => {
   const { consumed, events } = await ask(consumer('exact'), true)
