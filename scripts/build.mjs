@@ -13,8 +13,10 @@ await build({
   entryPoints: {
     index: 'src/index.ts',
     thread: 'src/execute/thread.ts',
+    'thread-names': 'src/thread-names.ts',
     cli: 'src/cli/main.ts',
     'doctor-thread': 'src/cli/doctor-thread.ts',
+    'prepare-native': 'src/native/prepare.ts',
   },
   // Flat, so that files can find each other beside themselves whatever chunk they end up in.
   outdir: 'dist',
@@ -28,3 +30,4 @@ await build({
   logLevel: 'warning',
 })
 run(process.execPath, [tool('typescript/bin/tsc'), '-p', 'tsconfig.json'])
+run(process.execPath, [join(root, 'dist', 'prepare-native.js')])

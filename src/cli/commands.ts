@@ -45,7 +45,13 @@ export const COMMANDS: readonly CommandSpec[] = [
         kind: 'size',
         help: ({ memory }) => [`memory that tasks may claim (default: ${memory})`],
       },
+      {
+        name: 'machine',
+        value: 'FILE',
+        help: ['description of this machine and its storage'],
+      },
       { name: 'tag', value: 'TAG', repeatable: true, help: ['what this machine has; may be repeated'] },
+      { name: 'bind', help: ['bind each command to the CPUs that it holds'] },
       {
         name: 'policy',
         value: 'POLICY',
@@ -56,7 +62,7 @@ export const COMMANDS: readonly CommandSpec[] = [
         value: 'MODE',
         kind: 'choice',
         choices: PROGRESS_MODES,
-        help: [`${PROGRESS_MODES.join(', ')} (default: live on a`, 'terminal, else plain)'],
+        help: [`${PROGRESS_MODES.join(', ')}`],
       },
       { name: 'json', help: ['same as --progress json: events on stdout, as NDJSON'] },
       { name: 'color', negative: 'both', help: ['colours (default: on a terminal)'] },

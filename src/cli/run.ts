@@ -5,6 +5,7 @@ import { MillraceError } from '../core/errors.ts'
 import { findPolicy } from '../core/policy.ts'
 import { shellQuote } from '../report/text.ts'
 import { isPolicyFile, launchWithPolicy, loadPolicyFile } from '../runtime/policy-file.ts'
+import { describedNode } from '../runtime/describe-node.ts'
 import type { RunOptions } from '../runtime/run-options.ts'
 import { divert, writerOf } from '../runtime/streams.ts'
 import { loadFailure } from './load-failure.ts'
@@ -20,6 +21,7 @@ export async function execute(given: Given): Promise<void> {
   const program = findProgram(file)
   const args = [...operands, ...given.rest]
   const options = optionsOf(given)
+  if (options.machine !== undefined) describedNode(options)
   if (options.policy !== undefined) await setPolicy(options.policy)
   options.again = commandLine(program, args, given)
   process.env['MILLRACE_OPTIONS'] = JSON.stringify(options)
@@ -50,10 +52,14 @@ function optionsOf(given: Given): RunOptions {
     const value = valueOf(given, name)
     if (value !== undefined) options[name] = value
   }
+  const machine = valueOf(given, 'machine')
+  if (machine !== undefined) options.machine = resolve(machine)
   const tags = values.get('tag')
   if (tags) options.tags = [...tags]
   const color = flags.get('color')
   if (color !== undefined) options.color = color
+  const bind = flags.get('bind')
+  if (bind !== undefined) options.bind = bind
   const journal = flags.get('journal')
   if (journal !== undefined) options.journal = journal
   for (const name of ['trace', 'graph', 'picture'] as const) {

@@ -20,6 +20,15 @@ export const ERRORS = {
     meaning: 'A task asks for more than any node of this run has, or for a tag that none has.',
     remedy: 'Ask for less, or run where there is more.',
   },
+  MR_MACHINE: {
+    meaning: 'The description of the machine cannot be read; the message says where and what to write.',
+    remedy: 'docs/machine.md has the format.',
+  },
+  MR_DEVICE: {
+    meaning:
+      'A storage device failed: it is full, read-only, or not there, and what was needed of it is lost.',
+    remedy: 'Look at the device; `millrace doctor --measure` tries all that are known.',
+  },
   MR_NOT_TOP_LEVEL: {
     meaning:
       'A task was defined where compute threads cannot find it: inside `main`, inside a function, or not at all when its module is loaded there.',
@@ -131,6 +140,10 @@ export const ERRORS = {
   MR_STREAM_PLATFORM: {
     meaning: 'Streaming does not work on this machine.',
     remedy: 'Use Linux on x86-64 with the GNU C library.',
+  },
+  MR_SIMULATION: {
+    meaning: 'A simulation cannot go on: tasks wait for something that the platform does not have.',
+    remedy: 'Give the platform what the tasks ask for.',
   },
   MR_INTERNAL: {
     meaning: 'A fault of Millrace itself.',

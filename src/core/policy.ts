@@ -7,7 +7,7 @@ export interface Situation {
   readonly now: number
   /** Grows by one with every task that becomes ready. */
   readonly turn: number
-  /** The task whose end made this one ready; null when nothing had to end. */
+  /** The task whose end, or early release, made this one ready; null when it waited for nothing. */
   readonly releasedBy: Task | null
 }
 

@@ -56,6 +56,16 @@ export function parseBytes(value: number | string): number | null {
   return bytes === null ? null : Math.round(bytes)
 }
 
+/** Bytes per second from 200 (megabytes per second, as people quote devices), '200MB/s' or '1.5GiB/s'. */
+export function parseRate(value: number | string): number | null {
+  if (typeof value === 'number') return parse(value * 1e6, { '': 1 })
+  const [, number = value, perSecond] = /^(.*?)\s*(\/\s*s|ps)?\s*$/i.exec(value) ?? []
+  const isBare = /[0-9]\s*$/.test(number)
+  // 200 alone is in megabytes; a size without "per second" may be a slip, and 200/s says nothing.
+  if (isBare === (perSecond !== undefined)) return null
+  return parse(isBare ? `${number}MB` : number, SIZES)
+}
+
 /** Milliseconds from 500 or '30s', '5min', '2h'. */
 export const parseDuration = (value: number | string): number | null => parse(value, DURATIONS)
 

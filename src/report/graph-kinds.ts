@@ -1,6 +1,7 @@
 import type { RunEvent } from '../core/events.ts'
 import { GRAPH_HEAD, byText, dotAttributes, dotString } from './dot.ts'
 import { formatCount } from './format.ts'
+import { IdTable } from './id-table.ts'
 import type { KindStatistics } from './statistics-kind.ts'
 import type { Statistics } from './statistics.ts'
 
@@ -14,8 +15,13 @@ export class KindGraph {
   /** Most versions have one maker, and a plain number costs a fraction of a list. */
   readonly #makers = new Map<number, number | Set<number>>()
 
+  /** Kinds of the tasks that release versions which were not known when they were submitted. */
+  readonly #kindOf = new IdTable()
+
   observe(event: RunEvent): void {
+    if (event.type === 'released') return this.#released(event.version, event.task)
     if (event.type !== 'submitted') return
+    this.#kindOf.set(event.task, event.kind + 1)
     for (const version of new Set(event.reads)) {
       const makers = this.#makers.get(version)
       if (makers === undefined) continue
@@ -24,12 +30,19 @@ export class KindGraph {
         this.edges.set(key, (this.edges.get(key) ?? 0) + 1)
       }
     }
-    for (const version of event.writes) {
-      const makers = this.#makers.get(version)
-      if (makers === undefined) this.#makers.set(version, event.kind)
-      else if (typeof makers !== 'number') makers.add(event.kind)
-      else if (makers !== event.kind) this.#makers.set(version, new Set([makers, event.kind]))
-    }
+    for (const version of event.writes) this.#made(version, event.kind)
+  }
+
+  #released(version: number, task: number): void {
+    const kind = this.#kindOf.get(task) - 1
+    if (kind >= 0) this.#made(version, kind)
+  }
+
+  #made(version: number, kind: number): void {
+    const makers = this.#makers.get(version)
+    if (makers === undefined) this.#makers.set(version, kind)
+    else if (typeof makers !== 'number') makers.add(kind)
+    else if (makers !== kind) this.#makers.set(version, new Set([makers, kind]))
   }
 }
 

@@ -71,11 +71,20 @@ export class TaskGraph {
       case 'cancelled':
         this.#move(event.task, 'cancelled')
         break
+      case 'released':
+        this.#made(event.version, event.task)
+        break
       case 'run-started':
       case 'kind-defined':
       case 'blocked':
       case 'committed':
       case 'thread-died':
+      case 'device':
+      case 'device-failed':
+      case 'waits':
+      case 'trial':
+      case 'verdict':
+      case 'move':
       case 'note':
       case 'interrupted':
       case 'run-ended':
@@ -95,12 +104,14 @@ export class TaskGraph {
     siblings.push(task)
     const place = siblings.length
     this.nodes.set(task, { kind, parent, place, state: 'waiting', children: [], reads })
-    for (const version of writes) {
-      const makers = this.makers.get(version)
-      if (makers) makers.push(task)
-      else this.makers.set(version, [task])
-    }
+    for (const version of writes) this.#made(version, task)
     for (const { version, path } of files ?? []) this.files.set(version, path)
+  }
+
+  #made(version: number, task: number): void {
+    const makers = this.makers.get(version)
+    if (!makers) this.makers.set(version, [task])
+    else if (!makers.includes(task)) makers.push(task)
   }
 
   #move(task: number, state: TaskState): void {

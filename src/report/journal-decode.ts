@@ -1,5 +1,6 @@
 import type { RunEvent } from '../core/events.ts'
 import {
+  FINISHED_USAGE,
   RECORD,
   STARTED_IMPLEMENTATION,
   SUBMITTED_FILES,
@@ -44,9 +45,11 @@ class BlockDecoder {
       case RECORD.started:
         return this.#started(tag)
       case RECORD.finished:
-        return { type: 'finished', at: this.#time(tag), task: this.#count(), attempt: this.#count() }
+        return this.#finished(tag)
       case RECORD.committed:
         return { type: 'committed', at: this.#time(tag), version: this.#count(), bytes: this.#count() }
+      case RECORD.released:
+        return { type: 'released', at: this.#time(tag), task: this.#count(), version: this.#count() }
       case RECORD.json: {
         const end = this.#skip(this.#count())
         return JSON.parse(this.#bytes.toString('utf8', end.from, end.to)) as RunEvent
@@ -89,6 +92,25 @@ class BlockDecoder {
       cpus: this.#count(),
     }
     if (tag & STARTED_IMPLEMENTATION) event.implementation = this.#text()
+    return event
+  }
+
+  #finished(tag: number): RunEvent {
+    const event: RunEvent = {
+      type: 'finished',
+      at: this.#time(tag),
+      task: this.#count(),
+      attempt: this.#count(),
+    }
+    if (tag & FINISHED_USAGE) {
+      event.usage = {
+        cpuMs: this.#count() / 1000,
+        peakBytes: this.#count(),
+        askedBytes: this.#count(),
+        readBytes: this.#count(),
+        writtenBytes: this.#count(),
+      }
+    }
     return event
   }
 

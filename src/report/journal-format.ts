@@ -1,5 +1,3 @@
-import { crc32 } from 'node:zlib'
-
 /**
  * The journal of a run, as it lies on disk. All fixed-width numbers are little-endian.
  *
@@ -18,11 +16,12 @@ import { crc32 } from 'node:zlib'
  *   1 submitted  time task kind flags:u8 [parent] [group] [priority] reads writes [files]
  *   2 ready      time task
  *   3 started    time task attempt node lane cpus [implementation]
- *   4 finished   time task attempt
+ *   4 finished   time task attempt [usage]
  *   5 committed  time version bytes
+ *   6 released   time task version
  *  15 any event  size, then the event as JSON in UTF-8
  *
- * The five are those that come by the million. An event of theirs that does not fit (a number that is no
+ * The six are those that come by the million. An event of theirs that does not fit (a number that is no
  * count, such as half a cpu) is written as JSON like any other, so every event comes back as it was;
  * fields that are `undefined` come back as absent, -0 as 0.
  *
@@ -32,6 +31,7 @@ import { crc32 } from 'node:zlib'
  *   time    by TAG_EXACT: float64 of milliseconds; else microseconds since the last such time of this
  *           block (since 0 for its first), zigzag, as a count
  *   group   absent without SUBMITTED_GROUP; the last group of this block with SUBMITTED_SAME_GROUP; else text
+ *   usage   with FINISHED_USAGE: microseconds of CPU, peak, asked, read and written bytes, as counts
  *   files   size:count, then (version:count path:text) each
  */
 export const MAGIC = 'MILLRACE'
@@ -41,10 +41,19 @@ export const BLOCK_HEADER_BYTES = 8
 /** What a reader is ready to hold in memory; a length above it is corrupt. */
 export const MAX_BLOCK_BYTES = 256 * 1024 * 1024
 
-export const RECORD = { submitted: 1, ready: 2, started: 3, finished: 4, committed: 5, json: 15 } as const
+export const RECORD = {
+  submitted: 1,
+  ready: 2,
+  started: 3,
+  finished: 4,
+  committed: 5,
+  released: 6,
+  json: 15,
+} as const
 export const TAG_KIND = 0x0f
 export const TAG_EXACT = 0x80
 export const STARTED_IMPLEMENTATION = 0x40
+export const FINISHED_USAGE = 0x40
 
 export const SUBMITTED_PARENT = 0x01
 export const SUBMITTED_GROUP = 0x02
@@ -62,5 +71,6 @@ export function journalHeader(): Buffer {
 
 /** The start value makes a damaged length fail even where the payload would still match. */
 export function blockCrc(payload: Uint8Array): number {
-  return crc32(payload, payload.length)
+  // Loaded at the first block: a program's first result does not have to wait for it.
+  return process.getBuiltinModule('node:zlib').crc32(payload, payload.length)
 }

@@ -1,4 +1,5 @@
 import type { Outcome, RunEvent } from '../core/events.ts'
+import { EarlyStarts } from './early-starts.ts'
 import { IdTable } from './id-table.ts'
 import { emptyKind, type Attempt, type KindStatistics } from './statistics-kind.ts'
 
@@ -18,6 +19,7 @@ export const KEPT_FAILURES = 20
 export class Statistics {
   readonly kinds = new Map<number, KindStatistics>()
   readonly total: KindStatistics = emptyKind(-1, 'all')
+  readonly early = new EarlyStarts()
   run: Of<'run-started'> | null = null
   /** Null until the run ended. */
   outcome: Outcome | null = null
@@ -122,6 +124,7 @@ export class Statistics {
   }
 
   observe(event: RunEvent): void {
+    this.early.observe(event)
     switch (event.type) {
       case 'run-started':
         this.run = event
@@ -168,12 +171,20 @@ export class Statistics {
         this.#advance(event.at)
         this.#again(event.task, event.at)
         break
+      case 'released':
+        break
       case 'committed':
         this.bytesCommitted += event.bytes
         break
       case 'note':
         if (event.level === 'warning') this.warnings++
         break
+      case 'device':
+      case 'device-failed':
+      case 'waits':
+      case 'trial':
+      case 'verdict':
+      case 'move':
       case 'thread-died':
       case 'interrupted':
         this.#advance(event.at)

@@ -21,6 +21,7 @@ class Teller {
   #queuedAt: number | null = null
   #startedAt: number | null = null
   #blockedAt: number | null = null
+  #released = 0
 
   constructor(world: StoryWorld) {
     this.#world = world
@@ -57,15 +58,23 @@ class Teller {
         return this.#say(event, `went on, on ${place}${waited === null ? '' : `, ${waited} later`}`)
       }
       case 'finished': {
+        const more = this.#released - MAX_VERSIONS
+        if (more > 0) this.#say(event, `released ${plural(more, 'more version')} by then`)
         this.#say(event, `finished${this.#ran(event)}`)
         return this.#made()
       }
+      case 'released':
+        this.#released++
+        if (this.#released <= MAX_VERSIONS) this.#say(event, `released ${this.#version(event.version)} early`)
+        return
       case 'failed':
         return this.#fail(event)
       case 'cancelled': {
         const cause = event.cause === null ? '' : `, because of ${this.#world.nameOf(event.cause)}`
         return this.#say(event, `was cancelled${cause}: ${clean(event.reason)}`)
       }
+      case 'waits':
+        return this.#say(event, `could not start: ${clean(event.reason)}`)
       case 'returned':
         this.#queuedAt = event.at
         return this.#say(event, `lost its thread and waits to start again: ${clean(event.reason)}`)

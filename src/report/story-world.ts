@@ -7,6 +7,7 @@ export class StoryWorld {
   readonly #makers = new Map<number, number | number[]>()
   readonly #endedAt = new Map<number, number>()
   readonly #committed = new Map<number, { at: number; bytes: number }>()
+  readonly #releasedAt = new Map<number, number>()
   #nodes: string[] = []
   lastTask = 0
   runEndedAt: number | null = null
@@ -31,6 +32,10 @@ export class StoryWorld {
       case 'finished':
         this.#endedAt.set(event.task, event.at)
         break
+      case 'released':
+        if (!this.makersOf(event.version).includes(event.task)) this.#addMaker(event.version, event.task)
+        this.#releasedAt.set(event.version, event.at)
+        break
       case 'committed':
         this.#committed.set(event.version, event)
         break
@@ -45,6 +50,12 @@ export class StoryWorld {
       case 'cancelled':
       case 'returned':
       case 'thread-died':
+      case 'device':
+      case 'device-failed':
+      case 'waits':
+      case 'trial':
+      case 'verdict':
+      case 'move':
       case 'note':
       case 'interrupted':
         break
@@ -77,8 +88,10 @@ export class StoryWorld {
     return this.#committed.get(version)?.bytes ?? 0
   }
 
-  /** When the version was there: when it was committed, if that was recorded, else when its makers ended. */
+  /** When the version was there: when it was released or committed, if that was recorded, else when its makers ended. */
   madeAt(version: number): number | null {
+    const released = this.#releasedAt.get(version)
+    if (released !== undefined) return released
     const committed = this.#committed.get(version)
     if (committed) return committed.at
     const ends = this.makersOf(version).map(maker => this.#endedAt.get(maker) ?? null)

@@ -23,6 +23,7 @@ export function summaryLines(statistics: Statistics, paint: Paint, journal?: str
     const mean = `${statistics.parallelism.toFixed(1)} tasks at once, on average while any ran`
     add('parallelism', mean + cpus)
   }
+  add('early', earlyText(statistics))
   const longest = statistics.longestKind
   if (longest !== null) {
     const count = longest.done + longest.failed + longest.cancelled + longest.ignored
@@ -36,6 +37,14 @@ export function summaryLines(statistics: Statistics, paint: Paint, journal?: str
     if (run !== null) add('again', `millrace show ${clean(run.run)}`)
   }
   return lines
+}
+
+/** What consumers did before the task that feeds them had ended would have come after it, on all cpus at best. */
+function earlyText({ early, cpus }: Statistics): string | null {
+  if (early.tasks === 0) return null
+  const began = `${plural(early.tasks, 'task')} began before what feeds ${early.tasks === 1 ? 'it' : 'them'} ended`
+  const saved = formatDuration(early.workMs / Math.max(1, cpus))
+  return `${began}: ${formatDuration(early.workMs)} of work, which saved up to ${saved}`
 }
 
 export function taskCounts({ total, ended }: Statistics): string {

@@ -102,8 +102,15 @@ export class Slicer {
         break
       case 'run-started':
       case 'kind-defined':
+      case 'released':
       case 'committed':
       case 'thread-died':
+      case 'device':
+      case 'device-failed':
+      case 'waits':
+      case 'trial':
+      case 'verdict':
+      case 'move':
       case 'note':
       case 'interrupted':
       case 'run-ended':

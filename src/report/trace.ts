@@ -98,15 +98,26 @@ class Tracer {
         break
       case 'submitted':
         return this.#follow(this.#withoutArrows(event))
+      case 'released':
+        this.#released(event)
+        break
       case 'note':
         this.#instant(event.at, event.level, event.text)
         break
       case 'thread-died':
         this.#instant(event.at, 'thread died', `lane ${event.lane} of node ${event.node}: ${event.reason}`)
         break
+      case 'device-failed':
+        this.#instant(event.at, 'storage failed', `device ${event.device}: ${event.reason}`)
+        break
       case 'interrupted':
         this.#instant(event.at, 'interrupted', event.signal)
         break
+      case 'device':
+      case 'waits':
+      case 'trial':
+      case 'verdict':
+      case 'move':
       case 'ready':
       case 'started':
       case 'blocked':
@@ -172,10 +183,18 @@ class Tracer {
     if (this.#awaited.size > 0) this.#arrowsFromEarly(slice, anchor)
     if (outcome !== 'ok') return
     for (const version of task.writes) {
-      this.#made.set(version, anchor)
+      if (!this.#made.has(version)) this.#made.set(version, anchor)
       this.#makers.delete(version)
       this.#awaited.delete(version)
     }
+  }
+
+  /** The arrow leaves from the moment of release, while its maker goes on. */
+  #released({ at, task, version }: Extract<RunEvent, { type: 'released' }>): void {
+    const slice = this.#slicer.tasks.get(task)?.open
+    if (!slice || this.#noArrowsFrom !== null) return
+    if (!this.#makers.delete(version)) this.#versions++
+    this.#made.set(version, { pid: slice.node + 1, tid: slice.lane, at: Math.max(slice.start, nanos(at)) })
   }
 
   #arrowsTo({ task }: Slice, target: Anchor): void {

@@ -2,12 +2,14 @@ import { source } from '../core/data.ts'
 import type { Access, Datum, Version } from '../core/data.ts'
 import { nearestValid } from '../core/data.ts'
 import { MillraceError } from '../core/errors.ts'
+import type { TaskUsage } from '../core/events.ts'
 import { isShort } from '../core/machine.ts'
 import { Patience } from '../general/patience.ts'
 import type { Task } from '../core/task.ts'
 import { Guard } from '../execute/guard.ts'
-import { killAllCommands } from '../execute/command-process.ts'
 import type { CommandProcess } from '../execute/command-process.ts'
+import { ownCpus } from '../execute/own-cpus.ts'
+import { Processes } from '../execute/processes.ts'
 import { STATUS } from '../execute/protocol.ts'
 import { SlotArgument } from '../model/call.ts'
 import type { Slot } from '../model/call.ts'
@@ -31,8 +33,14 @@ import { Threads } from './threads.ts'
 /** Looks after results that were not announced and after lanes that got stuck; milliseconds. */
 const TICK = 10
 
+/** A run that is older has someone who cleans up after it, should it be killed; milliseconds. */
+const GUARDED_FROM = 250
+
 /** How long to look for the results of short tasks before going to sleep; milliseconds. */
 const LOOK_OUT = 0.1
+
+/** What is known of an attempt that ended well. */
+type Ending = Pick<Result, 'startedAt' | 'took' | 'outputs'> & { usage?: TaskUsage | null }
 
 /** Carries out what the core decides: starts, stops and finishes tasks on threads and as processes. */
 export class Executor {
@@ -41,8 +49,12 @@ export class Executor {
   readonly #options: RuntimeOptions
   readonly #nested: Nested
   readonly #guard: Guard
+  readonly #processes: Processes
+  readonly #cpus: readonly number[] | null
   readonly #loans = new Loans()
   readonly #threads: Threads
+  /** Lanes with tasks that are sent when their turn comes. */
+  readonly #queued = new Set<number>()
   readonly #running = new Map<number, Task>()
   /** Values that tasks which have ended put into shared memory, and that are not here yet. */
   readonly #late = new Map<number, Stored[]>()
@@ -58,19 +70,27 @@ export class Executor {
     this.#options = options
     this.#nested = nested
     this.#guard = new Guard(options.id)
+    this.#cpus = options.bind ? ownCpus() : null
+    this.#processes = new Processes(text => {
+      const at = this.#runtime.now()
+      this.#runtime.engine.observer?.({ type: 'note', at, level: 'warning', text })
+    })
     this.files = new FileStore(options.id, folder => this.#guard.folder(folder))
-    this.#threads = new Threads(this.#loans, () => this.#threadOptions(), {
+    this.#threads = new Threads(options.node.cpus, this.#loans, () => this.#threadOptions(), {
       result: (decoder, end, blobs, lent) => this.#result(decoder, end, blobs, lent),
       message: (message, lane) => {
         if (message.type === 'published') this.#published(message.task, message.slot, message.blobs)
         else if (message.type === 'guarded') this.#guarded(message.task, message.target, message.backup)
+        else if (message.type === 'blocking') this.#blocking(message.task)
+        else if (message.type === 'given-back') this.#givenBack(this.#running.get(message.task), message.lent)
         else this.#nested.receive(message, this.#running.get('task' in message ? message.task : -1), lane)
       },
+      isAlone: task => this.#isAlone(task),
       lost: (task, guilty, reason) => this.#lost(task, guilty, reason),
       refused: (task, error) => this.#failed(task, error, false),
       began: task => {
         if (task.timed) this.#limit(task)
-        if (task.state === 'running' && this.#headOf(task.lane) === task) {
+        if (task.state === 'running' && this.#isFirst(task)) {
           runtime.engine.started(task, runtime.now())
         }
       },
@@ -83,7 +103,7 @@ export class Executor {
   }
 
   warmUp(): void {
-    this.#threads.warmUp(this.#options.node.cpus)
+    this.#threads.warmUp()
   }
 
   drain(): void {
@@ -94,7 +114,7 @@ export class Executor {
     this.#running.set(task.id, task)
     const { slots, definition } = jobOf(task)
     const begins = definition.form === 'command' || this.#threads.isReady(task.lane)
-    if (begins && this.#headOf(task.lane) === task) this.#runtime.engine.started(task, this.#runtime.now())
+    if (begins && this.#isFirst(task)) this.#runtime.engine.started(task, this.#runtime.now())
     if (task.queueable && isShort(task.implementation.estimate)) this.#lookOut()
     if (slots.some(slot => slot.kind !== 'value')) void this.#startWithFiles(task)
     else this.#launch(task)
@@ -119,9 +139,14 @@ export class Executor {
     setImmediate(look)
   }
 
-  /** The task that runs on a lane, if there is one. */
+  /** The task that runs on a lane of a CPU, if there is one. */
   #headOf(lane: number): Task | undefined {
     return this.#runtime.engine.nodes[0]?.lanes[lane]?.queue.peek()
+  }
+
+  /** It is what runs on its lane, and not second there; lanes of I/O tasks have no second. */
+  #isFirst(task: Task): boolean {
+    return task.demand.io || this.#headOf(task.lane) === task
   }
 
   /** The task has its lane back: the answers that it waited for may go. */
@@ -182,6 +207,8 @@ export class Executor {
   keepAlive(needed: boolean): void {
     if (needed && !this.#ticking) {
       this.#ticking = setInterval(() => {
+        // Tasks may start processes of their own; a run that is over soon needs nobody to look after them.
+        if (this.#runtime.now() > GUARDED_FROM) this.#guard.start()
         this.#threads.drain()
         this.#threads.takeBack(this.#runtime.engine, this.#runtime.now())
         this.#runtime.decide()
@@ -194,7 +221,7 @@ export class Executor {
 
   async end(data: Iterable<Datum>): Promise<void> {
     this.keepAlive(false)
-    killAllCommands()
+    this.#processes.end(true)
     await this.#threads.end()
     await this.files.end(data)
     this.#guard.end()
@@ -202,7 +229,7 @@ export class Executor {
 
   /** For the end of the process, where nothing can be waited for. */
   endNow(): void {
-    killAllCommands()
+    this.#processes.end(false)
     this.files.endNow()
     // Threads run to the very end and may still write, and children of commands may have left their group.
     this.#guard.release()
@@ -240,14 +267,14 @@ export class Executor {
     // Only a failure that is ignored does not need what was there before, and others of a team may fail.
     const isFinal = task.onFailure === 'ignore' && task.attempt > task.retries && !write.team
     const take = isFinal && from !== null && from.readers <= 1 && from.superseded
-    return this.files.stage(slot.datum, directory, from, take)
+    return this.files.stage(write, directory, from, take, task.io?.device ?? null)
   }
 
   /** CONCURRENT tasks write one file together. */
   async #sharedStage({ read, write }: Access, directory: boolean): Promise<string> {
     const version = write as Version
     if (version.value === undefined) {
-      const made = this.files.stage(version.datum, directory, read, false)
+      const made = this.files.stage(version, directory, read, false)
       version.value = made
       version.value = new FileCopy(await made, true)
     }
@@ -256,8 +283,31 @@ export class Executor {
   }
 
   #launch(task: Task): void {
-    if (jobOf(task).definition.form === 'function') this.#threads.send(task)
-    else void this.#runCommand(task)
+    if (jobOf(task).definition.form !== 'function') void this.#runCommand(task)
+    else if (task.queueable && this.#headOf(task.lane) !== task && this.#threads.mustWait(task)) {
+      liveOf(task).held = true
+      this.#queued.add(task.lane)
+    } else this.#threads.send(task)
+  }
+
+  /** Sends the tasks that waited for their turn on a lane, and have it now. */
+  sendNext(): void {
+    for (const lane of this.#queued) {
+      const task = this.#headOf(lane)
+      if (!task) this.#queued.delete(lane)
+      else if (jobOf(task).live?.held) {
+        liveOf(task).held = false
+        this.#launch(task)
+      }
+    }
+  }
+
+  /** A task that waits for others keeps its thread, and can be stopped there. */
+  #isAlone({ lane, demand }: Task): boolean {
+    if (demand.io) return false
+    for (const task of this.#running.values())
+      if (task.lane === lane && task.state === 'blocked') return false
+    return true
   }
 
   /** Values that a command reads and that a thread has at the moment. */
@@ -274,23 +324,36 @@ export class Executor {
 
   async #runCommand(task: Task): Promise<void> {
     if (task.accesses.length > 0) await this.#inputsBack(task)
+    const starting = this.#processes.start()
+    if (starting) await starting
     if (task.state !== 'running') return this.#lost(task, true, task.reason)
     this.#limit(task)
     this.#guard.start()
-    const started = this.#runtime.now()
     try {
       const outcome = await runCommand(task, {
+        processes: this.#processes,
         run: this.#options.id,
         logs: this.#options.logs,
+        cpusOf: one => this.#cpusOf(one),
         decode: (stored, slots) => this.#runtime.decode(stored, slots),
         valueOf: (one, slot) => source(one.accesses[slot] as Access)?.value as Kept,
       })
-      const now = this.#runtime.now()
-      await this.#finish(task, { startedAt: started, took: now - started, outputs: [outcome.exitCode] })
+      const { took, usage } = outcome
+      const startedAt = this.#runtime.timeOf(outcome.beganAt)
+      await this.#finish(task, { startedAt, took, outputs: [outcome.exitCode], usage })
     } catch (error) {
       const timedOut = liveOf(task).timedOut
       this.#failed(task, timedOut ? timeout(task) : error, (error as { printed?: boolean }).printed ?? false)
     }
+  }
+
+  /** With `bind`, the CPUs behind the lanes that the task holds. */
+  #cpusOf(task: Task): readonly number[] | null {
+    const cpus = this.#cpus
+    const lanes = this.#runtime.engine.nodes[task.node]?.lanes
+    if (!cpus || !lanes) return null
+    const held = lanes.filter(lane => lane.index === task.lane || lane.lentTo === task)
+    return held.flatMap(lane => cpus[lane.index % cpus.length] ?? [])
   }
 
   /** The time of an attempt counts from where it begins: not the start of a thread, nor the copying of files. */
@@ -317,6 +380,7 @@ export class Executor {
       entry: this.#options.entry,
       logs: this.#options.logs,
       timeOrigin: this.#runtime.timeOrigin,
+      run: this.#options.id,
     }
   }
 
@@ -335,9 +399,7 @@ export class Executor {
     const now = this.#runtime.now()
     this.#threads.heard(task.lane, now)
     const live = liveOf(task)
-    const returned: ArrayBufferLike[] = [...lent]
-    for (const stored of live.lent) this.#loans.back(stored, returned)
-    live.lent = []
+    if (lent.length > 0) this.#givenBack(task, lent)
     if (live.published.length > 0) this.#expectPublished(task.id, live.published)
     const result = readResult(decoder, end, blobs)
     engine.started(task, Math.min(result.startedAt, now))
@@ -348,7 +410,7 @@ export class Executor {
     else this.#finishNow(task, result)
   }
 
-  async #finish(task: Task, result: Pick<Result, 'startedAt' | 'took' | 'outputs'>): Promise<void> {
+  async #finish(task: Task, result: Ending): Promise<void> {
     liveOf(task).handling = true
     try {
       await this.#commitFiles(task)
@@ -359,11 +421,11 @@ export class Executor {
     this.#runtime.schedule()
   }
 
-  #finishNow(task: Task, { startedAt, took, outputs }: Pick<Result, 'startedAt' | 'took' | 'outputs'>): void {
+  #finishNow(task: Task, { startedAt, took, outputs, usage }: Ending): void {
     const job = jobOf(task)
     this.#store(task, outputs, job.definition.returns || 1)
     this.#forget(task)
-    this.#runtime.engine.finished(task, Math.min(startedAt + took, this.#runtime.now()), took)
+    this.#runtime.engine.finished(task, Math.min(startedAt + took, this.#runtime.now()), took, usage)
   }
 
   /** Puts the values that a task made where their readers will look. */
@@ -478,7 +540,7 @@ export class Executor {
       const slot = slots[index]
       const write = task.accesses[index]?.write
       if (!slot || !write || slot.kind === 'value' || write.value !== undefined) continue
-      const path = await this.files.copyIn(slot.datum, slot.kind === 'directory', String(value))
+      const path = await this.files.copyIn(write, slot.kind === 'directory', String(value))
       await this.files.commit(write, path)
     }
   }
@@ -506,6 +568,7 @@ export class Executor {
   #forget(task: Task): void {
     const job = jobOf(task)
     this.#running.delete(task.id)
+    if (task.demand.io) this.#threads.left(task)
     if (job.live?.timer) clearTimeout(job.live.timer)
     if (job.live?.session) this.#runtime.engine.closeGroup(job.live.session.group)
     job.live = null
@@ -516,7 +579,7 @@ export class Executor {
   #threadDied(lane: number, reason: string, taken: (position: number) => boolean): void {
     const tasks = [...this.#running.values()].filter(
       task =>
-        task.lane === lane &&
+        jobOf(task).live?.thread === lane &&
         jobOf(task).live?.sent &&
         !jobOf(task).live?.handling &&
         jobOf(task).definition.form === 'function',
@@ -568,6 +631,7 @@ export class Executor {
 
   #stopProcess(process: CommandProcess): void {
     this.#guard.suspect()
+    this.#processes.suspect()
     process.stop()
   }
 
@@ -595,6 +659,19 @@ export class Executor {
   #expectPublished(id: number, published: readonly Stored[]): void {
     const late = published.filter(stored => this.#loans.isAway(stored))
     if (late.length > 0) this.#late.set(id, late)
+  }
+
+  #blocking(id: number): void {
+    const task = this.#running.get(id)
+    if (task?.demand.io) this.#threads.spread(task)
+  }
+
+  #givenBack(task: Task | undefined, lent: readonly ArrayBuffer[]): void {
+    if (!task) return
+    const live = liveOf(task)
+    const returned: ArrayBufferLike[] = [...lent]
+    for (const stored of live.lent) this.#loans.back(stored, returned)
+    live.lent = []
   }
 
   #guarded(id: number, target: Uint8Array, backup: Uint8Array): void {

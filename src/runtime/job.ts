@@ -27,6 +27,10 @@ export interface LiveJob {
   /** Its place in the ring of its thread; null when it went as a message or is a process. */
   position: number | null
   sent: boolean
+  /** The thread that it was sent to. */
+  thread: number
+  /** It is sent when its turn on the lane has come. */
+  held: boolean
   /** Counts what is sent: what went to a thread first is what it has begun with. */
   order: number
   /** Paths of its file slots; for written ones, where the attempt writes. */
@@ -38,9 +42,9 @@ export interface LiveJob {
   session: Session | null
   timedOut: boolean
   /** Values whose buffers it was lent. */
-  lent: Stored[]
+  lent: readonly Stored[]
   /** Values that its thread is to put into shared memory for others too. */
-  published: Stored[]
+  published: readonly Stored[]
   /** It was given memory that exists only once, and cannot start again without it. */
   consumed: boolean
   /** Its thread is being stopped because of it. */
@@ -51,6 +55,8 @@ export interface LiveJob {
   backups: { target: Uint8Array; backup: Uint8Array }[] | null
 }
 
+const NONE: readonly Stored[] = []
+
 export const jobOf = (task: Task): Job => task.payload as Job
 
 export function liveOf(task: Task): LiveJob {
@@ -58,6 +64,8 @@ export function liveOf(task: Task): LiveJob {
   return (job.live ??= {
     position: null,
     sent: false,
+    thread: -1,
+    held: false,
     order: 0,
     paths: null,
     timer: null,
@@ -65,8 +73,8 @@ export function liveOf(task: Task): LiveJob {
     command: null,
     session: null,
     timedOut: false,
-    lent: [],
-    published: [],
+    lent: NONE,
+    published: NONE,
     consumed: false,
     guilty: false,
     handling: false,

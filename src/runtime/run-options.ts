@@ -1,8 +1,5 @@
-import { availableParallelism, totalmem } from 'node:os'
 import { MillraceError } from '../core/errors.ts'
 import type { ErrorCode } from '../core/errors.ts'
-import type { NodeDescription } from '../core/machine.ts'
-import { parseBytes, parseCount } from '../general/units.ts'
 import { nearest } from '../general/nearest.ts'
 
 /** How a run is carried out. The launcher passes them on in MILLRACE_OPTIONS as JSON. */
@@ -13,6 +10,10 @@ export interface RunOptions {
   memory?: number | string
   /** What this machine has, for tasks that ask for `tags`. */
   tags?: string[]
+  /** Bind each command to the CPUs that it holds. @default false */
+  bind?: boolean
+  /** The file that describes this machine and its devices, in YAML or JSON. */
+  machine?: string
   /** fifo, lifo, fifo-data, or the path of a module that exports a policy. */
   policy?: string
   /** live, plain, json or none. @default live on a terminal; for a program started by itself, none elsewhere */
@@ -38,6 +39,8 @@ const KNOWN: (keyof RunOptions)[] = [
   'cpus',
   'memory',
   'tags',
+  'bind',
+  'machine',
   'policy',
   'progress',
   'color',
@@ -56,6 +59,7 @@ export const USAGE_CODES: readonly ErrorCode[] = [
   'MR_UNIT',
   'MR_ENV',
   'MR_CONSTRAINT',
+  'MR_MACHINE',
   'MR_POLICY',
   'MR_DIRECTION',
 ]
@@ -86,6 +90,7 @@ export function runOptions(): RunOptions {
   if (env['MILLRACE_POLICY']) options.policy = env['MILLRACE_POLICY']
   if (env['MILLRACE_CPUS']) options.cpus = env['MILLRACE_CPUS']
   if (env['MILLRACE_MEMORY']) options.memory = env['MILLRACE_MEMORY']
+  if (env['MILLRACE_MACHINE']) options.machine = env['MILLRACE_MACHINE']
   if (env['MILLRACE_PROGRESS']) options.progress = env['MILLRACE_PROGRESS']
   if (env['MILLRACE_JOURNAL'])
     options.journal = !['0', 'off', 'false', 'no'].includes(env['MILLRACE_JOURNAL'])
@@ -103,22 +108,4 @@ function takeLaunched(): RunOptions {
   } catch (error) {
     throw new MillraceError('MR_OPTION', 'MILLRACE_OPTIONS is not JSON', { cause: error })
   }
-}
-
-export function describeNode(options: RunOptions): NodeDescription {
-  const cpus = options.cpus === undefined ? availableParallelism() : parseCount(options.cpus)
-  if (cpus === null || cpus < 1) {
-    throw new MillraceError(
-      'MR_UNIT',
-      `cpus is '${String(options.cpus)}', which is not a whole number from 1`,
-    )
-  }
-  const memory = options.memory === undefined ? totalmem() : parseBytes(options.memory)
-  if (memory === null) {
-    throw new MillraceError(
-      'MR_UNIT',
-      `memory is '${String(options.memory)}', which is not a size such as 16GB`,
-    )
-  }
-  return { name: 'local', cpus, memory, tags: options.tags ?? [] }
 }

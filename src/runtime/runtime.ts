@@ -35,6 +35,8 @@ export interface RuntimeOptions {
   node: NodeDescription
   policy: Policy
   logs: string | null
+  /** Bind commands to the CPUs of their lanes. */
+  bind: boolean
   observer: Observer | null
   /** The program's own module. */
   entry: string | null
@@ -73,6 +75,11 @@ export class Runtime implements Client {
   /** Milliseconds since the run began, in whole microseconds: that is as exact as it is, and journals are smaller. */
   now(): number {
     return microseconds(performance.now() - this.#origin)
+  }
+
+  /** The same for a moment on the clock of `performance.now`. */
+  timeOf(moment: number): number {
+    return microseconds(moment - this.#origin)
   }
 
   /** `performance.timeOrigin` on which `now` would be `performance.now`, for threads. */
@@ -325,6 +332,7 @@ export class Runtime implements Client {
     } finally {
       this.#deciding = false
     }
+    this.#executor.sendNext()
     this.#executor.threads.announce()
     this.#executor.keepAlive(this.engine.root.live > 0)
   }
@@ -350,6 +358,10 @@ export class Runtime implements Client {
         return this.#executor.stop(instruction.task)
       case 'discard':
         return this.#executor.discard(instruction.version)
+      case 'move':
+      case 'pace':
+        // Only with `flush` or `prefetch`, which nothing turns on here yet.
+        return
       case 'settled':
         return wake(this.#settled, instruction.version)
       case 'unread':

@@ -20,10 +20,12 @@ const NEXT: Record<Phase, Partial<Record<RunEvent['type'], Phase>>> = {
     failed: 'ended',
     cancelled: 'ended',
     blocked: 'blocked',
+    released: 'started',
     returned: 'ready',
   },
   blocked: {
     resumed: 'started',
+    released: 'blocked',
     finished: 'ended',
     failed: 'ended',
     cancelled: 'ended',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { parseBytes, parseCount, parseDuration } from '../../src/general/units.ts'
+import { parseBytes, parseCount, parseDuration, parseRate } from '../../src/general/units.ts'
 
 type Row = [input: number | string, expected: number | null]
 
@@ -92,10 +92,30 @@ const COUNTS: Row[] = [
   [Infinity, null],
 ]
 
+const RATES: Row[] = [
+  [200, 200e6],
+  [0.5, 5e5],
+  ['200', 200e6],
+  ['200MB/s', 200e6],
+  ['200 MB / s', 200e6],
+  ['1.5GiB/s', 1.5 * 2 ** 30],
+  ['80MBps', 80e6],
+  ['5B/s', 5],
+  ['200MB', null],
+  ['200/s', null],
+  ['200MB/h', null],
+  ['', null],
+  ['/s', null],
+  ['-3MB/s', null],
+  [-3, null],
+  [NaN, null],
+]
+
 const TABLES: [string, (value: number | string) => number | null, Row[]][] = [
   ['bytes', parseBytes, BYTES],
   ['a duration', parseDuration, DURATIONS],
   ['a count', parseCount, COUNTS],
+  ['a rate', parseRate, RATES],
 ]
 for (const [what, parse, rows] of TABLES) {
   for (const [input, expected] of rows) {

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { removeUnused } from '../../src/stream/toolchain.ts'
+import { removeUnused } from '../../src/native/build.ts'
 import { configOf, folderOf, run, pipe, toolsOrReason } from './support.ts'
 
 const { skip } = await toolsOrReason()

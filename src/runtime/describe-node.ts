@@ -1,0 +1,48 @@
+import { availableParallelism, hostname, totalmem } from 'node:os'
+import { MillraceError } from '../core/errors.ts'
+import type { NodeDescription } from '../core/machine.ts'
+import { parseBytes, parseCount } from '../general/units.ts'
+import { loadMachine } from '../storage/machine-file.ts'
+import type { MachineDescription, MachineNode } from '../storage/machine-file.ts'
+import type { RunOptions } from './run-options.ts'
+
+/** What this machine has: as the options say, else as its description says, else as it is found. */
+export function describeNode(options: RunOptions, described: MachineNode | null): NodeDescription {
+  const cpus =
+    options.cpus === undefined ? (described?.cpus ?? availableParallelism()) : parseCount(options.cpus)
+  if (cpus === null || cpus < 1) {
+    throw new MillraceError(
+      'MR_UNIT',
+      `cpus is '${String(options.cpus)}', which is not a whole number from 1`,
+    )
+  }
+  const memory = options.memory === undefined ? (described?.memory ?? totalmem()) : parseBytes(options.memory)
+  if (memory === null) {
+    throw new MillraceError(
+      'MR_UNIT',
+      `memory is '${String(options.memory)}', which is not a size such as 16GB`,
+    )
+  }
+  const tags = options.tags ?? described?.tags ?? []
+  return { name: described?.name ?? 'local', cpus, memory, tags }
+}
+
+export function describedNode({ machine }: RunOptions): MachineNode | null {
+  return machine === undefined ? null : ownNode(loadMachine(machine))
+}
+
+/** The node of a description that this machine is: the only one, or the one with its name. */
+export function ownNode({ file, nodes }: MachineDescription): MachineNode {
+  const [first] = nodes
+  if (first && nodes.length === 1) return first
+  const name = process.env['MILLRACE_NODE'] || hostname()
+  const own = nodes.find(node => node.name === name || node.name === name.split('.')[0])
+  if (own) return own
+  throw new MillraceError(
+    'MR_MACHINE',
+    `${file} describes ${nodes.length} nodes, and none is called ${name}`,
+    {
+      hint: `Set MILLRACE_NODE to the node that this machine is, such as ${first?.name}.`,
+    },
+  )
+}
