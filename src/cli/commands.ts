@@ -51,6 +51,7 @@ export const COMMANDS: readonly CommandSpec[] = [
         help: ['description of this machine and its storage'],
       },
       { name: 'tag', value: 'TAG', repeatable: true, help: ['what this machine has; may be repeated'] },
+      { name: 'bind', help: ['bind each command to the CPUs that it holds'] },
       {
         name: 'policy',
         value: 'POLICY',

@@ -24,6 +24,11 @@ export const ERRORS = {
     meaning: 'The description of the machine cannot be read; the message says where and what to write.',
     remedy: 'docs/machine.md has the format.',
   },
+  MR_DEVICE: {
+    meaning:
+      'A storage device failed: it is full, read-only, or not there, and what was needed of it is lost.',
+    remedy: 'Look at the device; `millrace doctor --measure` tries all that are known.',
+  },
   MR_NOT_TOP_LEVEL: {
     meaning:
       'A task was defined where compute threads cannot find it: inside `main`, inside a function, or not at all when its module is loaded there.',
@@ -171,6 +176,10 @@ export const ERRORS = {
   MR_FLOW_STATE: {
     meaning: 'What Millrace knows of earlier runs cannot be read or written, or is in use by another run.',
     remedy: 'Wait for the other run; make sure that .millrace can be written and that there is room.',
+  },
+  MR_SIMULATION: {
+    meaning: 'A simulation cannot go on: tasks wait for something that the platform does not have.',
+    remedy: 'Give the platform what the tasks ask for.',
   },
   MR_INTERNAL: {
     meaning: 'A fault of Millrace itself.',

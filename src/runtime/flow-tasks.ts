@@ -124,6 +124,7 @@ export class FlowTasks {
         ? {}
         : { env: ((...args: unknown[]) => valueFor(env, workOf(args).wildcards)) as never }),
       ...(exitCodes === undefined ? {} : { exitCodes }),
+      limits: null,
       hooks: {
         begin: (args, signal) => this.#begin(workOf(args), args, signal),
         beforeCommit: (args, paths) => this.#beforeCommit(workOf(args), args as Argument[], paths),

@@ -31,6 +31,8 @@ export interface LiveJob {
   /** Its place in the ring of its thread; null when it went as a message or is a process. */
   position: number | null
   sent: boolean
+  /** The thread that it was sent to. */
+  thread: number
   /** It is sent when its turn on the lane has come. */
   held: boolean
   /** Counts what is sent: what went to a thread first is what it has begun with. */
@@ -66,6 +68,7 @@ export function liveOf(task: Task): LiveJob {
   return (job.live ??= {
     position: null,
     sent: false,
+    thread: -1,
     held: false,
     order: 0,
     paths: null,

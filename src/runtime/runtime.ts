@@ -35,6 +35,8 @@ export interface RuntimeOptions {
   node: NodeDescription
   policy: Policy
   logs: string | null
+  /** Bind commands to the CPUs of their lanes. */
+  bind: boolean
   observer: Observer | null
   /** The program's own module. */
   entry: string | null
@@ -76,6 +78,11 @@ export class Runtime implements Client {
   /** Milliseconds since the run began, in whole microseconds: that is as exact as it is, and journals are smaller. */
   now(): number {
     return microseconds(performance.now() - this.#origin)
+  }
+
+  /** The same for a moment on the clock of `performance.now`. */
+  timeOf(moment: number): number {
+    return microseconds(moment - this.#origin)
   }
 
   /** `performance.timeOrigin` on which `now` would be `performance.now`, for threads. */
