@@ -1,6 +1,6 @@
 import { Team, Version, nearestValid } from './data.ts'
 import type { Access, AccessMode, Datum } from './data.ts'
-import type { AfterFailure, FailureFacts, Observer } from './events.ts'
+import type { AfterFailure, FailureFacts, Observer, RunEvent, TaskUsage } from './events.ts'
 import { again, doomReason, isUnmade, members, othersRead } from './graph.ts'
 import { explain } from './io/explain.ts'
 import { IoCore } from './io/io-core.ts'
@@ -130,14 +130,18 @@ export class Engine {
    * What the task made is in `value` of its versions by now, unless it is `stopping`: then nothing of it is
    * kept. `took` is given when it was measured where the task ran.
    */
-  finished(task: Task, now: number, took = now - task.begunAt): void {
+  finished(task: Task, now: number, took = now - task.begunAt, usage: TaskUsage | null = null): void {
     if (task.state === 'stopping') return this.stopped(task, now)
     task.expect('done')
     this.started(task, now)
     task.implementation.record(took)
     this.#release(task, now, took)
     task.move('done', now)
-    this.observer?.({ type: 'finished', at: now, task: task.id, attempt: task.attempt })
+    if (this.observer) {
+      const event: RunEvent = { type: 'finished', at: now, task: task.id, attempt: task.attempt }
+      if (usage) event.usage = usage
+      this.observer(event)
+    }
     this.#end(task, now)
     this.#carryOutDoom(now)
   }

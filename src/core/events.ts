@@ -28,6 +28,23 @@ export interface FailureFacts {
 /** What follows a failure: another attempt, or one of the four forms of `onFailure` taking effect. */
 export type AfterFailure = 'retry' | 'fail' | 'ignore' | 'cancelSuccessors'
 
+/**
+ * What an attempt used, together with the processes that it started and waited for, as the system counts it.
+ * Bytes asked for that did not come from a device came from the page cache.
+ */
+export interface TaskUsage {
+  /** CPU time, of user and system. */
+  cpuMs: number
+  /** Memory of its largest process at its largest. */
+  peakBytes: number
+  /** By read calls. */
+  askedBytes: number
+  /** From storage devices. */
+  readBytes: number
+  /** By write calls. */
+  writtenBytes: number
+}
+
 export type Outcome = 'ok' | 'failed' | 'interrupted'
 
 /** A device as reports know it. */
@@ -103,7 +120,8 @@ export type RunEvent =
   /** A task that waits for tasks it called gives its lane back, and takes one when it goes on. */
   | { type: 'blocked'; at: number; task: number; reason: string }
   | { type: 'resumed'; at: number; task: number; node: number; lane: number }
-  | { type: 'finished'; at: number; task: number; attempt: number }
+  /** `usage` is there for commands, where the system tells. */
+  | { type: 'finished'; at: number; task: number; attempt: number; usage?: TaskUsage }
   | {
       type: 'failed'
       at: number

@@ -1,6 +1,7 @@
 import type { RunEvent } from '../core/events.ts'
 import {
   BLOCK_HEADER_BYTES,
+  FINISHED_USAGE,
   RECORD,
   STARTED_IMPLEMENTATION,
   SUBMITTED_FILES,
@@ -78,9 +79,7 @@ export class BlockEncoder {
         else this.#json(event)
         break
       case 'finished':
-        this.#tagAndTime(RECORD.finished, event.at)
-        this.#count(event.task)
-        this.#count(event.attempt)
+        this.#finished(event)
         break
       case 'committed':
         this.#tagAndTime(RECORD.committed, event.at)
@@ -176,6 +175,20 @@ export class BlockEncoder {
     this.#count(event.lane)
     this.#count(event.cpus)
     if (event.implementation !== undefined) this.#text(event.implementation)
+  }
+
+  #finished({ at, task, attempt, usage }: Of<'finished'>): void {
+    this.#tagAndTime(usage === undefined ? RECORD.finished : RECORD.finished | FINISHED_USAGE, at)
+    this.#count(task)
+    this.#count(attempt)
+    if (usage === undefined) return
+    const micros = Math.round(usage.cpuMs * 1000)
+    if (micros / 1000 !== usage.cpuMs) this.#misfit = true
+    this.#count(micros)
+    this.#count(usage.peakBytes)
+    this.#count(usage.askedBytes)
+    this.#count(usage.readBytes)
+    this.#count(usage.writtenBytes)
   }
 
   #json(event: RunEvent): void {

@@ -18,7 +18,7 @@ import type { Runtime } from './runtime.ts'
 import { createSession } from './session.ts'
 import type { Session } from './session.ts'
 
-type Message = Exclude<ThreadMessage, { type: 'published' | 'guarded' | 'given-back' }>
+type Message = Exclude<ThreadMessage, { type: 'published' | 'guarded' | 'given-back' | 'blocking' }>
 
 const hooks: EncodeHooks = {
   classes: null,
@@ -91,13 +91,13 @@ export class Nested {
         }
         return { datum, kind, mode, initial: initial ? new Stored(initial.bytes, initial.blobs) : null }
       })
-      const { cpus, memory, tags } = request.demand
+      const { cpus, memory, tags, io, storage } = request.demand
       this.#runtime.submit(
         { definition, given: [], args: request.args.map(argumentFromWire), slots },
         results,
         session,
         this.#group(session, request.group),
-        demandOf(cpus, memory, tags),
+        demandOf(cpus, memory, tags, io, storage),
         request.priority,
       )
     } catch (error) {

@@ -35,6 +35,8 @@ export interface RuntimeOptions {
   node: NodeDescription
   policy: Policy
   logs: string | null
+  /** Bind commands to the CPUs of their lanes. */
+  bind: boolean
   observer: Observer | null
   /** The program's own module. */
   entry: string | null
@@ -48,6 +50,8 @@ export class Runtime implements Client {
   readonly engine: Engine
   readonly modules = new TaskModules()
   readonly main: Session
+  /** The folder of what tasks print. */
+  readonly logs: string | null
   readonly #origin = performance.now()
   readonly #tracker: Tracker
   readonly #kinds: Kinds
@@ -65,6 +69,7 @@ export class Runtime implements Client {
   constructor(options: RuntimeOptions) {
     this.engine = new Engine({ nodes: [options.node], policy: options.policy, observer: options.observer })
     this.main = createSession(null, this.engine.root)
+    this.logs = options.logs
     this.#kinds = new Kinds(this.engine, () => this.now())
     this.#tracker = new Tracker(this.modules, (datum, value) => this.engine.write(datum, value, this.now()))
     this.#executor = new Executor(this, options, new Nested(this))
@@ -73,6 +78,11 @@ export class Runtime implements Client {
   /** Milliseconds since the run began, in whole microseconds: that is as exact as it is, and journals are smaller. */
   now(): number {
     return microseconds(performance.now() - this.#origin)
+  }
+
+  /** The same for a moment on the clock of `performance.now`. */
+  timeOf(moment: number): number {
+    return microseconds(moment - this.#origin)
   }
 
   /** `performance.timeOrigin` on which `now` would be `performance.now`, for threads. */

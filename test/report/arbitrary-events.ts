@@ -36,6 +36,11 @@ const failure: fc.Arbitrary<FailureFacts> = fc.record(
   { requiredKeys: ['name', 'message'], noNullPrototype: true },
 ) as fc.Arbitrary<FailureFacts>
 
+const usage = fc.record(
+  { cpuMs: at, peakBytes: size, askedBytes: size, readBytes: size, writtenBytes: size },
+  { noNullPrototype: true },
+)
+
 function event<T extends RunEventType>(
   type: T,
   fields: Record<string, fc.Arbitrary<unknown>>,
@@ -101,7 +106,7 @@ export const arbitraries: Record<RunEventType, fc.Arbitrary<RunEvent>> = {
   ),
   blocked: event('blocked', { task: id, reason: text }),
   resumed: event('resumed', { task: id, node: fc.nat(), lane: fc.nat() }),
-  finished: event('finished', { task: id, attempt: fc.nat() }),
+  finished: event('finished', { task: id, attempt: fc.nat(), usage }, ['usage']),
   failed: event(
     'failed',
     {
