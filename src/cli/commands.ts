@@ -55,7 +55,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       {
         name: 'policy',
         value: 'POLICY',
-        help: [`${POLICY_NAMES.join(', ')} or FILE (default: fifo)`],
+        help: [`${POLICY_NAMES.join(', ')} or FILE`],
       },
       {
         name: 'progress',
