@@ -3,7 +3,7 @@ import { STREAM_COMMANDS } from './stream-commands.ts'
 
 // The names are repeated here, because the modules that own them are heavier than all of the parser; a test
 // compares them.
-export const POLICY_NAMES = ['fifo', 'lifo', 'fifo-data'] as const
+export const POLICY_NAMES = ['fifo', 'lifo', 'fifo-data', 'hrf', 'lifo+hrf', 'rank'] as const
 export const IO_POLICY_NAMES = ['fcfs', 'priority', 'backfill'] as const
 export const FLUSH_MODES = ['off', 'idle', 'always'] as const
 export const PROGRESS_MODES = ['live', 'plain', 'json', 'none'] as const
@@ -77,7 +77,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       {
         name: 'policy',
         value: 'POLICY',
-        help: [`${POLICY_NAMES.join(', ')} or FILE (default: fifo)`],
+        help: [`${POLICY_NAMES.join(', ')} or FILE`],
       },
       {
         name: 'progress',

@@ -24,7 +24,7 @@ export interface RunOptions {
   prefetch?: boolean
   /** Temporary files take at most so much room at one time: bytes or '50GB'. */
   maxIntermediate?: number | string
-  /** fifo, lifo, fifo-data, or the path of a module that exports a policy. */
+  /** fifo, lifo, fifo-data, hrf, lifo+hrf, rank, or the path of a module that exports a policy. */
   policy?: string
   /** live, plain, json or none. @default live on a terminal; for a program started by itself, none elsewhere */
   progress?: string
