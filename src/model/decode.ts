@@ -135,6 +135,8 @@ export class Decoder {
     switch (tag) {
       case TAG.array:
         return this.#array()
+      case TAG.namedArray:
+        return this.#properties(this.#keep(new Array<unknown>(this.varint())))
       case TAG.object:
         return this.#properties(this.#keep({}))
       case TAG.bareObject:
