@@ -12,6 +12,21 @@ export interface SlowDevice {
   close(): void
 }
 
+const open = new Set<() => void>()
+
+/** Loop devices and mounts outlive their process, so they are closed however it ends. */
+function closeAtEnd(close: () => void): () => void {
+  const once = (): void => {
+    if (open.delete(once)) close()
+  }
+  open.add(once)
+  if (open.size === 1) {
+    process.on('exit', () => open.forEach(one => one()))
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => process.exit(1))
+  }
+  return once
+}
+
 /** A loop device with a limit of bytes per second, set by the cgroup of block devices. Needs root. */
 export interface ThrottledDisk extends SlowDevice {
   limit(megabytesPerSecond: number): void
@@ -47,14 +62,14 @@ export function throttledDisk(megabytesPerSecond: number, size = 2 ** 30): Throt
       writeFileSync(file, `${numbers()} ${Math.round(rate * 1e6)}`)
     }
   }
-  const close = (): void => {
+  const close = closeAtEnd(() => {
     if (device !== '') limit(0)
     if (isMounted) run('umount', path)
     if (device !== '') run('losetup', '-d', device)
     isMounted = false
     device = ''
     rmSync(folder, { recursive: true, force: true })
-  }
+  })
   try {
     device = run('losetup', '-f', '--show', image)
     run('mkfs.ext4', '-q', '-O', '^has_journal', device)
@@ -80,9 +95,9 @@ export async function seekingDevice(): Promise<SlowDevice> {
   })
   return {
     path,
-    close: () => {
+    close: closeAtEnd(() => {
       child.kill('SIGKILL')
       rmSync(folder, { recursive: true, force: true })
-    },
+    }),
   }
 }
