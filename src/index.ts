@@ -15,7 +15,14 @@ import { EmbeddedHost } from './runtime/host.ts'
 import { isMainThread, workerData } from 'node:worker_threads'
 
 export { task, command, implement } from './model/task.ts'
-export type { Argv, CommandOptions, SeveralOptions, TaskFunction, TaskOptions } from './model/task.ts'
+export type {
+  Argv,
+  CommandOptions,
+  SeveralOptions,
+  StreamOptions,
+  TaskFunction,
+  TaskOptions,
+} from './model/task.ts'
 export {
   main,
   waitOn,
@@ -26,9 +33,12 @@ export {
   openFile,
   remove,
   removeFile,
+  ready,
+  committed,
 } from './model/api.ts'
 export { shared } from './model/shared.ts'
 export { Future } from './model/future.ts'
+export { Stream } from './model/stream.ts'
 export {
   IN,
   OUT,

@@ -224,6 +224,13 @@ export class Engine {
     this.#carryOutDoom(now)
   }
 
+  /** A version that was to be released never comes, because of this task. */
+  lose(version: Version, by: Task, now: number): void {
+    if (version.state !== 'pending') return
+    this.#spoil(version, by, now)
+    this.#carryOutDoom(now)
+  }
+
   /** Commits a version before its producer has ended. */
   commit(version: Version, now: number): void {
     if (version.state !== 'pending') return

@@ -172,7 +172,8 @@ export class Task {
   readonly priority: number
   readonly demand: Demand
   readonly onFailure: OnFailure
-  readonly retries: number
+  /** Further attempts; taken away from a task that cannot begin again. */
+  retries: number
   readonly timed: boolean
   /** What the runtime keeps for it; the core never looks inside. */
   payload: unknown

@@ -18,11 +18,13 @@ import { Stored, isPrimitive, keepPrimitive, shareCopy } from '../model/stored.t
 import type { Kept } from '../model/stored.ts'
 import { FileCopy, FileStore } from '../storage/file-store.ts'
 import { runCommand } from './commands.ts'
+import { EarlyFiles } from './early-files.ts'
 import { factsOf } from './failure.ts'
 import { jobOf, liveOf } from './job.ts'
 import { Loans } from './loans.ts'
 import { logPath, tailOf } from './logs.ts'
 import type { Nested } from './nested.ts'
+import { Releases } from './releases.ts'
 import { readResult } from './results.ts'
 import type { Result } from './results.ts'
 import type { Runtime, RuntimeOptions } from './runtime.ts'
@@ -44,6 +46,8 @@ export class Executor {
   readonly #loans = new Loans()
   readonly #threads: Threads
   readonly #running = new Map<number, Task>()
+  readonly releases: Releases
+  readonly #earlyFiles: EarlyFiles
   /** Values that tasks which have ended put into shared memory, and that are not here yet. */
   readonly #late = new Map<number, Stored[]>()
   #ticking: NodeJS.Timeout | null = null
@@ -57,8 +61,12 @@ export class Executor {
     this.#runtime = runtime
     this.#options = options
     this.#nested = nested
+    this.releases = new Releases(runtime)
     this.#guard = new Guard(options.id)
     this.files = new FileStore(options.id, folder => this.#guard.folder(folder))
+    this.#earlyFiles = new EarlyFiles(this.files, (task, version) => {
+      runtime.engine.release(task, version, runtime.now(), runtime.now())
+    })
     this.#threads = new Threads(this.#loans, () => this.#threadOptions(), {
       result: (decoder, end, blobs, lent) => this.#result(decoder, end, blobs, lent),
       message: (message, lane) => {
@@ -78,6 +86,12 @@ export class Executor {
     })
   }
 
+  /** Everything that was started waits for something else. */
+  get isAtRest(): boolean {
+    for (const task of this.#running.values()) if (task.state !== 'blocked') return false
+    return true
+  }
+
   get threads(): Threads {
     return this.#threads
   }
@@ -93,6 +107,7 @@ export class Executor {
   start(task: Task): void {
     this.#running.set(task.id, task)
     const { slots, definition } = jobOf(task)
+    if (definition.stream || definition.returns > 0) liveOf(task).early = this.releases.startOf(task)
     const begins = definition.form === 'command' || this.#threads.isReady(task.lane)
     if (begins && this.#headOf(task.lane) === task) this.#runtime.engine.started(task, this.#runtime.now())
     if (task.queueable && isShort(task.implementation.estimate)) this.#lookOut()
@@ -149,6 +164,11 @@ export class Executor {
         .then(() => this.#publishLatest(version.datum))
         .catch(() => undefined)
     } else version.value = undefined
+  }
+
+  /** A running task says that an output file is complete. */
+  async commitEarly(task: Task, facts: Parameters<EarlyFiles['commit']>[1]): Promise<void> {
+    await this.#earlyFiles.commit(task, facts)
   }
 
   /** Brings the version to the path that the user named. */
@@ -330,6 +350,10 @@ export class Executor {
   ): void {
     const task = this.#running.get(decoder.varint())
     if (!task) return
+    if (decoder.peek() === STATUS.released) {
+      decoder.byte()
+      return this.releases.receive(task, decoder, blobs)
+    }
     this.#results++
     const { engine } = this.#runtime
     const now = this.#runtime.now()
@@ -360,19 +384,21 @@ export class Executor {
   }
 
   #finishNow(task: Task, { startedAt, took, outputs }: Pick<Result, 'startedAt' | 'took' | 'outputs'>): void {
-    const job = jobOf(task)
-    this.#store(task, outputs, job.definition.returns || 1)
+    const { returns } = jobOf(task).definition
+    this.#store(task, outputs, returns || 1)
+    if (returns > 0) this.releases.finishing(task)
     this.#forget(task)
     this.#runtime.engine.finished(task, Math.min(startedAt + took, this.#runtime.now()), took)
   }
 
   /** Puts the values that a task made where their readers will look. */
   #store(task: Task, outputs: readonly (Kept | undefined)[], returns: number): void {
-    const { slots } = jobOf(task)
+    const { slots, definition } = jobOf(task)
     const { accesses } = task
-    for (let i = 0; i < returns; i++) {
+    for (let i = 0; i < returns && !definition.stream; i++) {
       const version = accesses[slots.length + i]?.write
-      if (version) version.value = outputs[i]
+      // What was released is not what comes with the end, and may be gone by now.
+      if (version && !version.settled) version.value = outputs[i]
     }
     let next = returns
     for (let i = 0; i < slots.length; i++) {
@@ -395,11 +421,17 @@ export class Executor {
       if (write && path && mode !== 'concurrent') outputs.push({ write, path })
     }
     if (!onlyExisting) {
+      await this.#earlyFiles.expectUntouched(task)
       for (const { write, path } of outputs) await this.files.expectOutput(write, path, task.name)
     }
     // Cancelled meanwhile: then the files stay what they were.
     if (task.state === 'stopping') return
     for (const { write, path } of outputs) {
+      if (write.settled) {
+        if (onlyExisting) await this.files.drop(path)
+        else await this.#earlyFiles.expectSame(write, path)
+        continue
+      }
       const old = write.team ? write.value : undefined
       if (onlyExisting && !old && write.value instanceof FileCopy) {
         await this.files.drop(path)
@@ -452,6 +484,10 @@ export class Executor {
     const { definition, slots, args } = jobOf(task)
     const { defaults } = definition.options
     const returns = definition.returns || 1
+    if (definition.stream) {
+      const values = (defaults?.returns as unknown[] | undefined) ?? []
+      this.#runtime.channels.madeBy(task)?.goOnWith(values.map(value => this.#keep(value)))
+    }
     const given =
       definition.returns > 0 ? ((defaults?.returns as unknown[] | undefined) ?? []) : [defaults?.returns]
     const outputs: (Kept | undefined)[] = Array.from({ length: returns }, (_, i) => this.#keep(given[i]))

@@ -54,6 +54,7 @@ export class EmbeddedHost implements Host {
       const { runtime } = this.#start()
       await this.#loadClasses(runtime)
       await body()
+      runtime.programEnded()
       await runtime.idle(runtime.main.group)
     } catch (error) {
       failure = error
@@ -179,6 +180,7 @@ export class EmbeddedHost implements Host {
       const { runtime, reporting } = run
       if (failed) {
         runtime.close('the program failed')
+        runtime.programEnded()
         await runtime.idle(runtime.main.group)
       }
       await runtime.end()

@@ -1,6 +1,7 @@
 import type { Task } from '../core/task.ts'
 import type { Argument, Slot } from '../model/call.ts'
 import type { Definition } from '../model/definition.ts'
+import type { EarlyStart } from '../execute/early-wire.ts'
 import type { CommandProcess } from '../execute/command-process.ts'
 import type { Stored } from '../model/stored.ts'
 import type { Session } from './session.ts'
@@ -49,6 +50,8 @@ export interface LiveJob {
   handling: boolean
   /** Copies of memory that it writes in place, to be put back when its thread ends under it. */
   backups: { target: Uint8Array; backup: Uint8Array }[] | null
+  /** What this attempt has to know of values that are released early. */
+  early: EarlyStart | null
 }
 
 export const jobOf = (task: Task): Job => task.payload as Job
@@ -71,5 +74,6 @@ export function liveOf(task: Task): LiveJob {
     guilty: false,
     handling: false,
     backups: null,
+    early: null,
   })
 }
