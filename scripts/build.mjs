@@ -12,9 +12,12 @@ await build({
   absWorkingDir: root,
   entryPoints: {
     index: 'src/index.ts',
+    flow: 'src/flow/index.ts',
     thread: 'src/execute/thread.ts',
+    'thread-names': 'src/thread-names.ts',
     cli: 'src/cli/main.ts',
     'doctor-thread': 'src/cli/doctor-thread.ts',
+    'prepare-native': 'src/native/prepare.ts',
   },
   // Flat, so that files can find each other beside themselves whatever chunk they end up in.
   outdir: 'dist',
@@ -28,3 +31,4 @@ await build({
   logLevel: 'warning',
 })
 run(process.execPath, [tool('typescript/bin/tsc'), '-p', 'tsconfig.json'])
+run(process.execPath, [join(root, 'dist', 'prepare-native.js')])

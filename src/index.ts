@@ -14,53 +14,7 @@ import { setHost } from './model/client.ts'
 import { EmbeddedHost } from './runtime/host.ts'
 import { isMainThread, workerData } from 'node:worker_threads'
 
-export { task, command, implement } from './model/task.ts'
-export type {
-  Argv,
-  CommandOptions,
-  SeveralOptions,
-  StreamOptions,
-  TaskFunction,
-  TaskOptions,
-} from './model/task.ts'
-export {
-  main,
-  waitOn,
-  waitOnFile,
-  barrier,
-  group,
-  cancel,
-  openFile,
-  remove,
-  removeFile,
-  ready,
-  committed,
-} from './model/api.ts'
-export { shared } from './model/shared.ts'
-export { Future } from './model/future.ts'
-export { Stream } from './model/stream.ts'
-export {
-  IN,
-  OUT,
-  INOUT,
-  CONCURRENT,
-  COMMUTATIVE,
-  FILE_IN,
-  FILE_OUT,
-  FILE_INOUT,
-  FILE_CONCURRENT,
-  FILE_COMMUTATIVE,
-  DIR_IN,
-  DIR_OUT,
-  DIR_INOUT,
-} from './model/directions.ts'
-export type { Direction } from './model/directions.ts'
-export type { CommonOptions, Defaults } from './model/options.ts'
-export { MillraceError } from './core/errors.ts'
-export type { ErrorCode } from './core/errors.ts'
-export { CancelledError, ExitError, TaskError } from './model/errors.ts'
-export { fifo, fifoData, lifo } from './core/policy.ts'
-export type { Policy, Situation } from './core/policy.ts'
+export * from './names.ts'
 export { usePolicy } from './runtime/host.ts'
 export { configure } from './runtime/run-options.ts'
 export type { RunOptions } from './runtime/run-options.ts'

@@ -5,8 +5,9 @@ import { availableParallelism, totalmem, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { Worker } from 'node:worker_threads'
+import { spawnTool } from '../native/spawn-tool.ts'
 import { formatBytes, plural } from '../report/format.ts'
-import { runsFolder } from '../report/runs.ts'
+import { runsFolder } from '../report/run-paths.ts'
 import { cpuLimit, memoryLimit } from './doctor-limits.ts'
 
 export interface Finding {
@@ -26,6 +27,7 @@ export const CHECKS: Readonly<Record<string, () => Promise<Finding>>> = {
   memory: async () => judgeMemory(totalmem(), await memoryLimit()),
   typescript: checkTypescript,
   compiler: checkCompiler,
+  processes: checkProcesses,
   'shared mem': checkSharedMemory,
   folder: () => checkFolder(process.cwd()),
   disk: async () => judgeDisk(await freeBytes(process.cwd())),
@@ -71,6 +73,21 @@ async function checkCompiler(): Promise<Finding> {
     state: 'warn',
     found: 'there is no C compiler',
     todo: 'Tasks run without. Building from source needs one: apt install gcc.',
+  }
+}
+
+/** Commands are started by a small process in C, which is built when it is first needed. */
+async function checkProcesses(): Promise<Finding> {
+  try {
+    await spawnTool()
+    return { state: 'ok', found: 'millrace-spawn starts programs and tells what they use' }
+  } catch (error) {
+    const reason = (error instanceof Error ? error.message : String(error)).split('\n')[0]
+    return {
+      state: 'warn',
+      found: `Node starts programs, which is slower and cannot tell what they use: ${reason}`,
+      todo: 'Install a C compiler: apt install gcc libc6-dev.',
+    }
   }
 }
 

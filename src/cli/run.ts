@@ -58,6 +58,8 @@ function optionsOf(given: Given): RunOptions {
   if (tags) options.tags = [...tags]
   const color = flags.get('color')
   if (color !== undefined) options.color = color
+  const bind = flags.get('bind')
+  if (bind !== undefined) options.bind = bind
   const journal = flags.get('journal')
   if (journal !== undefined) options.journal = journal
   for (const name of ['trace', 'graph', 'picture'] as const) {

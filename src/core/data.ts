@@ -1,4 +1,5 @@
 import type { Heap } from '../general/heap.ts'
+import type { Place } from './io/task-io.ts'
 import type { Task } from './task.ts'
 
 /**
@@ -23,6 +24,8 @@ export class Datum {
   /** The path, for files and directories. */
   readonly path: string | null
   removed = false
+  /** A file that is deleted after its last reader: it counts as an intermediate. */
+  temporary = false
   /** In-place memory: the tasks that use it and have not ended. */
   readonly users: Set<Task> | null
 
@@ -60,6 +63,8 @@ export class Version {
   /** A newer version is committed, or the datum was removed: nothing can fall back to this one. */
   obsolete = false
   team: Team | null = null
+  /** Files: the device that it lies on, or is being written to, if the core knows. */
+  place: Place | null = null
   /** What the runtime keeps for it; the core never looks inside. `undefined` means nothing is kept. */
   value: unknown = undefined
 

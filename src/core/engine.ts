@@ -1,15 +1,20 @@
 import { Team, Version, nearestValid } from './data.ts'
 import type { Access, AccessMode, Datum } from './data.ts'
-import { MillraceError } from './errors.ts'
-import type { AfterFailure, FailureFacts, Observer, RunEvent } from './events.ts'
+import type { AfterFailure, FailureFacts, Observer, RunEvent, TaskUsage } from './events.ts'
+import { again, doomReason, isUnmade, members, othersRead } from './graph.ts'
+import { explain } from './io/explain.ts'
+import { IoCore } from './io/io-core.ts'
+import type { IoOptions } from './io/io-core.ts'
+import type { Move } from './io/task-io.ts'
 import { Node } from './machine.ts'
 import type { NodeDescription } from './machine.ts'
 import { Placement } from './placement.ts'
 import { fifo, scoreOf } from './policy.ts'
 import type { Policy } from './policy.ts'
 import { Task, createGroup } from './task.ts'
-import type { Group, TaskSpec, TaskState } from './task.ts'
+import type { Group, TaskSpec } from './task.ts'
 import { rejectNestedCycle } from './nesting.ts'
+import { refuse, submittedEvent } from './submission.ts'
 
 /**
  * The engine decides, others do. What happened comes in through the methods below, each with the time; what
@@ -18,7 +23,7 @@ import { rejectNestedCycle } from './nesting.ts'
  */
 
 export type Instruction =
-  /** Run this attempt of the task on its node and lane. */
+  /** Run this attempt of the task on its node and lane; its files go to `task.io.device`, if that is set. */
   | { type: 'start'; task: Task }
   /** The blocked task may go on, on its lane. */
   | { type: 'resume'; task: Task }
@@ -26,6 +31,10 @@ export type Instruction =
   | { type: 'stop'; task: Task }
   /** Nobody will read this version any more. */
   | { type: 'discard'; version: Version }
+  /** Copy the version to another device, at no more than `move.rate`; `io.moved` or `io.moveFailed` answers. */
+  | { type: 'move'; move: Move }
+  /** The rate of a move has changed. */
+  | { type: 'pace'; move: Move }
   /** A watched version is committed, failed or cancelled. */
   | { type: 'settled'; version: Version }
   /** A version whose readers are watched has none left. */
@@ -38,18 +47,18 @@ export interface AccessRequest {
   mode: AccessMode
 }
 
-export interface EngineOptions {
+export interface EngineOptions extends IoOptions {
   nodes: NodeDescription[]
   policy?: Policy
   observer?: Observer | null
 }
 
-const NO_GROUPS: readonly Group[] = []
-
 export class Engine {
   readonly root: Group = createGroup('', null)
   readonly policy: Policy
   readonly nodes: Node[]
+  /** Devices, budgets and what lies where; the runtime tells it what happens to files. */
+  readonly io: IoCore
   /** Set to see every change of state; null costs nothing. */
   observer: Observer | null
   readonly #placement: Placement
@@ -70,13 +79,15 @@ export class Engine {
     this.nodes = options.nodes.map((node, index) => new Node(index, node))
     this.policy = options.policy ?? fifo
     this.observer = options.observer ?? null
-    this.#placement = new Placement(this.nodes, this.policy)
+    this.io = new IoCore(this.nodes, options.nodes, options, () => this.observer)
+    this.#placement = new Placement(this.nodes, this.policy, this.io)
   }
 
   // --- what happens ---
 
   submit(spec: TaskSpec, accesses: readonly AccessRequest[], now: number): Task {
-    if (!this.nodes.some(node => this.#suits(node, spec))) this.#refuse(spec)
+    if (!this.nodes.some(node => this.#suits(node, spec))) refuse(spec, this.nodes)
+    if (spec.demand.storage) this.io.check(spec)
     if (spec.parent) rejectNestedCycle(spec.parent, spec.kind.name, accesses)
     const task = new Task(++this.#lastTask, spec, now)
     if (accesses.length > 0) task.accesses = accesses.map(request => this.#access(task, request, now))
@@ -86,9 +97,10 @@ export class Engine {
       !task.timed &&
       task.demand.cpus === 1 &&
       task.demand.memory === 0 &&
+      task.demand.storage === null &&
       !task.accesses.some(access => access.mode === 'commutative')
     this.#join(task)
-    if (this.observer) this.#emitSubmitted(task, now)
+    this.observer?.(submittedEvent(task, now))
     const refusal = this.#refusal(task.group)
     if (refusal) this.#doom(task, refusal.cause, refusal.reason)
     else if (doom) this.#doom(task, doom.cause, doomReason(doom))
@@ -110,6 +122,7 @@ export class Engine {
       lane: task.lane,
       cpus: this.#placement.demandOf(task).cpus,
       ...(task.kind.implementations.length > 1 ? { implementation: task.implementation.name } : {}),
+      ...(task.io?.device ? { device: task.io.device.index } : {}),
     })
   }
 
@@ -117,14 +130,18 @@ export class Engine {
    * What the task made is in `value` of its versions by now, unless it is `stopping`: then nothing of it is
    * kept. `took` is given when it was measured where the task ran.
    */
-  finished(task: Task, now: number, took = now - task.begunAt): void {
+  finished(task: Task, now: number, took = now - task.begunAt, usage: TaskUsage | null = null): void {
     if (task.state === 'stopping') return this.stopped(task, now)
     task.expect('done')
     this.started(task, now)
     task.implementation.record(took)
-    this.#release(task, now)
+    this.#release(task, now, took)
     task.move('done', now)
-    this.observer?.({ type: 'finished', at: now, task: task.id, attempt: task.attempt })
+    if (this.observer) {
+      const event: RunEvent = { type: 'finished', at: now, task: task.id, attempt: task.attempt }
+      if (usage) event.usage = usage
+      this.observer(event)
+    }
     this.#end(task, now)
     this.#carryOutDoom(now)
   }
@@ -140,7 +157,7 @@ export class Engine {
     task.expect('failed')
     this.started(task, now)
     const then = this.afterFailure(task)
-    this.#release(task, now)
+    this.#release(task, now, then === 'ignore' ? NOT_MEASURED : -1)
     task.error = error
     this.observer?.({
       type: 'failed',
@@ -184,13 +201,16 @@ export class Engine {
     if (task.state !== 'running') return
     this.started(task, now)
     this.#placement.release(task)
+    if (task.io) this.io.blocked(task)
     task.move('blocked', now)
     this.observer?.({ type: 'blocked', at: now, task: task.id, reason })
   }
 
   /** What the blocked task waited for is there. It goes on when `decide` says `resume`. */
   unblocked(task: Task): void {
-    if (task.state === 'blocked') this.#placement.claim(task)
+    if (task.state !== 'blocked') return
+    if (task.demand.io) this.io.unblocked(task)
+    else this.#placement.claim(task)
   }
 
   /** A task that `stop` named has stopped. */
@@ -331,21 +351,33 @@ export class Engine {
   // --- what is to be done ---
 
   decide(now: number): Instruction[] {
-    this.#placement.decide(
-      task => {
-        task.move('running', now)
-        this.#instructions.push({ type: 'start', task })
+    const start = (task: Task): void => {
+      task.move('running', now)
+      this.#instructions.push({ type: 'start', task })
+    }
+    const resume = (task: Task): void => {
+      task.move('running', now)
+      this.observer?.({ type: 'resumed', at: now, task: task.id, node: task.node, lane: task.lane })
+      this.#instructions.push({ type: 'resume', task })
+    }
+    const park = (task: Task): void => {
+      task.move('parked', now)
+      this.#wakeParked(task, now)
+    }
+    this.#placement.decide(now, start, resume, park)
+    this.io.decide(now, {
+      start: task => {
+        this.#placement.takeTokens(task)
+        start(task)
       },
-      task => {
-        task.move('running', now)
-        this.observer?.({ type: 'resumed', at: now, task: task.id, node: task.node, lane: task.lane })
-        this.#instructions.push({ type: 'resume', task })
+      resume,
+      park: task => {
+        const busy = this.#placement.parkIfBusy(task)
+        if (busy) park(task)
+        return busy
       },
-      task => {
-        task.move('parked', now)
-        this.#wakeParked(task, now)
-      },
-    )
+      instruct: instruction => this.#instructions.push(instruction),
+    })
     if (this.#instructions.length === 0) return EMPTY
     let instructions = this.#instructions
     this.#instructions = []
@@ -357,8 +389,13 @@ export class Engine {
     return instructions
   }
 
+  /** Why the task is where it is, in one sentence. */
+  explain(task: Task): string {
+    return explain(task, this.io)
+  }
+
   get readyCount(): number {
-    return this.#placement.queue.size
+    return this.#placement.queue.size + this.io.queue.size
   }
 
   // --- inside ---
@@ -473,7 +510,9 @@ export class Engine {
     this.#placement.enqueue(task, null)
   }
 
-  #release(task: Task, now: number): void {
+  /** `took` is negative if nothing of the attempt is kept. */
+  #release(task: Task, now: number, took = -1): void {
+    if (task.io) this.io.ended(task, took, now)
     if (task.state === 'blocked') this.#placement.forgetBlocked(task)
     else this.#placement.release(task)
     this.#placement.releaseTokens(task)
@@ -588,7 +627,7 @@ export class Engine {
 
   #cancelWaiting(task: Task, now: number): void {
     const wasReady = task.state === 'ready'
-    if (wasReady) this.#placement.forget()
+    if (wasReady) this.#placement.forget(task)
     const at = task.move('cancelled', now)
     if (wasReady) this.#wakeParked(task, now)
     this.observer?.({
@@ -676,94 +715,8 @@ export class Engine {
       node.suits(demand) || kind.implementations.some(({ demand: own }) => own !== null && node.suits(own))
     )
   }
-
-  #refuse({ kind, demand }: TaskSpec): never {
-    const most = (pick: (node: Node) => number): number => Math.max(...this.nodes.map(pick))
-    const { cpus, memory, tags } = demand
-    let wrong =
-      tags.length > 0
-        ? `tags [${tags.join(', ')}], but no node has them all together with ${cpus} CPUs and ${memory} bytes of memory`
-        : `${cpus} CPUs and ${memory} bytes of memory, but no node has both`
-    if (memory > most(node => node.memory)) {
-      wrong = `${memory} bytes of memory, but the largest node has ${most(node => node.memory)}`
-    }
-    if (cpus > most(node => node.cpus)) {
-      wrong = `${cpus} CPUs, but the largest node has ${most(node => node.cpus)}`
-    }
-    throw new MillraceError('MR_CONSTRAINT', `task ${kind.name} asks for ${wrong}`)
-  }
-
-  #emitSubmitted(task: Task, now: number): void {
-    const reads: number[] = []
-    const writes: number[] = []
-    let files: { version: number; path: string }[] | undefined
-    for (const { read, write } of task.accesses) {
-      if (read) reads.push(read.id)
-      if (write) writes.push(write.id)
-      const path = (write ?? read)?.datum.path
-      if (path == null) continue
-      files ??= []
-      if (read) files.push({ version: read.id, path })
-      if (write) files.push({ version: write.id, path })
-    }
-    const event: RunEvent = {
-      type: 'submitted',
-      at: now,
-      task: task.id,
-      kind: task.kind.id,
-      parent: task.parent?.id ?? null,
-      group: task.group.name === '' ? null : task.group.name,
-      priority: task.priority,
-      reads,
-      writes,
-    }
-    if (files) event.files = files
-    this.observer?.(event)
-  }
 }
 
 const EMPTY: Instruction[] = []
-
-const isUnmade = ({ state, producer, team, previous }: Version): boolean =>
-  state === 'pending' && producer === null && team === null && previous === null
-
-/** Whether tasks other than this writer, and other than its team, still read the version. */
-function othersRead(version: Version, writer: Task): boolean {
-  let own = 0
-  let team: Team | null = null
-  for (const { read, write } of writer.accesses) {
-    if (read !== version) continue
-    if (write?.team) team = write.team
-    else own++
-  }
-  return version.readers > own + (team?.live ?? 0)
-}
-
-/** A task uses the same datum once more: it still makes one version of it, and sees what was before that. */
-function again(own: Version, mode: AccessMode): Access {
-  const { team, previous } = own
-  const before = team ? team.base : previous
-  if (mode === 'in') return { mode, read: before, write: null }
-  if (team) {
-    team.live++
-    return { mode: team.mode, read: before, write: own }
-  }
-  return mode === 'out' ? { mode, read: null, write: own } : { mode: 'inout', read: before, write: own }
-}
-
-function doomReason(version: Version): string {
-  const { cause } = version
-  if (!cause) return 'something that it needs was cancelled'
-  const what: Partial<Record<TaskState, string>> = { failed: 'failed' }
-  return `${cause.name} ${what[cause.state] ?? 'was cancelled'}`
-}
-
-/** All live members of a group and of the groups inside it. */
-function* members(group: Group): Generator<Task> {
-  for (let task = group.first, next: Task | null; task; task = next) {
-    next = task.next
-    yield task
-  }
-  const inside = group.children.size > 0 ? [...group.children] : NO_GROUPS
-  for (const child of inside) yield* members(child)
-}
+/** Kept, but its time says nothing. */
+const NOT_MEASURED = Infinity

@@ -28,7 +28,34 @@ export interface FailureFacts {
 /** What follows a failure: another attempt, or one of the four forms of `onFailure` taking effect. */
 export type AfterFailure = 'retry' | 'fail' | 'ignore' | 'cancelSuccessors'
 
+/**
+ * What an attempt used, together with the processes that it started and waited for, as the system counts it.
+ * Bytes asked for that did not come from a device came from the page cache.
+ */
+export interface TaskUsage {
+  /** CPU time, of user and system. */
+  cpuMs: number
+  /** Memory of its largest process at its largest. */
+  peakBytes: number
+  /** By read calls. */
+  askedBytes: number
+  /** From storage devices. */
+  readBytes: number
+  /** By write calls. */
+  writtenBytes: number
+}
+
 export type Outcome = 'ok' | 'failed' | 'interrupted'
+
+/** A device as reports know it. */
+export interface DeviceFacts {
+  name: string
+  path: string
+  node: number | null
+  read: number | null
+  write: number | null
+  capacity: number | null
+}
 
 export type RunEvent =
   | {
@@ -43,7 +70,9 @@ export type RunEvent =
       args: string[]
       cwd: string
       pid: number
-      nodes: { name: string; cpus: number; memory: number }[]
+      nodes: { name: string; cpus: number; memory: number; ioExecutors?: number }[]
+      /** Devices are named by their place in this list; `node` is null for shared ones, numbers are null if unknown. */
+      devices?: DeviceFacts[]
       policy: string
       /** True when the run came from the simulator. */
       simulated: boolean
@@ -85,11 +114,14 @@ export type RunEvent =
       cpus: number
       /** Which version of the task runs, when `implement` gave it several. */
       implementation?: string
+      /** The device that its files go to, or that it reads from. */
+      device?: number
     }
   /** A task that waits for tasks it called gives its lane back, and takes one when it goes on. */
   | { type: 'blocked'; at: number; task: number; reason: string }
   | { type: 'resumed'; at: number; task: number; node: number; lane: number }
-  | { type: 'finished'; at: number; task: number; attempt: number }
+  /** `usage` is there for commands, where the system tells. */
+  | { type: 'finished'; at: number; task: number; attempt: number; usage?: TaskUsage }
   | {
       type: 'failed'
       at: number
@@ -111,6 +143,55 @@ export type RunEvent =
   | { type: 'released'; at: number; task: number; version: number }
   | { type: 'committed'; at: number; version: number; bytes: number }
   | { type: 'thread-died'; at: number; node: number; lane: number; reason: string }
+  /** What is in use of a device: bytes per second that are given out, bytes that are taken, and tasks. */
+  | {
+      type: 'device'
+      at: number
+      device: number
+      read: number
+      write: number
+      used: number
+      running: number
+      waiting: number
+    }
+  /** The device cannot be used any more. */
+  | { type: 'device-failed'; at: number; device: number; reason: string }
+  /** A ready I/O task does not start; told for those that are first in line. */
+  | { type: 'waits'; at: number; task: number; reason: string }
+  /** One epoch of learning: so many tasks ran at one time, and took `mean` milliseconds each. */
+  | {
+      type: 'trial'
+      at: number
+      kind: number
+      device: number
+      bandwidth: number
+      concurrency: number
+      mean: number
+    }
+  /** The limit that tasks of a kind have on a device from now on, and why. */
+  | {
+      type: 'verdict'
+      at: number
+      kind: number
+      device: number
+      bandwidth: number
+      concurrency: number
+      /** Tasks of the kind that were spent on learning so far. */
+      learned: number
+      reason: string
+    }
+  | {
+      type: 'move'
+      at: number
+      move: number
+      phase: 'started' | 'done' | 'failed'
+      why: 'flush' | 'prefetch'
+      version: number
+      from: number
+      to: number
+      bytes: number
+      reason?: string
+    }
   /** Something that a person should read. */
   | { type: 'note'; at: number; level: 'info' | 'warning'; text: string }
   | { type: 'interrupted'; at: number; signal: string; times: number }

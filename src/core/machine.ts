@@ -1,7 +1,8 @@
 import { Deque } from '../general/deque.ts'
+import type { IoNodeDescription } from './io/io-node.ts'
 import type { Demand, Task } from './task.ts'
 
-export interface NodeDescription {
+export interface NodeDescription extends IoNodeDescription {
   name: string
   cpus: number
   /** Bytes that tasks may claim by `memory`. */

@@ -1,5 +1,8 @@
 import { Heap } from '../general/heap.ts'
 import type { Team } from './data.ts'
+import { FreeNodes } from './free-nodes.ts'
+import type { IoCore } from './io/io-core.ts'
+import type { Spot } from './io/storage.ts'
 import { chargeFor, isShort } from './machine.ts'
 import type { Lane, Node } from './machine.ts'
 import type { Policy } from './policy.ts'
@@ -12,31 +15,53 @@ export class Placement {
   readonly queue = new ReadyQueue()
   readonly #nodes: readonly Node[]
   readonly #policy: Policy
+  readonly #free: FreeNodes
+  /** Nodes where blocked tasks could go on. */
+  readonly #claimed = new Set<Node>()
+  /** Lanes whose last task released others, for policies that want those first. */
+  #releasing: { node: Node; lane: Lane }[] = []
+  readonly #io: IoCore
+  #now = 0
   /** Nodes that are being emptied for a task that was overtaken too often. */
   readonly #held = new Set<Node>()
 
-  constructor(nodes: readonly Node[], policy: Policy) {
+  constructor(nodes: readonly Node[], policy: Policy, io: IoCore) {
     this.#nodes = nodes
     this.#policy = policy
+    this.#free = new FreeNodes(nodes)
+    this.#io = io
   }
 
   enqueue(task: Task, releasedBy: Task | null): void {
     task.bypassed = 0
+    if (task.demand.io || task.demand.storage) this.#io.ready(task)
+    if (task.demand.io) return
     this.queue.push(task)
     if (this.#policy.successorsFirst && releasedBy && releasedBy.lane >= 0) {
-      this.#laneOf(releasedBy)?.released.push(task)
+      const node = this.#nodes[releasedBy.node]
+      const lane = node?.lanes[releasedBy.lane]
+      if (!node || !lane) return
+      if (lane.released.length === 0) this.#releasing.push({ node, lane })
+      lane.released.push(task)
     }
   }
 
   /** A queued task will not start after all. */
-  forget(): void {
-    this.queue.forget()
+  forget(task: Task): void {
+    if (task.demand.io) this.#io.unready(task)
+    else this.queue.forget()
   }
 
-  decide(start: (task: Task) => void, resume: (task: Task) => void, park: (task: Task) => void): void {
-    for (const node of this.#nodes) if (node.claims > 0) this.#resume(node, resume)
+  decide(
+    now: number,
+    start: (task: Task) => void,
+    resume: (task: Task) => void,
+    park: (task: Task) => void,
+  ): void {
+    this.#now = now
+    if (this.#claimed.size > 0) this.#resumeClaimed(resume)
     if (this.queue.size === 0) return
-    if (this.#policy.successorsFirst) this.#placeSuccessors(start)
+    if (this.#releasing.length > 0) this.#placeSuccessors(start)
     const placer: Placer = {
       place: task => {
         const busy = this.#busyTeam(task)
@@ -47,7 +72,8 @@ export class Placement {
         }
         return this.#place(task)
       },
-      hold: task => this.#hold(task),
+      // Who waits for room on a device must not keep away those who would make room.
+      hold: task => task.io === null && this.#hold(task),
       inTheWay: (started, task) => this.#suits(this.#nodes[started.node] as Node, task),
     }
     for (;;) {
@@ -63,7 +89,17 @@ export class Placement {
   }
 
   release(task: Task): void {
-    this.#nodes[task.node]?.release(task, this.demandOf(task))
+    const node = this.#nodes[task.node]
+    if (!node || task.demand.io) return
+    node.release(task, this.demandOf(task))
+    this.#free.update(node)
+  }
+
+  /** Sets a COMMUTATIVE I/O task aside if another task holds its datum. */
+  parkIfBusy(task: Task): boolean {
+    const busy = this.#busyTeam(task)
+    if (busy) this.#park(task, busy)
+    return busy !== null
   }
 
   // --- blocked tasks ---
@@ -73,6 +109,7 @@ export class Placement {
     const { resuming } = node.lanes[task.lane] as Lane
     for (const one of resuming) if (one === task) return
     node.claims++
+    this.#claimed.add(node)
     resuming.push(task)
   }
 
@@ -87,13 +124,23 @@ export class Placement {
     task.node = -1
   }
 
+  #resumeClaimed(resume: (task: Task) => void): void {
+    const nodes = [...this.#claimed].sort((a, b) => a.index - b.index)
+    for (const node of nodes) {
+      if (node.claims > 0) this.#resume(node, resume)
+      if (node.claims === 0) this.#claimed.delete(node)
+    }
+  }
+
   #resume(node: Node, resume: (task: Task) => void): void {
     for (const lane of node.lanes) {
       const task = lane.resuming.peek()
       if (!task || !node.canResume(task, this.demandOf(task))) continue
+      if (task.io && !this.#io.goOn(task)) continue
       lane.resuming.shift()
       node.claims--
       node.occupy(task, this.demandOf(task), lane)
+      this.#free.update(node)
       resume(task)
     }
   }
@@ -134,7 +181,7 @@ export class Placement {
     return null
   }
 
-  #takeTokens(task: Task): void {
+  takeTokens(task: Task): void {
     if (task.queueable) return
     for (const { mode, write } of task.accesses)
       if (mode === 'commutative' && write?.team) write.team.holder = task
@@ -142,23 +189,20 @@ export class Placement {
 
   // --- nodes and lanes ---
 
-  #laneOf(task: Task): Lane | undefined {
-    return this.#nodes[task.node]?.lanes[task.lane]
-  }
-
   /** Each lane that has just become free takes first what its last task released. */
   #placeSuccessors(start: (task: Task) => void): void {
-    for (const node of this.#nodes) {
-      for (const lane of node.lanes) {
-        if (lane.released.length === 0) continue
-        const [first] = lane.released.filter(task => task.state === 'ready').sort(byRank)
-        lane.released = []
-        if (!first || !lane.free || first.kind.implementations.length > 1) continue
-        if (this.#busyTeam(first) || !node.fitsNow(first.demand) || !this.#mayGoFirst(first, node)) continue
-        this.queue.forget()
-        this.#occupy(first, node, first.implementation, lane)
-        start(first)
-      }
+    const releasing = this.#releasing.sort(
+      (a, b) => a.node.index - b.node.index || a.lane.index - b.lane.index,
+    )
+    this.#releasing = []
+    for (const { node, lane } of releasing) {
+      const [first] = lane.released.filter(task => task.state === 'ready').sort(byRank)
+      lane.released = []
+      if (!first || !lane.free || first.io || first.kind.implementations.length > 1) continue
+      if (this.#busyTeam(first) || !node.fitsNow(first.demand) || !this.#mayGoFirst(first, node)) continue
+      this.queue.forget()
+      this.#occupy(first, node, first.implementation, lane)
+      start(first)
     }
   }
 
@@ -169,7 +213,7 @@ export class Placement {
       if (task === first || !before(task, first) || this.#busyTeam(task)) continue
       const inTheWay = this.#suits(node, task)
       if (inTheWay && starved(task)) return false
-      const fits = this.#nodes.some(one => this.#suits(one, task, true))
+      const fits = this.#fitsSomewhere(task)
       if (fits && task.priority > first.priority) return false
       if (inTheWay && !fits) passed.push(task)
     }
@@ -177,11 +221,21 @@ export class Placement {
     return true
   }
 
-  /** Whether a version of the task could run there: ever, or now. */
-  #suits(node: Node, { kind, demand }: Task, now = false): boolean {
-    return kind.implementations.some(({ demand: own }) =>
-      now ? node.fitsNow(own ?? demand) : node.suits(own ?? demand),
-    )
+  /** Whether a version of the task could run there, were the node idle. */
+  #suits(node: Node, { kind, demand }: Task): boolean {
+    return kind.implementations.some(({ demand: own }) => node.suits(own ?? demand))
+  }
+
+  #fitsSomewhere({ kind, demand }: Task): boolean {
+    return kind.implementations.some(({ demand: own }) => this.#firstFit(own ?? demand) !== null)
+  }
+
+  /** The first node that has room now, and that nobody holds. */
+  #firstFit(demand: Demand, from = 0): Node | null {
+    for (let node = this.#free.next(demand, from); node; node = this.#free.next(demand, node.index + 1)) {
+      if (!this.#held.has(node) && node.fitsNow(demand)) return node
+    }
+    return null
   }
 
   #hold(task: Task): boolean {
@@ -194,18 +248,23 @@ export class Placement {
     const { implementations } = task.kind
     let best: Implementation | null = null
     let where: Node | null = null
-    search: for (const node of this.#nodes) {
-      if (this.#held.has(node)) continue
-      for (const one of implementations) {
-        if (!node.fitsNow(one.demand ?? task.demand)) continue
-        if (best && one.begun > 0 && one.estimate >= best.estimate) continue
+    let spot: Spot | null = null
+    for (const one of implementations) {
+      if (best && one.begun > 0 && one.estimate >= best.estimate) continue
+      const demand = one.demand ?? task.demand
+      for (let node = this.#firstFit(demand); node; node = this.#firstFit(demand, node.index + 1)) {
+        const onNode = task.io && this.#io.findOn(task, node)
+        if (task.io && !onNode) continue
         best = one
         where = node
-        if (one.begun === 0 || implementations.length === 1) break search
+        spot = onNode
+        break
       }
+      if (best === one && one.begun === 0) break
     }
     if (!best || !where) return task.queueable && this.#queueOnLane(task)
     this.#occupy(task, where, best, null)
+    if (spot) this.#io.take(task, spot, this.#now)
     return true
   }
 
@@ -215,7 +274,8 @@ export class Placement {
     task.node = node.index
     task.charge = chargeFor(implementation.estimate)
     task.lane = node.occupy(task, implementation.demand ?? task.demand, prefer).index
-    this.#takeTokens(task)
+    this.#free.update(node)
+    this.takeTokens(task)
   }
 
   #queueOnLane(task: Task): boolean {

@@ -1,12 +1,39 @@
 import type { Access } from './data.ts'
+import type { TaskIo } from './io/task-io.ts'
 import { MillraceError } from './errors.ts'
+
+/** Limits between which a bandwidth is learned, each trial `delta` times the one before. */
+export interface BoundedAuto {
+  readonly min: number
+  readonly max: number
+  readonly delta: number
+}
+
+/** Bytes per second, or how they are found; null asks for none and has no limit. */
+export type Bandwidth = number | 'auto' | BoundedAuto | 'adaptive' | null
+
+/** What a task asks of the storage of its node. */
+export interface StorageDemand {
+  readonly bandwidth: Bandwidth
+  /** Which way its bytes go; null: writing if it writes files, else reading if it reads files. */
+  readonly direction: 'read' | 'write' | null
+  /** Bytes that it writes; null: as much as its kind wrote so far. */
+  readonly size: number | null
+  /** The only device that it may use; null: the highest layer with room. */
+  readonly device: string | null
+}
 
 /** What is asked of a node while a task runs there. */
 export interface Demand {
+  readonly id: number
+  /** 0 for I/O tasks. */
   readonly cpus: number
   /** Bytes. */
   readonly memory: number
   readonly tags: readonly string[]
+  /** Holds an I/O executor instead of CPUs. */
+  readonly io: boolean
+  readonly storage: StorageDemand | null
 }
 
 const demands = new Map<string, Demand>()
@@ -15,11 +42,41 @@ const demands = new Map<string, Demand>()
  * Equal demands are one object, so that queues can be kept per demand. Whoever computes a demand per call
  * rounds it (`roundMemory`), or there would be as many queues as tasks.
  */
-export function demandOf(cpus: number, memory: number, tags: readonly string[]): Demand {
-  const key = `${cpus} ${memory} ${tags.join(',')}`
+export function demandOf(
+  cpus: number,
+  memory: number,
+  tags: readonly string[],
+  io = false,
+  storage: StorageDemand | null = null,
+): Demand {
+  const more = io || storage ? ` ${io} ${JSON.stringify(storage)}` : ''
+  const key = `${cpus} ${memory} ${tags.join(',')}${more}`
   let demand = demands.get(key)
-  if (!demand) demands.set(key, (demand = { cpus, memory, tags: [...tags] }))
+  if (!demand) {
+    demand = { id: demands.size, cpus: io ? 0 : cpus, memory, tags: [...tags], io, storage }
+    demands.set(key, demand)
+  }
   return demand
+}
+
+export interface IoWishes {
+  bandwidth?: Bandwidth
+  direction?: 'read' | 'write' | null
+  size?: number | null
+  device?: string | null
+}
+
+/** The demand of an I/O task, or with `cpus` of a compute task that also asks for storage. */
+export function ioDemandOf(
+  wishes: IoWishes = {},
+  cpus = 0,
+  memory = 0,
+  tags: readonly string[] = [],
+): Demand {
+  const { bandwidth = null, direction = null, size = null, device = null } = wishes
+  const plain = bandwidth === null && size === null && device === null && direction === null
+  const storage = plain ? null : { bandwidth, direction, size, device }
+  return demandOf(cpus, memory, tags, cpus === 0, storage)
 }
 
 /** Rounds up to four significant bits: at most 16 values per power of two, at most 6% too much. */
@@ -185,7 +242,10 @@ export class Task {
   attempt = 1
   implementation: Implementation
   node = -1
+  /** Lanes of I/O tasks are numbered after those of the CPUs. */
   lane = -1
+  /** For I/O tasks, and for tasks that ask for storage: where, and how much of it. */
+  io: TaskIo | null = null
   /** Milliseconds that its lane is charged for it. */
   charge = 0
   score = 0

@@ -6,9 +6,14 @@ import { RingReader, RingWriter, createRing } from './ring.ts'
 const RING_SIZE = 2 ** 18
 /** What a thread gets to end by itself; milliseconds. */
 const PATIENCE = 1000
+/** A thread of I/O tasks that does not answer for this long is stuck in one of them; milliseconds. */
+const SILENCE = 500
 
 /** What a thread says about its tasks, beside results. */
-export type ThreadMessage = Exclude<FromThread, { type: 'result' } | { type: 'ready' } | { type: 'flushed' }>
+export type ThreadMessage = Exclude<
+  FromThread,
+  { type: 'result' } | { type: 'ready' } | { type: 'flushed' } | { type: 'alive' }
+>
 
 export interface LaneThreadEvents {
   /** A result record; `end` is where it ends in the decoder's memory. */
@@ -31,6 +36,7 @@ export class LaneThread {
   readonly #events: LaneThreadEvents
   #reason = ''
   #unannounced = false
+  #silence: NodeJS.Timeout | null = null
   /** What waits for the thread to have loaded its modules; null when it has. */
   #waiting: (() => void)[] | null = []
 
@@ -43,9 +49,10 @@ export class LaneThread {
     this.#events = events
     const workerData: ThreadStart = { ...options, toThread, fromThread }
     this.#worker = new Worker(new URL('./thread.js', import.meta.url), {
-      name: `millrace ${options.lane}`,
+      name: `millrace ${options.io ? 'io ' : ''}${options.lane}`,
       workerData,
-      execArgv: loaderArguments(),
+      env: { ...process.env, MILLRACE_RUN: options.run },
+      execArgv: [...loaderArguments(), '--conditions=millrace-thread'],
     })
     this.#worker.on('message', (message: FromThread | null) => this.#receive(message))
     this.#worker.on('error', error => {
@@ -127,6 +134,14 @@ export class LaneThread {
     clearTimeout(timer)
   }
 
+  /** Calls back if the thread is stuck in a task that does not let go of it. */
+  checkAlive(isStuck: () => void): void {
+    if (this.#silence) return
+    this.#silence = setTimeout(isStuck, SILENCE)
+    this.#silence.unref()
+    this.send({ type: 'alive?' })
+  }
+
   /** Stops the thread where it is. */
   kill(reason: string): void {
     this.#reason = reason
@@ -137,7 +152,10 @@ export class LaneThread {
     if (message === null) return this.drain()
     // What was in the ring when the message was sent comes before it.
     this.#take()
-    if (message.type === 'flushed') void this.#worker.terminate()
+    if (message.type === 'alive') {
+      clearTimeout(this.#silence ?? undefined)
+      this.#silence = null
+    } else if (message.type === 'flushed') void this.#worker.terminate()
     else if (message.type === 'ready') {
       const waiting = this.#waiting ?? []
       this.#waiting = null

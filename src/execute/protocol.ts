@@ -1,4 +1,5 @@
 import type { AccessMode } from '../core/data.ts'
+import type { Demand } from '../core/task.ts'
 import type { DatumKind } from '../model/directions.ts'
 import type { WireArgument, WireKept, WireStored } from './wire.ts'
 
@@ -52,6 +53,8 @@ export interface ThreadStart {
   toThread: SharedArrayBuffer
   fromThread: SharedArrayBuffer
   lane: number
+  /** Carries I/O tasks: many at a time, each while the others wait for their devices. */
+  io: boolean
   /** Load modules through tsx. */
   typescript: boolean
   modules: string[]
@@ -60,6 +63,8 @@ export interface ThreadStart {
   logs: string | null
   /** `performance.timeOrigin` of the run's clock, and the run's start on it. */
   timeOrigin: number
+  /** Marks the processes that its tasks start, see guard.ts. */
+  run: string
 }
 
 export interface CallRequest {
@@ -81,7 +86,7 @@ export interface CallRequest {
   }[]
   results: number[]
   group: string | null
-  demand: { cpus: number; memory: number; tags: readonly string[] }
+  demand: Demand
   priority: number
 }
 
@@ -111,7 +116,13 @@ export type FromThread =
   | { type: 'published'; task: number; slot: number; blobs: SharedArrayBuffer[] }
   /** Memory that the task will write in place, and a copy of it as it is now. */
   | { type: 'guarded'; task: number; target: Uint8Array; backup: Uint8Array }
+  /** The thread ends under the task; these buffers were lent to it. */
+  | { type: 'given-back'; task: number; lent: ArrayBuffer[] }
   | { type: 'log'; text: string }
+  /** An I/O task kept its thread busy for so long, although others wait for it; milliseconds. */
+  | { type: 'blocking'; task: number; milliseconds: number }
+  /** The thread is not busy for ever. */
+  | { type: 'alive' }
   | CallRequest
   | { type: 'ask'; request: number; task: number; question: Question }
   | { type: 'group'; task: number; name: string; parent: string | null }
@@ -133,4 +144,5 @@ export type ToThread =
       bytes: Uint8Array
       blobs: readonly ArrayBufferLike[]
     }
+  | { type: 'alive?' }
   | { type: 'end' }

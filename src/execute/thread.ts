@@ -24,6 +24,8 @@ import { ThreadLog } from './thread-log.ts'
 /**
  * A compute thread. Takes tasks from its ring or as messages, runs them one at a time, and sends results
  * back. While a task waits for tasks that it called, others may run; otherwise nothing is interleaved.
+ *
+ * An I/O thread does the same with I/O tasks, and never waits for one before it takes the next.
  */
 
 /** A result may stay unannounced for this long while more short tasks follow; milliseconds. */
@@ -32,6 +34,8 @@ const QUIET = 0.1
 const LOOK_OUT = 0.05
 /** After this long in the loop over the ring, messages get their turn; milliseconds. */
 const TURN = 2
+/** An I/O task that does not let go of its thread for this long is in the way of others; milliseconds. */
+const BLOCKS = 4
 
 const port = parentPort as MessagePort
 const start = workerData as ThreadStart
@@ -67,6 +71,7 @@ const client = new ThreadClient(port, modules, () => context.getStore() ?? curre
     schedule()
   },
   resumed: task => {
+    if (start.io) return
     busy = true
     active = task as Running
   },
@@ -74,6 +79,13 @@ const client = new ThreadClient(port, modules, () => context.getStore() ?? curre
 })
 /** The task that `busy` is about. */
 let active: Running | null = null
+/** Tasks that were lent memory of others. */
+const debtors = new Set<Running>()
+
+// A task that ends its thread must not take with it what it only reads.
+process.prependListener('exit', () => {
+  for (const { id, lent } of debtors) post({ type: 'given-back', task: id, lent }, lent)
+})
 
 const early = new EarlyOutputs(modules, {
   shift,
@@ -234,17 +246,19 @@ function run(task: ReceivedTask): void {
     if (backup) post({ type: 'guarded', task: task.id, target: bytesOf(value as Uint8Array), backup })
   }
   const running = task as Running
+  if (task.lent.length > 0) debtors.add(running)
   running.startedAt = performance.now()
   current = running
   // Already now: the task may wait for tasks that it calls before its function returns a promise.
-  busy = true
-  active = running
+  busy = !start.io
+  active = start.io ? null : running
   let result: unknown
   try {
     const { run: body } = task.definition.variants[task.variant] as Variant
-    result = isAsync(body)
-      ? context.run(running, () => body(...task.args) as unknown)
-      : (body(...task.args) as unknown)
+    result =
+      start.io || isAsync(body)
+        ? context.run(running, () => body(...task.args) as unknown)
+        : (body(...task.args) as unknown)
   } catch (error) {
     current = null
     if (client.hasCalled(running)) return void finishLater(running, () => Promise.reject(error as Error))
@@ -252,6 +266,7 @@ function run(task: ReceivedTask): void {
     return settle(running, STATUS.failed, error)
   }
   current = null
+  if (start.io) noticeBlocking(running)
   if (running.early?.type === 'generator') {
     const generator = result as Steps
     return void finishLater(running, () => early.runGenerator(running, generator))
@@ -259,6 +274,12 @@ function run(task: ReceivedTask): void {
   if (isThenable(result) || client.hasCalled(running)) return void finishLater(running, () => result)
   release(running)
   settle(running, STATUS.ok, result)
+}
+
+/** Work that is not asynchronous blocks all tasks of the thread: kinds that do it get threads of their own. */
+function noticeBlocking({ id, startedAt }: Running): void {
+  const milliseconds = performance.now() - startedAt
+  if (milliseconds > BLOCKS) post({ type: 'blocking', task: id, milliseconds })
 }
 
 /** The thread is free for others, unless they have it already. */
@@ -300,15 +321,16 @@ const isThenable = (value: unknown): boolean =>
 
 function settle(task: Running, status: number, value: unknown): void {
   const took = performance.now() - task.startedAt
-  const printed = log.take()
+  const printed = log.take(task)
   const lent = outputs.write(task, status, value, task.startedAt + shift, took, printed)
   task.ended = true
+  if (lent.length > 0) debtors.delete(task)
   send(encoder, lent, task.hasPosted)
 }
 
 /** A task that could not even begin. */
 function fail(id: number, error: unknown): void {
-  outputs.writeError(id, error, performance.now() + shift, 0, log.take())
+  outputs.writeError(id, error, performance.now() + shift, 0, log.take(null))
   send(encoder, [])
 }
 
@@ -348,6 +370,8 @@ port.on('message', (message: ToThread | null) => {
       return pump()
     case 'answer':
       return client.answer(message)
+    case 'alive?':
+      return post({ type: 'alive' })
     case 'end':
       // Not process.exit: the program's own handlers for the end are not meant for threads.
       return void flushed().then(() => post({ type: 'flushed' }))

@@ -1,8 +1,10 @@
 import { totalmem } from 'node:os'
 import { MillraceError } from '../core/errors.ts'
-import { demandOf, roundMemory } from '../core/task.ts'
+import { demandOf, ioDemandOf, roundMemory } from '../core/task.ts'
 import type { Demand } from '../core/task.ts'
+import { evaluateBandwidth } from './bandwidth.ts'
 import type { Definition } from './definition.ts'
+import { fromEnvironment } from './environment.ts'
 import { evaluate } from './options.ts'
 import type { CommonOptions } from './options.ts'
 
@@ -15,13 +17,34 @@ export function buildDemand(definition: Definition, options: Options, args: read
   const known = fixed.get(options)
   if (known) return known
   const what = `task ${definition.name}`
-  const cpus = evaluate(what, 'cpus', options.cpus, args) ?? 1
+  const cpus = options.io ? 0 : (evaluate(what, 'cpus', options.cpus, args) ?? 1)
   let memory = evaluate(what, 'memory', options.memory, args) ?? 0
-  const varies = [options.cpus, options.memory, options.tags].some(one => typeof one === 'function')
+  const { bandwidth, size } = options
+  const varies = [options.cpus, options.memory, options.tags, bandwidth, size].some(isFunction)
   if (typeof options.memory === 'function' && roundMemory(memory) <= totalmem()) memory = roundMemory(memory)
-  const demand = demandOf(cpus, memory, tagsOf(what, options, args))
+  const tags = tagsOf(what, options, args)
+  const demand = asksStorage(options)
+    ? ioDemandOf(storageOf(what, options, args), cpus, memory, tags)
+    : demandOf(cpus, memory, tags)
   if (!varies) fixed.set(options, demand)
   return demand
+}
+
+const isFunction = (option: unknown): boolean => typeof option === 'function'
+
+const asksStorage = ({ io, bandwidth, size, direction, storage }: Options): boolean =>
+  io === true || [bandwidth, size, direction, storage].some(option => option !== undefined)
+
+function storageOf(what: string, options: Options, args: readonly unknown[]) {
+  const { storage, direction } = options
+  const size = evaluate(what, 'size', options.size, args)
+  return {
+    bandwidth: evaluateBandwidth(what, options.bandwidth, args),
+    // Each size is a class of demand with a queue of its own.
+    size: size !== null && isFunction(options.size) ? roundMemory(size) : size,
+    direction: direction ?? null,
+    device: storage?.startsWith('$') ? fromEnvironment(what, 'storage', storage.slice(1)) : (storage ?? null),
+  }
 }
 
 function tagsOf(what: string, { tags }: Options, args: readonly unknown[]): readonly string[] {

@@ -2,8 +2,10 @@ import { MillraceError } from '../core/errors.ts'
 import type { OnFailure } from '../core/task.ts'
 import { nearest } from '../general/nearest.ts'
 import { parseBytes, parseCount, parseDuration } from '../general/units.ts'
+import type { BandwidthOption } from './bandwidth.ts'
 import { DIRECTIONS } from './directions.ts'
 import type { Direction } from './directions.ts'
+import { fromEnvironment } from './environment.ts'
 import type { Constraint, Known, TagConstraint } from './types.ts'
 
 /** Options that functions and commands share. */
@@ -16,6 +18,22 @@ export interface CommonOptions<A extends readonly unknown[]> {
   memory?: Constraint<A>
   /** What its node must have: processor kind, software. */
   tags?: TagConstraint<A>
+  /**
+   * Reads or writes and hardly computes: it holds no CPU but one of the I/O executors, and runs beside tasks
+   * that compute. @default false
+   */
+  io?: boolean
+  /**
+   * Bandwidth that it claims on its device: MB/s or '200MB/s'; 'auto' or auto(min, max, delta) to have it
+   * learned; 'adaptive' to have it tuned all the time. @default no claim and no limit
+   */
+  bandwidth?: BandwidthOption<A>
+  /** Bytes that it writes, or '290MB': room is reserved for them. @default what such tasks wrote before */
+  size?: Constraint<A>
+  /** Whether its bandwidth is for reading or for writing. @default writing if it writes files */
+  direction?: 'read' | 'write'
+  /** The name of the only device that its files may be written to. @default the fastest with room */
+  storage?: string
   /** Higher runs first among ready tasks. @default 0 */
   priority?: number | ((...args: Known<A>) => number)
   /**
@@ -82,6 +100,11 @@ const COMMON = [
   'cpus',
   'memory',
   'tags',
+  'io',
+  'bandwidth',
+  'size',
+  'direction',
+  'storage',
   'priority',
   'onFailure',
   'retries',
@@ -89,7 +112,7 @@ const COMMON = [
   'defaults',
 ]
 export const TASK_OPTIONS = [...COMMON, 'returns', 'buffer', 'bufferBytes']
-export const COMMAND_OPTIONS = [...COMMON, 'cwd', 'env', 'stdin', 'stdout', 'stderr', 'exitCodes']
+export const COMMAND_OPTIONS = [...COMMON, 'cwd', 'env', 'stdin', 'stdout', 'stderr', 'exitCodes', 'limits']
 
 export function checkOptions(what: string, options: object, known: readonly string[]): void {
   for (const key of Object.keys(options)) {
@@ -103,6 +126,7 @@ export function checkOptions(what: string, options: object, known: readonly stri
       },
     )
   }
+  checkIo(what, options)
   const { onFailure, params, retries } = options as {
     onFailure?: unknown
     params?: unknown
@@ -125,6 +149,23 @@ export function checkOptions(what: string, options: object, known: readonly stri
   if (params !== undefined) checkDirections(what, params)
 }
 
+function checkIo(what: string, options: { io?: unknown; cpus?: unknown; direction?: unknown }): void {
+  const { io, cpus, direction } = options
+  if (io !== undefined && typeof io !== 'boolean') {
+    throw new MillraceError('MR_OPTION', `${what}: io is ${String(io)}, which is neither true nor false`)
+  }
+  if (io && cpus !== undefined) {
+    throw new MillraceError('MR_OPTION', `${what} has both io and cpus`, {
+      hint: 'I/O tasks hold no CPU. Leave out one of the two.',
+    })
+  }
+  if (direction !== undefined && direction !== 'read' && direction !== 'write') {
+    throw new MillraceError('MR_OPTION', `${what}: direction is '${String(direction)}'`, {
+      hint: "It is 'read' or 'write'.",
+    })
+  }
+}
+
 function checkDirections(what: string, params: unknown): asserts params is Direction[] {
   if (!Array.isArray(params)) {
     throw new MillraceError('MR_DIRECTION', `${what}: params is not an array of directions`)
@@ -142,7 +183,7 @@ function checkDirections(what: string, params: unknown): asserts params is Direc
 /** The value of a constraint that may be a number, a unit string, '$ENV' or a function of the arguments. */
 export function evaluate(
   what: string,
-  option: 'cpus' | 'memory',
+  option: 'cpus' | 'memory' | 'size',
   constraint: Constraint<readonly unknown[]> | undefined,
   args: readonly unknown[] | null,
 ): number | null {
@@ -160,14 +201,6 @@ export function evaluate(
     throw new MillraceError('MR_UNIT', `${what}: ${option} is '${String(value)}', which is not ${expected}`)
   }
   return number
-}
-
-function fromEnvironment(what: string, option: string, name: string): string {
-  const value = process.env[name]
-  if (value === undefined || value === '') {
-    throw new MillraceError('MR_ENV', `${what}: ${option} is '$${name}', but ${name} is not set`)
-  }
-  return value
 }
 
 export function evaluateTimeout(what: string, timeout: number | string | undefined): number {

@@ -1,8 +1,11 @@
 import { MillraceError } from '../core/errors.ts'
+import { evaluateBandwidth } from './bandwidth.ts'
 import { currentHost } from './client.ts'
 import { define, noteModule } from './definition.ts'
 import type { Definition } from './definition.ts'
 import type { Direction } from './directions.ts'
+import { parseLimits } from './limits.ts'
+import type { Limits, ParsedLimits } from './limits.ts'
 import type { CommonOptions, Defaults } from './options.ts'
 import {
   COMMAND_OPTIONS,
@@ -132,12 +135,25 @@ export interface CommandOptions<
   stderr?: number
   /** Exit codes that count as success. @default [0] */
   exitCodes?: readonly number[] | ((code: number) => boolean)
+  /** What the program may use: { cpuTime, memory, fileSize, openFiles }. @default what this process may */
+  limits?: Limits
+}
+
+/** What those who define commands inside Millrace have to say while one runs. */
+export interface CommandHooks {
+  /**
+   * Asked when all inputs are there. Gives the command; or `made` when it has done the work itself, or `kept`
+   * when the files that are in place already are right.
+   */
+  begin(args: readonly unknown[], signal: AbortSignal): Promise<Argv | 'made' | 'kept'>
+  /** Everything is written aside and will be moved into place next. Throws what is missing. */
+  beforeCommit(args: readonly unknown[], paths: readonly (string | null)[]): Promise<void>
 }
 
 export type CommandExtra = Pick<
   CommandOptions<readonly Direction[], readonly never[]>,
   'cwd' | 'env' | 'stdin' | 'stdout' | 'stderr' | 'exitCodes'
->
+> & { limits: ParsedLimits | null; hooks?: CommandHooks }
 
 /**
  * Marks a program as a task. The function gives its argument list; there is no shell in between. The
@@ -182,7 +198,7 @@ export function command<const D extends readonly Direction[], A extends CommandP
       options: checked,
       timeout: evaluateTimeout(what, checked.timeout),
       variants: [{ name, module: '', options: checked, run: argv }],
-      extra: { stdin, stdout, stderr, cwd, env, exitCodes },
+      extra: { stdin, stdout, stderr, cwd, env, exitCodes, limits: parseLimits(what, options.limits) },
     }),
   ) as TaskFunction<A, Future<number>>
 }
@@ -223,11 +239,12 @@ export function implement<A extends readonly unknown[], F>(
 
 /** Constraints that are fixed are wrong at once, not at the first call. */
 function evaluateFixed(what: string, options: CommonOptions<readonly unknown[]>): void {
-  for (const option of ['cpus', 'memory'] as const) {
-    const constraint = options[option]
-    const fromEnvironment = typeof constraint === 'string' && constraint.startsWith('$')
-    if (!fromEnvironment) evaluate(what, option, constraint, null)
+  const inEnvironment = (constraint: unknown): boolean =>
+    typeof constraint === 'string' && constraint.startsWith('$')
+  for (const option of ['cpus', 'memory', 'size'] as const) {
+    if (!inEnvironment(options[option])) evaluate(what, option, options[option], null)
   }
+  if (!inEnvironment(options.bandwidth)) evaluateBandwidth(what, options.bandwidth, null)
 }
 
 function callable(definition: Definition): unknown {

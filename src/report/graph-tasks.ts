@@ -79,6 +79,12 @@ export class TaskGraph {
       case 'blocked':
       case 'committed':
       case 'thread-died':
+      case 'device':
+      case 'device-failed':
+      case 'waits':
+      case 'trial':
+      case 'verdict':
+      case 'move':
       case 'note':
       case 'interrupted':
       case 'run-ended':

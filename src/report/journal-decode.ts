@@ -1,5 +1,6 @@
 import type { RunEvent } from '../core/events.ts'
 import {
+  FINISHED_USAGE,
   RECORD,
   STARTED_IMPLEMENTATION,
   SUBMITTED_FILES,
@@ -44,7 +45,7 @@ class BlockDecoder {
       case RECORD.started:
         return this.#started(tag)
       case RECORD.finished:
-        return { type: 'finished', at: this.#time(tag), task: this.#count(), attempt: this.#count() }
+        return this.#finished(tag)
       case RECORD.committed:
         return { type: 'committed', at: this.#time(tag), version: this.#count(), bytes: this.#count() }
       case RECORD.released:
@@ -91,6 +92,25 @@ class BlockDecoder {
       cpus: this.#count(),
     }
     if (tag & STARTED_IMPLEMENTATION) event.implementation = this.#text()
+    return event
+  }
+
+  #finished(tag: number): RunEvent {
+    const event: RunEvent = {
+      type: 'finished',
+      at: this.#time(tag),
+      task: this.#count(),
+      attempt: this.#count(),
+    }
+    if (tag & FINISHED_USAGE) {
+      event.usage = {
+        cpuMs: this.#count() / 1000,
+        peakBytes: this.#count(),
+        askedBytes: this.#count(),
+        readBytes: this.#count(),
+        writtenBytes: this.#count(),
+      }
+    }
     return event
   }
 

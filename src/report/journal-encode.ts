@@ -1,6 +1,7 @@
 import type { RunEvent } from '../core/events.ts'
 import {
   BLOCK_HEADER_BYTES,
+  FINISHED_USAGE,
   RECORD,
   STARTED_IMPLEMENTATION,
   SUBMITTED_FILES,
@@ -74,12 +75,11 @@ export class BlockEncoder {
         this.#count(event.task)
         break
       case 'started':
-        this.#started(event)
+        if (event.device === undefined) this.#started(event)
+        else this.#json(event)
         break
       case 'finished':
-        this.#tagAndTime(RECORD.finished, event.at)
-        this.#count(event.task)
-        this.#count(event.attempt)
+        this.#finished(event)
         break
       case 'committed':
         this.#tagAndTime(RECORD.committed, event.at)
@@ -99,6 +99,12 @@ export class BlockEncoder {
       case 'cancelled':
       case 'returned':
       case 'thread-died':
+      case 'device':
+      case 'device-failed':
+      case 'waits':
+      case 'trial':
+      case 'verdict':
+      case 'move':
       case 'note':
       case 'interrupted':
       case 'run-ended':
@@ -169,6 +175,20 @@ export class BlockEncoder {
     this.#count(event.lane)
     this.#count(event.cpus)
     if (event.implementation !== undefined) this.#text(event.implementation)
+  }
+
+  #finished({ at, task, attempt, usage }: Of<'finished'>): void {
+    this.#tagAndTime(usage === undefined ? RECORD.finished : RECORD.finished | FINISHED_USAGE, at)
+    this.#count(task)
+    this.#count(attempt)
+    if (usage === undefined) return
+    const micros = Math.round(usage.cpuMs * 1000)
+    if (micros / 1000 !== usage.cpuMs) this.#misfit = true
+    this.#count(micros)
+    this.#count(usage.peakBytes)
+    this.#count(usage.askedBytes)
+    this.#count(usage.readBytes)
+    this.#count(usage.writtenBytes)
   }
 
   #json(event: RunEvent): void {

@@ -1,5 +1,3 @@
-import { crc32 } from 'node:zlib'
-
 /**
  * The journal of a run, as it lies on disk. All fixed-width numbers are little-endian.
  *
@@ -18,7 +16,7 @@ import { crc32 } from 'node:zlib'
  *   1 submitted  time task kind flags:u8 [parent] [group] [priority] reads writes [files]
  *   2 ready      time task
  *   3 started    time task attempt node lane cpus [implementation]
- *   4 finished   time task attempt
+ *   4 finished   time task attempt [usage]
  *   5 committed  time version bytes
  *   6 released   time task version
  *  15 any event  size, then the event as JSON in UTF-8
@@ -33,6 +31,7 @@ import { crc32 } from 'node:zlib'
  *   time    by TAG_EXACT: float64 of milliseconds; else microseconds since the last such time of this
  *           block (since 0 for its first), zigzag, as a count
  *   group   absent without SUBMITTED_GROUP; the last group of this block with SUBMITTED_SAME_GROUP; else text
+ *   usage   with FINISHED_USAGE: microseconds of CPU, peak, asked, read and written bytes, as counts
  *   files   size:count, then (version:count path:text) each
  */
 export const MAGIC = 'MILLRACE'
@@ -54,6 +53,7 @@ export const RECORD = {
 export const TAG_KIND = 0x0f
 export const TAG_EXACT = 0x80
 export const STARTED_IMPLEMENTATION = 0x40
+export const FINISHED_USAGE = 0x40
 
 export const SUBMITTED_PARENT = 0x01
 export const SUBMITTED_GROUP = 0x02
@@ -71,5 +71,6 @@ export function journalHeader(): Buffer {
 
 /** The start value makes a damaged length fail even where the payload would still match. */
 export function blockCrc(payload: Uint8Array): number {
-  return crc32(payload, payload.length)
+  // Loaded at the first block: a program's first result does not have to wait for it.
+  return process.getBuiltinModule('node:zlib').crc32(payload, payload.length)
 }

@@ -71,12 +71,22 @@ export class Narrator {
           `${paint.warn('warning')} thread ${event.lane}${this.#onNode(event.node)} died: ${clean(event.reason)}`,
         )
         break
+      case 'device-failed':
+        print(
+          `${paint.warn('warning')} ${this.#deviceName(event.device)} cannot be used: ${clean(event.reason)}`,
+        )
+        break
       case 'interrupted':
         print(`${paint.warn(clean(event.signal))} ${afterSignal(event.signal, event.times)}`)
         break
       case 'returned':
         if (isVerbose) return this.#completed('retry', event, event.reason)
         break
+      case 'device':
+      case 'waits':
+      case 'trial':
+      case 'verdict':
+      case 'move':
       case 'kind-defined':
       case 'submitted':
       case 'ready':
@@ -132,6 +142,10 @@ export class Narrator {
       took,
       ...(why === undefined ? {} : { detail: why }),
     })
+  }
+
+  #deviceName(device: number): string {
+    return clean(this.statistics.run?.devices?.[device]?.name ?? `device ${device}`)
   }
 
   #onNode(node: number): string {

@@ -179,6 +179,12 @@ export class Statistics {
       case 'note':
         if (event.level === 'warning') this.warnings++
         break
+      case 'device':
+      case 'device-failed':
+      case 'waits':
+      case 'trial':
+      case 'verdict':
+      case 'move':
       case 'thread-died':
       case 'interrupted':
         this.#advance(event.at)

@@ -73,6 +73,8 @@ class Teller {
         const cause = event.cause === null ? '' : `, because of ${this.#world.nameOf(event.cause)}`
         return this.#say(event, `was cancelled${cause}: ${clean(event.reason)}`)
       }
+      case 'waits':
+        return this.#say(event, `could not start: ${clean(event.reason)}`)
       case 'returned':
         this.#queuedAt = event.at
         return this.#say(event, `lost its thread and waits to start again: ${clean(event.reason)}`)

@@ -50,6 +50,12 @@ export class StoryWorld {
       case 'cancelled':
       case 'returned':
       case 'thread-died':
+      case 'device':
+      case 'device-failed':
+      case 'waits':
+      case 'trial':
+      case 'verdict':
+      case 'move':
       case 'note':
       case 'interrupted':
         break

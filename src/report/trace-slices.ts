@@ -105,6 +105,12 @@ export class Slicer {
       case 'released':
       case 'committed':
       case 'thread-died':
+      case 'device':
+      case 'device-failed':
+      case 'waits':
+      case 'trial':
+      case 'verdict':
+      case 'move':
       case 'note':
       case 'interrupted':
       case 'run-ended':

@@ -107,9 +107,17 @@ class Tracer {
       case 'thread-died':
         this.#instant(event.at, 'thread died', `lane ${event.lane} of node ${event.node}: ${event.reason}`)
         break
+      case 'device-failed':
+        this.#instant(event.at, 'storage failed', `device ${event.device}: ${event.reason}`)
+        break
       case 'interrupted':
         this.#instant(event.at, 'interrupted', event.signal)
         break
+      case 'device':
+      case 'waits':
+      case 'trial':
+      case 'verdict':
+      case 'move':
       case 'ready':
       case 'started':
       case 'blocked':

@@ -1,13 +1,15 @@
+import { dirname } from 'node:path'
 import { source } from '../core/data.ts'
 import type { Access, Datum, Version } from '../core/data.ts'
 import { nearestValid } from '../core/data.ts'
 import { MillraceError } from '../core/errors.ts'
+import type { TaskUsage } from '../core/events.ts'
 import { isShort } from '../core/machine.ts'
 import { Patience } from '../general/patience.ts'
 import type { Task } from '../core/task.ts'
 import { Guard } from '../execute/guard.ts'
-import { killAllCommands } from '../execute/command-process.ts'
-import type { CommandProcess } from '../execute/command-process.ts'
+import { ownCpus } from '../execute/own-cpus.ts'
+import { Processes } from '../execute/processes.ts'
 import { STATUS } from '../execute/protocol.ts'
 import { SlotArgument } from '../model/call.ts'
 import type { Slot } from '../model/call.ts'
@@ -16,11 +18,13 @@ import { modulePath, taskModules } from '../model/definition.ts'
 import { Encoder } from '../model/encode.ts'
 import { Stored, isPrimitive, keepPrimitive, shareCopy } from '../model/stored.ts'
 import type { Kept } from '../model/stored.ts'
+import type { CommandExtra, CommandHooks } from '../model/task.ts'
 import { FileCopy, FileStore } from '../storage/file-store.ts'
 import { runCommand } from './commands.ts'
 import { EarlyFiles } from './early-files.ts'
 import { factsOf } from './failure.ts'
 import { jobOf, liveOf } from './job.ts'
+import type { Stoppable } from './job.ts'
 import { Loans } from './loans.ts'
 import { logPath, tailOf } from './logs.ts'
 import type { Nested } from './nested.ts'
@@ -33,8 +37,14 @@ import { Threads } from './threads.ts'
 /** Looks after results that were not announced and after lanes that got stuck; milliseconds. */
 const TICK = 10
 
+/** A run that is older has someone who cleans up after it, should it be killed; milliseconds. */
+const GUARDED_FROM = 250
+
 /** How long to look for the results of short tasks before going to sleep; milliseconds. */
 const LOOK_OUT = 0.1
+
+/** What is known of an attempt that ended well. */
+type Ending = Pick<Result, 'startedAt' | 'took' | 'outputs'> & { usage?: TaskUsage | null }
 
 /** Carries out what the core decides: starts, stops and finishes tasks on threads and as processes. */
 export class Executor {
@@ -43,8 +53,12 @@ export class Executor {
   readonly #options: RuntimeOptions
   readonly #nested: Nested
   readonly #guard: Guard
+  readonly #processes: Processes
+  readonly #cpus: readonly number[] | null
   readonly #loans = new Loans()
   readonly #threads: Threads
+  /** Lanes with tasks that are sent when their turn comes. */
+  readonly #queued = new Set<number>()
   readonly #running = new Map<number, Task>()
   readonly releases: Releases
   readonly #earlyFiles: EarlyFiles
@@ -63,22 +77,30 @@ export class Executor {
     this.#nested = nested
     this.releases = new Releases(runtime)
     this.#guard = new Guard(options.id)
+    this.#cpus = options.bind ? ownCpus() : null
+    this.#processes = new Processes(text => {
+      const at = this.#runtime.now()
+      this.#runtime.engine.observer?.({ type: 'note', at, level: 'warning', text })
+    })
     this.files = new FileStore(options.id, folder => this.#guard.folder(folder))
     this.#earlyFiles = new EarlyFiles(this.files, (task, version) => {
       runtime.engine.release(task, version, runtime.now(), runtime.now())
     })
-    this.#threads = new Threads(this.#loans, () => this.#threadOptions(), {
+    this.#threads = new Threads(options.node.cpus, this.#loans, () => this.#threadOptions(), {
       result: (decoder, end, blobs, lent) => this.#result(decoder, end, blobs, lent),
       message: (message, lane) => {
         if (message.type === 'published') this.#published(message.task, message.slot, message.blobs)
         else if (message.type === 'guarded') this.#guarded(message.task, message.target, message.backup)
+        else if (message.type === 'blocking') this.#blocking(message.task)
+        else if (message.type === 'given-back') this.#givenBack(this.#running.get(message.task), message.lent)
         else this.#nested.receive(message, this.#running.get('task' in message ? message.task : -1), lane)
       },
+      isAlone: task => this.#isAlone(task),
       lost: (task, guilty, reason) => this.#lost(task, guilty, reason),
       refused: (task, error) => this.#failed(task, error, false),
       began: task => {
         if (task.timed) this.#limit(task)
-        if (task.state === 'running' && this.#headOf(task.lane) === task) {
+        if (task.state === 'running' && this.#isFirst(task)) {
           runtime.engine.started(task, runtime.now())
         }
       },
@@ -97,7 +119,7 @@ export class Executor {
   }
 
   warmUp(): void {
-    this.#threads.warmUp(this.#options.node.cpus)
+    this.#threads.warmUp()
   }
 
   drain(): void {
@@ -109,7 +131,7 @@ export class Executor {
     const { slots, definition } = jobOf(task)
     if (definition.stream || definition.returns > 0) liveOf(task).early = this.releases.startOf(task)
     const begins = definition.form === 'command' || this.#threads.isReady(task.lane)
-    if (begins && this.#headOf(task.lane) === task) this.#runtime.engine.started(task, this.#runtime.now())
+    if (begins && this.#isFirst(task)) this.#runtime.engine.started(task, this.#runtime.now())
     if (task.queueable && isShort(task.implementation.estimate)) this.#lookOut()
     if (slots.some(slot => slot.kind !== 'value')) void this.#startWithFiles(task)
     else this.#launch(task)
@@ -134,9 +156,14 @@ export class Executor {
     setImmediate(look)
   }
 
-  /** The task that runs on a lane, if there is one. */
+  /** The task that runs on a lane of a CPU, if there is one. */
   #headOf(lane: number): Task | undefined {
     return this.#runtime.engine.nodes[0]?.lanes[lane]?.queue.peek()
+  }
+
+  /** It is what runs on its lane, and not second there; lanes of I/O tasks have no second. */
+  #isFirst(task: Task): boolean {
+    return task.demand.io || this.#headOf(task.lane) === task
   }
 
   /** The task has its lane back: the answers that it waited for may go. */
@@ -202,6 +229,8 @@ export class Executor {
   keepAlive(needed: boolean): void {
     if (needed && !this.#ticking) {
       this.#ticking = setInterval(() => {
+        // Tasks may start processes of their own; a run that is over soon needs nobody to look after them.
+        if (this.#runtime.now() > GUARDED_FROM) this.#guard.start()
         this.#threads.drain()
         this.#threads.takeBack(this.#runtime.engine, this.#runtime.now())
         this.#runtime.decide()
@@ -214,7 +243,7 @@ export class Executor {
 
   async end(data: Iterable<Datum>): Promise<void> {
     this.keepAlive(false)
-    killAllCommands()
+    this.#processes.end(true)
     await this.#threads.end()
     await this.files.end(data)
     this.#guard.end()
@@ -222,7 +251,7 @@ export class Executor {
 
   /** For the end of the process, where nothing can be waited for. */
   endNow(): void {
-    killAllCommands()
+    this.#processes.end(false)
     this.files.endNow()
     // Threads run to the very end and may still write, and children of commands may have left their group.
     this.#guard.release()
@@ -238,7 +267,7 @@ export class Executor {
       const paths: (string | null)[] = []
       live.paths = paths
       for (let i = 0; i < slots.length; i++) {
-        paths[i] = await this.#path(task, slots[i] as Slot, task.accesses[i] as Access)
+        paths[i] = await this.#path(task, i, paths)
       }
     } catch (error) {
       return this.#failed(task, error, false)
@@ -250,8 +279,10 @@ export class Executor {
     } else this.#lost(task, true, task.reason)
   }
 
-  async #path(task: Task, slot: Slot, access: Access): Promise<string | null> {
+  async #path(task: Task, i: number, earlier: readonly (string | null)[]): Promise<string | null> {
+    const slot = jobOf(task).slots[i] as Slot
     if (slot.kind === 'value') return null
+    const access = task.accesses[i] as Access
     const { read, write, mode } = access
     if (!write) return this.files.read(read as Version)
     const directory = slot.kind === 'directory'
@@ -260,14 +291,16 @@ export class Executor {
     // Only a failure that is ignored does not need what was there before, and others of a team may fail.
     const isFinal = task.onFailure === 'ignore' && task.attempt > task.retries && !write.team
     const take = isFinal && from !== null && from.readers <= 1 && from.superseded
-    return this.files.stage(slot.datum, directory, from, take)
+    // What a workflow makes is stamped beside its final place.
+    if (hooksOf(task)) return this.files.stage(write, directory, from, take, null, besideOf(task, i, earlier))
+    return this.files.stage(write, directory, from, take, task.io?.device ?? null)
   }
 
   /** CONCURRENT tasks write one file together. */
   async #sharedStage({ read, write }: Access, directory: boolean): Promise<string> {
     const version = write as Version
     if (version.value === undefined) {
-      const made = this.files.stage(version.datum, directory, read, false)
+      const made = this.files.stage(version, directory, read, false)
       version.value = made
       version.value = new FileCopy(await made, true)
     }
@@ -276,8 +309,31 @@ export class Executor {
   }
 
   #launch(task: Task): void {
-    if (jobOf(task).definition.form === 'function') this.#threads.send(task)
-    else void this.#runCommand(task)
+    if (jobOf(task).definition.form !== 'function') void this.#runCommand(task)
+    else if (task.queueable && this.#headOf(task.lane) !== task && this.#threads.mustWait(task)) {
+      liveOf(task).held = true
+      this.#queued.add(task.lane)
+    } else this.#threads.send(task)
+  }
+
+  /** Sends the tasks that waited for their turn on a lane, and have it now. */
+  sendNext(): void {
+    for (const lane of this.#queued) {
+      const task = this.#headOf(lane)
+      if (!task) this.#queued.delete(lane)
+      else if (jobOf(task).live?.held) {
+        liveOf(task).held = false
+        this.#launch(task)
+      }
+    }
+  }
+
+  /** A task that waits for others keeps its thread, and can be stopped there. */
+  #isAlone({ lane, demand }: Task): boolean {
+    if (demand.io) return false
+    for (const task of this.#running.values())
+      if (task.lane === lane && task.state === 'blocked') return false
+    return true
   }
 
   /** Values that a command reads and that a thread has at the moment. */
@@ -294,23 +350,36 @@ export class Executor {
 
   async #runCommand(task: Task): Promise<void> {
     if (task.accesses.length > 0) await this.#inputsBack(task)
+    const starting = this.#processes.start()
+    if (starting) await starting
     if (task.state !== 'running') return this.#lost(task, true, task.reason)
     this.#limit(task)
     this.#guard.start()
-    const started = this.#runtime.now()
     try {
       const outcome = await runCommand(task, {
+        processes: this.#processes,
         run: this.#options.id,
         logs: this.#options.logs,
+        cpusOf: one => this.#cpusOf(one),
         decode: (stored, slots) => this.#runtime.decode(stored, slots),
         valueOf: (one, slot) => source(one.accesses[slot] as Access)?.value as Kept,
       })
-      const now = this.#runtime.now()
-      await this.#finish(task, { startedAt: started, took: now - started, outputs: [outcome.exitCode] })
+      const { took, usage } = outcome
+      const startedAt = this.#runtime.timeOf(outcome.beganAt)
+      await this.#finish(task, { startedAt, took, outputs: [outcome.exitCode], usage }, outcome.kept)
     } catch (error) {
       const timedOut = liveOf(task).timedOut
       this.#failed(task, timedOut ? timeout(task) : error, (error as { printed?: boolean }).printed ?? false)
     }
+  }
+
+  /** With `bind`, the CPUs behind the lanes that the task holds. */
+  #cpusOf(task: Task): readonly number[] | null {
+    const cpus = this.#cpus
+    const lanes = this.#runtime.engine.nodes[task.node]?.lanes
+    if (!cpus || !lanes) return null
+    const held = lanes.filter(lane => lane.index === task.lane || lane.lentTo === task)
+    return held.flatMap(lane => cpus[lane.index % cpus.length] ?? [])
   }
 
   /** The time of an attempt counts from where it begins: not the start of a thread, nor the copying of files. */
@@ -337,6 +406,7 @@ export class Executor {
       entry: this.#options.entry,
       logs: this.#options.logs,
       timeOrigin: this.#runtime.timeOrigin,
+      run: this.#options.id,
     }
   }
 
@@ -359,9 +429,7 @@ export class Executor {
     const now = this.#runtime.now()
     this.#threads.heard(task.lane, now)
     const live = liveOf(task)
-    const returned: ArrayBufferLike[] = [...lent]
-    for (const stored of live.lent) this.#loans.back(stored, returned)
-    live.lent = []
+    if (lent.length > 0) this.#givenBack(task, lent)
     if (live.published.length > 0) this.#expectPublished(task.id, live.published)
     const result = readResult(decoder, end, blobs)
     engine.started(task, Math.min(result.startedAt, now))
@@ -372,10 +440,11 @@ export class Executor {
     else this.#finishNow(task, result)
   }
 
-  async #finish(task: Task, result: Pick<Result, 'startedAt' | 'took' | 'outputs'>): Promise<void> {
+  async #finish(task: Task, result: Ending, isKept = false): Promise<void> {
     liveOf(task).handling = true
     try {
-      await this.#commitFiles(task)
+      if (isKept) await this.#dropFiles(task)
+      else await this.#commitFiles(task)
     } catch (error) {
       return this.#failed(task, error, false)
     }
@@ -383,12 +452,12 @@ export class Executor {
     this.#runtime.schedule()
   }
 
-  #finishNow(task: Task, { startedAt, took, outputs }: Pick<Result, 'startedAt' | 'took' | 'outputs'>): void {
+  #finishNow(task: Task, { startedAt, took, outputs, usage }: Ending): void {
     const { returns } = jobOf(task).definition
     this.#store(task, outputs, returns || 1)
     if (returns > 0) this.releases.finishing(task)
     this.#forget(task)
-    this.#runtime.engine.finished(task, Math.min(startedAt + took, this.#runtime.now()), took)
+    this.#runtime.engine.finished(task, Math.min(startedAt + took, this.#runtime.now()), took, usage)
   }
 
   /** Puts the values that a task made where their readers will look. */
@@ -420,8 +489,10 @@ export class Executor {
       const path = paths[i]
       if (write && path && mode !== 'concurrent') outputs.push({ write, path })
     }
-    if (!onlyExisting) {
-      await this.#earlyFiles.expectUntouched(task)
+    const hooks = hooksOf(task)
+    if (!onlyExisting) await this.#earlyFiles.expectUntouched(task)
+    if (hooks && !onlyExisting) await hooks.beforeCommit(jobOf(task).args, paths)
+    else if (!onlyExisting) {
       for (const { write, path } of outputs) await this.files.expectOutput(write, path, task.name)
     }
     // Cancelled meanwhile: then the files stay what they were.
@@ -514,7 +585,7 @@ export class Executor {
       const slot = slots[index]
       const write = task.accesses[index]?.write
       if (!slot || !write || slot.kind === 'value' || write.value !== undefined) continue
-      const path = await this.files.copyIn(slot.datum, slot.kind === 'directory', String(value))
+      const path = await this.files.copyIn(write, slot.kind === 'directory', String(value))
       await this.files.commit(write, path)
     }
   }
@@ -542,6 +613,7 @@ export class Executor {
   #forget(task: Task): void {
     const job = jobOf(task)
     this.#running.delete(task.id)
+    if (task.demand.io) this.#threads.left(task)
     if (job.live?.timer) clearTimeout(job.live.timer)
     if (job.live?.session) this.#runtime.engine.closeGroup(job.live.session.group)
     job.live = null
@@ -552,7 +624,7 @@ export class Executor {
   #threadDied(lane: number, reason: string, taken: (position: number) => boolean): void {
     const tasks = [...this.#running.values()].filter(
       task =>
-        task.lane === lane &&
+        jobOf(task).live?.thread === lane &&
         jobOf(task).live?.sent &&
         !jobOf(task).live?.handling &&
         jobOf(task).definition.form === 'function',
@@ -602,8 +674,9 @@ export class Executor {
     }
   }
 
-  #stopProcess(process: CommandProcess): void {
+  #stopProcess(process: Stoppable): void {
     this.#guard.suspect()
+    this.#processes.suspect()
     process.stop()
   }
 
@@ -633,6 +706,19 @@ export class Executor {
     if (late.length > 0) this.#late.set(id, late)
   }
 
+  #blocking(id: number): void {
+    const task = this.#running.get(id)
+    if (task?.demand.io) this.#threads.spread(task)
+  }
+
+  #givenBack(task: Task | undefined, lent: readonly ArrayBuffer[]): void {
+    if (!task) return
+    const live = liveOf(task)
+    const returned: ArrayBufferLike[] = [...lent]
+    for (const stored of live.lent) this.#loans.back(stored, returned)
+    live.lent = []
+  }
+
   #guarded(id: number, target: Uint8Array, backup: Uint8Array): void {
     const task = this.#running.get(id)
     if (task) (liveOf(task).backups ??= []).push({ target, backup })
@@ -642,6 +728,21 @@ export class Executor {
     const version = nearestValid(datum.current)
     if (version.state === 'ready' && !version.superseded && !datum.removed) await this.files.publish(version)
   }
+}
+
+const hooksOf = (task: Task): CommandHooks | undefined =>
+  (jobOf(task).definition.extra as CommandExtra | null)?.hooks
+
+/** Programs that write several files often derive their names from one: those of one folder stay together. */
+function besideOf(task: Task, i: number, earlier: readonly (string | null)[]): string | null {
+  const { slots } = jobOf(task)
+  const folder = dirname(slots[i]?.datum.path ?? '')
+  for (let j = 0; j < i; j++) {
+    const path = earlier[j]
+    if (path && task.accesses[j]?.write && dirname(slots[j]?.datum.path ?? '') === folder)
+      return dirname(path)
+  }
+  return null
 }
 
 function timeout(task: Task): MillraceError {

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { pathToFileURL } from 'node:url'
 import { MillraceError } from '../core/errors.ts'
 import type { Outcome } from '../core/events.ts'
@@ -70,10 +69,11 @@ export class EmbeddedHost implements Host {
     const node = describeNode(options, describedNode(options))
     const policy = policyOf(options)
     const runtime = new Runtime({
-      id: `${process.pid.toString(36)}${randomBytes(4).toString('hex')}`,
+      id: runId(),
       node,
       policy,
       logs: reporting.logs,
+      bind: options.bind ?? false,
       observer: reporting.observer,
       // Node itself passes prints of threads on to our streams, which a display may have diverted. Taking
       // them here would keep a program without main alive for ever.
@@ -98,7 +98,8 @@ export class EmbeddedHost implements Host {
       const text = `${process.cwd()} cannot be written: this run leaves no journal and no logs`
       runtime.engine.observer?.({ type: 'note', at: runtime.now(), level: 'warning', text })
     }
-    runtime.executor.warmUp()
+    // A workflow of commands needs no threads.
+    if (taskModules().size > 0) runtime.executor.warmUp()
     if (!this.#hasMain) void this.#loadClasses(runtime)
     process.on('SIGINT', this.#onSignal)
     process.on('SIGTERM', this.#onSignal)
@@ -226,6 +227,10 @@ async function loadPolicy({ policy }: RunOptions): Promise<void> {
   if (policy === undefined || suppliedPolicy || launchedPolicy() || !isPolicyFile(policy)) return
   suppliedPolicy = await loadPolicyFile(policy, () => new TaskModules().enableTypescript())
 }
+
+/** Nobody else has it, now or before: the process number may come back, the time does not. */
+const runId = (): string =>
+  `${process.pid.toString(36)}${Date.now().toString(36)}${Math.floor(Math.random() * 36 ** 3).toString(36)}`
 
 /** The module that calls main is not loaded completely yet. */
 const afterLoading = (): Promise<void> => new Promise(resolve => setImmediate(resolve))

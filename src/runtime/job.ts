@@ -2,7 +2,6 @@ import type { Task } from '../core/task.ts'
 import type { Argument, Slot } from '../model/call.ts'
 import type { Definition } from '../model/definition.ts'
 import type { EarlyStart } from '../execute/early-wire.ts'
-import type { CommandProcess } from '../execute/command-process.ts'
 import type { Stored } from '../model/stored.ts'
 import type { Session } from './session.ts'
 
@@ -23,25 +22,34 @@ export class Job {
   }
 }
 
+/** A program, or a function in the coordinator. */
+export interface Stoppable {
+  stop(): void
+}
+
 /** A job that has been started. */
 export interface LiveJob {
   /** Its place in the ring of its thread; null when it went as a message or is a process. */
   position: number | null
   sent: boolean
+  /** The thread that it was sent to. */
+  thread: number
+  /** It is sent when its turn on the lane has come. */
+  held: boolean
   /** Counts what is sent: what went to a thread first is what it has begun with. */
   order: number
   /** Paths of its file slots; for written ones, where the attempt writes. */
   paths: (string | null)[] | null
   timer: NodeJS.Timeout | null
-  process: CommandProcess | null
+  process: Stoppable | null
   command: { line: string; cwd: string } | null
   /** What it called. */
   session: Session | null
   timedOut: boolean
   /** Values whose buffers it was lent. */
-  lent: Stored[]
+  lent: readonly Stored[]
   /** Values that its thread is to put into shared memory for others too. */
-  published: Stored[]
+  published: readonly Stored[]
   /** It was given memory that exists only once, and cannot start again without it. */
   consumed: boolean
   /** Its thread is being stopped because of it. */
@@ -54,6 +62,8 @@ export interface LiveJob {
   early: EarlyStart | null
 }
 
+const NONE: readonly Stored[] = []
+
 export const jobOf = (task: Task): Job => task.payload as Job
 
 export function liveOf(task: Task): LiveJob {
@@ -61,6 +71,8 @@ export function liveOf(task: Task): LiveJob {
   return (job.live ??= {
     position: null,
     sent: false,
+    thread: -1,
+    held: false,
     order: 0,
     paths: null,
     timer: null,
@@ -68,8 +80,8 @@ export function liveOf(task: Task): LiveJob {
     command: null,
     session: null,
     timedOut: false,
-    lent: [],
-    published: [],
+    lent: NONE,
+    published: NONE,
     consumed: false,
     guilty: false,
     handling: false,

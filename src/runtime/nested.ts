@@ -19,7 +19,7 @@ import { StreamQuestions } from './stream-questions.ts'
 import { createSession } from './session.ts'
 import type { Session } from './session.ts'
 
-type Message = Exclude<ThreadMessage, { type: 'published' | 'guarded' }>
+type Message = Exclude<ThreadMessage, { type: 'published' | 'guarded' | 'given-back' | 'blocking' }>
 
 const hooks: EncodeHooks = {
   classes: null,
@@ -101,13 +101,13 @@ export class Nested {
         }
         return { datum, kind, mode, initial: initial ? new Stored(initial.bytes, initial.blobs) : null }
       })
-      const { cpus, memory, tags } = request.demand
+      const { cpus, memory, tags, io, storage } = request.demand
       this.#runtime.submit(
         { definition, given: [], args: request.args.map(argumentFromWire), slots },
         results,
         session,
         this.#group(session, request.group),
-        demandOf(cpus, memory, tags),
+        demandOf(cpus, memory, tags, io, storage),
         request.priority,
       )
     } catch (error) {

@@ -10,6 +10,8 @@ export interface RunOptions {
   memory?: number | string
   /** What this machine has, for tasks that ask for `tags`. */
   tags?: string[]
+  /** Bind each command to the CPUs that it holds. @default false */
+  bind?: boolean
   /** The file that describes this machine and its devices, in YAML or JSON. */
   machine?: string
   /** fifo, lifo, fifo-data, or the path of a module that exports a policy. */
@@ -37,6 +39,7 @@ const KNOWN: (keyof RunOptions)[] = [
   'cpus',
   'memory',
   'tags',
+  'bind',
   'machine',
   'policy',
   'progress',

@@ -37,6 +37,8 @@ export interface RuntimeOptions {
   node: NodeDescription
   policy: Policy
   logs: string | null
+  /** Bind commands to the CPUs of their lanes. */
+  bind: boolean
   observer: Observer | null
   /** The program's own module. */
   entry: string | null
@@ -50,6 +52,8 @@ export class Runtime implements Client {
   readonly engine: Engine
   readonly modules = new TaskModules()
   readonly main: Session
+  /** The folder of what tasks print. */
+  readonly logs: string | null
   readonly #origin = performance.now()
   readonly #tracker: Tracker
   readonly #kinds: Kinds
@@ -71,6 +75,7 @@ export class Runtime implements Client {
   constructor(options: RuntimeOptions) {
     this.engine = new Engine({ nodes: [options.node], policy: options.policy, observer: options.observer })
     this.main = createSession(null, this.engine.root)
+    this.logs = options.logs
     this.#kinds = new Kinds(this.engine, () => this.now())
     this.#tracker = new Tracker(this.modules, (datum, value) => this.engine.write(datum, value, this.now()))
     this.channels = new Channels(this)
@@ -80,6 +85,11 @@ export class Runtime implements Client {
   /** Milliseconds since the run began, in whole microseconds: that is as exact as it is, and journals are smaller. */
   now(): number {
     return microseconds(performance.now() - this.#origin)
+  }
+
+  /** The same for a moment on the clock of `performance.now`. */
+  timeOf(moment: number): number {
+    return microseconds(moment - this.#origin)
   }
 
   /** `performance.timeOrigin` on which `now` would be `performance.now`, for threads. */
@@ -368,6 +378,7 @@ export class Runtime implements Client {
     } finally {
       this.#deciding = false
     }
+    this.#executor.sendNext()
     this.#executor.threads.announce()
     // A program that only has a generator which is held, and takes no value, is at its end.
     const isHeld = this.channels.any && this.channels.look() && !this.isAwaited
@@ -411,6 +422,10 @@ export class Runtime implements Client {
         return this.#executor.stop(instruction.task)
       case 'discard':
         return this.#executor.discard(instruction.version)
+      case 'move':
+      case 'pace':
+        // Only with `flush` or `prefetch`, which nothing turns on here yet.
+        return
       case 'settled':
         wake(this.#settledAside, instruction.version)
         return wake(this.#settled, instruction.version)

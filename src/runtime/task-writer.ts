@@ -31,9 +31,12 @@ export class TaskWriter {
   /** The task was given memory that will not be what it was when the task ends. */
   consumed = false
   readonly #loans: Loans
+  readonly #isAlone: (task: Task) => boolean
 
-  constructor(loans: Loans) {
+  /** `isAlone`: no other task can end the thread under it. */
+  constructor(loans: Loans, isAlone: (task: Task) => boolean) {
     this.#loans = loans
+    this.#isAlone = isAlone
   }
 
   /** A value that is away must come back before the task can be written; null when nothing is missing. */
@@ -44,6 +47,17 @@ export class TaskWriter {
       if (kept instanceof Stored && this.#loans.isAway(kept)) return kept
     }
     return null
+  }
+
+  /** Whether memory goes with it: such tasks are sent when their turn has come, while it can still be lent. */
+  hasMemory(task: Task): boolean {
+    const { args, slots } = jobOf(task)
+    for (const argument of args) if (argument instanceof Stored && argument.blobs.length > 0) return true
+    for (let i = 0; i < slots.length; i++) {
+      const kept = slots[i]?.initial ?? this.#version(task, i)?.value
+      if (kept instanceof Stored && kept.blobs.length > 0) return true
+    }
+    return false
   }
 
   write(task: Task, kindNumber: number, named: boolean): void {
@@ -104,7 +118,8 @@ export class TaskWriter {
       throw new MillraceError('MR_DATA_LOST', `a value that ${task.name} reads is gone`)
     }
     const share = this.#share(task, access, version, kept)
-    kept = version.value as Kept
+    // A team may have been given memory of its own just now.
+    kept = (source(access) as Version).value as Kept
     this.#kept(share, kept)
     if (!(kept instanceof Stored) || kept.blobs.length === 0) return
     if (share === SHARE.own) {
@@ -135,17 +150,12 @@ export class TaskWriter {
 
   #share(task: Task, access: Access, version: Version, kept: Kept): number {
     const again = task.attempt <= task.retries
-    // A task that queues behind another one may lose its thread to it, and must not lose its inputs.
-    const isFirst = task.startedAt >= 0
     const exclusive = kept instanceof Stored && kept.exclusive
     if (access.mode === 'in') {
       if (!exclusive) return SHARE.read
-      if (!isFirst) {
-        shareHere(kept)
-        return SHARE.read
-      }
-      // A thread that is stopped by a timeout would take with it what it was lent.
-      const mayLend = version.readers === 1 && !version.watched && !again && !task.timed
+      // A thread that is stopped, by a timeout or by a cancelled group, would take with it what it was lent.
+      const mayBeStopped = task.timed || task.group.parent !== null || !this.#isAlone(task)
+      const mayLend = version.readers === 1 && !version.watched && !again && !mayBeStopped
       return mayLend ? SHARE.lend : SHARE.publish
     }
     // Putting back a copy would undo what others of the team have written meanwhile.
@@ -156,7 +166,7 @@ export class TaskWriter {
     }
     if (access.mode === 'concurrent') return this.#concurrent(access, version, kept)
     // An ignored failure goes on with what was there: that has to outlive a thread that ends under the task.
-    const mayMove = !again && isFirst && task.onFailure !== 'ignore'
+    const mayMove = !again && task.onFailure !== 'ignore' && this.#isAlone(task)
     if (version.readers <= 1 && !version.watched && mayMove) return SHARE.own
     if (access.write?.team && version === access.write && mayMove) return SHARE.own
     if (exclusive) shareHere(kept)

@@ -6,6 +6,7 @@ import type { LaneThreadOptions, ThreadMessage } from '../execute/lane-thread.ts
 
 import type { Decoder } from '../model/decode.ts'
 import type { Stored } from '../model/stored.ts'
+import { IoPlaces, mayAbandon } from './io-places.ts'
 import { jobOf, liveOf } from './job.ts'
 import type { Loans } from './loans.ts'
 import { TaskWriter } from './task-writer.ts'
@@ -17,6 +18,8 @@ export interface ThreadsEvents {
   lost(task: Task, guilty: boolean, reason: string): void
   /** A task with a timeout is with its thread, and the thread is ready to run it. */
   began(task: Task): void
+  /** No other task can end the thread under it. */
+  isAlone(task: Task): boolean
   /** The task could not be written. */
   refused(task: Task, error: unknown): void
   /** `taken` tells whether the thread had begun with what was at a position of its ring. */
@@ -35,30 +38,44 @@ export class Threads {
   readonly #writer: TaskWriter
   readonly #loans: Loans
   readonly #events: ThreadsEvents
-  readonly #options: () => Omit<LaneThreadOptions, 'lane'>
+  readonly #options: () => Omit<LaneThreadOptions, 'lane' | 'io'>
+  readonly #places: IoPlaces
   #ending = false
   #sent = 0
 
-  constructor(loans: Loans, options: () => Omit<LaneThreadOptions, 'lane'>, events: ThreadsEvents) {
+  /** `lanes`: how many compute threads there are; I/O threads are numbered after them. */
+  constructor(
+    lanes: number,
+    loans: Loans,
+    options: () => Omit<LaneThreadOptions, 'lane' | 'io'>,
+    events: ThreadsEvents,
+  ) {
+    this.#places = new IoPlaces(lanes)
     this.#loans = loans
-    this.#writer = new TaskWriter(loans)
+    this.#writer = new TaskWriter(loans, task => events.isAlone(task))
     this.#options = options
     this.#events = events
   }
 
-  /** Starts threads ahead of the first task, so that they load while the program goes on. */
-  warmUp(count: number): void {
-    for (let lane = 0; lane < count; lane++) this.#thread(lane)
+  /** Starts a thread ahead of the first task, so that it loads while the program goes on; others follow need. */
+  warmUp(): void {
+    this.#thread(0)
+  }
+
+  /** Whether the task has to wait for its turn on the lane before it is sent. */
+  mustWait(task: Task): boolean {
+    return this.#writer.hasMemory(task)
   }
 
   send(task: Task): void {
     const missing = this.#writer.missing(task)
     if (missing) return this.#loans.whenBack(missing, () => this.#sendIfWanted(task))
-    const { lane } = task
+    const lane = task.demand.io ? this.#places.place(task) : task.lane
     const thread = this.#thread(lane)
     const known = this.#known[lane] as Set<number>
     const number = task.kind.id
     const live = liveOf(task)
+    live.thread = lane
     try {
       this.#writer.write(task, number, !known.has(number))
     } catch (error) {
@@ -122,11 +139,36 @@ export class Threads {
   stop(task: Task, reason: string): void {
     const live = liveOf(task)
     if (!live.sent) return this.#events.lost(task, true, reason)
-    if (live.position !== null && this.#threads[task.lane]?.revoke(live.position)) {
+    if (live.position !== null && this.#threads[live.thread]?.revoke(live.position)) {
       return this.#events.lost(task, true, reason)
     }
+    if (task.demand.io && mayAbandon(task)) return this.#abandon(task, live.thread, reason)
     live.guilty = true
-    this.#threads[task.lane]?.kill(reason)
+    this.#threads[live.thread]?.kill(reason)
+  }
+
+  /** An I/O task is not with its thread any more. */
+  left(task: Task): void {
+    const { thread } = liveOf(task)
+    if (thread >= 0 && this.#places.leave(task, thread)) this.#threads[thread]?.kill('its last task ended')
+  }
+
+  /** A task of an I/O thread kept it from the others: those of its kind that have not begun go elsewhere. */
+  spread(task: Task): void {
+    for (const other of this.#places.blocks(task.kind)) {
+      const { position, thread } = liveOf(other)
+      if (position === null || !this.#threads[thread]?.revoke(position)) continue
+      this.#places.leave(other, thread)
+      this.send(other)
+    }
+    this.announce()
+  }
+
+  #abandon(task: Task, thread: number, reason: string): void {
+    this.#places.abandon(task, thread)
+    this.#events.lost(task, true, reason)
+    if (this.#places.isDone(thread)) this.#threads[thread]?.kill(reason)
+    else this.#threads[thread]?.checkAlive(() => this.#threads[thread]?.kill(reason))
   }
 
   async end(): Promise<void> {
@@ -135,7 +177,7 @@ export class Threads {
   }
 
   #timed(task: Task, thread: LaneThread): void {
-    if (task.timed || !thread.isReady) thread.whenReady(() => this.#events.began(task))
+    if (task.timed || task.demand.io || !thread.isReady) thread.whenReady(() => this.#events.began(task))
   }
 
   #sendIfWanted(task: Task): void {
@@ -145,8 +187,8 @@ export class Threads {
   }
 
   #revoke(task: Task, lane: Lane, engine: Engine, now: number): void {
-    const { position } = liveOf(task)
-    if (position === null || !this.#threads[lane.index]?.revoke(position)) return
+    const { position, held } = liveOf(task)
+    if (!held && (position === null || !this.#threads[lane.index]?.revoke(position))) return
     jobOf(task).live = null
     engine.returned(task, 'the task before it on its thread takes longer than expected', now)
   }
@@ -155,10 +197,13 @@ export class Threads {
     const existing = this.#threads[lane]
     if (existing) return existing
     this.#known[lane] = new Set()
+    const io = this.#places.owns(lane)
     const thread = new LaneThread(
-      { ...this.#options(), lane },
+      { ...this.#options(), lane, io },
       {
-        result: this.#events.result,
+        result: (decoder, end, blobs, lent) => {
+          if (!io || !this.#isStale(decoder, lane)) this.#events.result(decoder, end, blobs, lent)
+        },
         message: message => this.#events.message(message, lane),
         ended: reason => this.#ended(lane, thread, reason),
       },
@@ -169,6 +214,16 @@ export class Threads {
 
   #ended(lane: number, thread: LaneThread, reason: string): void {
     if (this.#threads[lane] === thread) this.#threads[lane] = null
-    if (!this.#ending) this.#events.died(lane, reason, position => !thread.revoke(position))
+    const isExpected = this.#places.isDone(lane)
+    if (this.#places.owns(lane)) this.#places.ended(lane)
+    if (!this.#ending && !isExpected) this.#events.died(lane, reason, position => !thread.revoke(position))
+  }
+
+  /** The result of an attempt that was given up; the next one may be running in another thread. */
+  #isStale(decoder: Decoder, lane: number): boolean {
+    const { at } = decoder
+    const id = decoder.varint()
+    decoder.at = at
+    return this.#places.isAbandoned(id, lane)
   }
 }

@@ -5,18 +5,17 @@ import { basename, dirname, join } from 'node:path'
 import { nearestValid } from '../core/data.ts'
 import type { Datum, Version } from '../core/data.ts'
 import { MillraceError } from '../core/errors.ts'
+import type { Device } from '../core/io/device.ts'
+import { FileCopy } from './file-copy.ts'
+import { copyDurably, syncFolder } from './mover.ts'
+import type { Pace } from './mover.ts'
+import { Tiers } from './tiers.ts'
+import { isKept } from './tier-folders.ts'
 
-/** Where one version of a file or directory is. */
-export class FileCopy {
-  path: string
-  /** Still in a staging folder beside the place where the user wants it. */
-  staged: boolean
+export { FileCopy } from './file-copy.ts'
 
-  constructor(path: string, staged: boolean) {
-    this.path = path
-    this.staged = staged
-  }
-}
+/** Files that are brought to their places at one time when a run ends. */
+const AT_ONCE = 4
 
 /**
  * Versions of files. A task never writes to the path that the user named, but to one in a staging folder on
@@ -29,6 +28,7 @@ export class FileStore {
   readonly #announce: (folder: string) => void
   /** Staging folders, and how many places in them are in use. */
   readonly #folders = new Map<string, number>()
+  readonly tiers: Tiers
   /** The version that is at the user's path. */
   readonly #inPlace = new WeakMap<Datum, Version>()
   /** What is being done with a file: it moves, so nobody may look for it meanwhile. */
@@ -38,50 +38,79 @@ export class FileStore {
   constructor(run: string, announce: (folder: string) => void) {
     this.#run = run
     this.#announce = announce
+    this.tiers = new Tiers(run)
   }
 
-  /** The path of a version that is read; fails when nothing is there. */
+  /**
+   * The path of a version that is read; fails when nothing is there. If it is a copy on a device, the copy stays
+   * until `tiers.unuse` is told the path.
+   */
   async read(version: Version): Promise<string> {
     await this.#moving.get(version.datum)
     const path = this.pathOf(version)
+    if (isKept(path)) this.tiers.use(path)
     if (!(await exists(path))) {
+      const { tier } = version.value instanceof FileCopy ? version.value : { tier: null }
+      if (tier) throw lost(version, tier)
       throw new MillraceError('MR_INPUT_MISSING', `${version.datum.path} does not exist${reasonFor(version)}`)
     }
     return path
   }
 
   pathOf(version: Version): string {
+    const fast = this.tiers.cachedPath(version)
+    if (fast !== undefined) return fast
     return version.value instanceof FileCopy ? version.value.path : (version.datum.path as string)
   }
 
-  /** A place to write a version to, holding what is in `source` when that is given. */
-  async stage(datum: Datum, directory: boolean, source: Version | null, take: boolean): Promise<string> {
+  /**
+   * A place to write a version to, holding what is in `source` when that is given: on the device, or beside the
+   * place that the user named, or `beside` other outputs of its task.
+   */
+  async stage(
+    version: Version,
+    directory: boolean,
+    source: Version | null,
+    take: boolean,
+    device: Device | null = null,
+    beside: string | null = null,
+  ): Promise<string> {
+    const { datum } = version
     const path = datum.path as string
     // Nothing of it is committed before it is staged, so the oldest version is the one from before the run.
     if (!this.#inPlace.has(datum)) this.#inPlace.set(datum, oldest(datum.current))
-    const folder = this.#folderFor(path)
-    if (!this.#folders.has(folder)) this.#announce(folder)
-    this.#folders.set(folder, (this.#folders.get(folder) ?? 0) + 1)
-    const staged = join(folder, String(++this.#count), basename(path))
+    const folder = device ? this.tiers.folders.staging(device) : this.#folderFor(path)
+    const staged = this.#place(folder, path, beside)
     await mkdir(directory ? staged : dirname(staged), { recursive: true })
+    if (device) await this.tiers.mark(staged, device, version)
     if (!source) return staged
     const from = await this.read(source)
-    if (take && source.value instanceof FileCopy && source.value.staged) {
+    const old = source.value
+    if (take && old instanceof FileCopy && old.staged && old.tier === device) {
       if (directory) await rm(staged, { recursive: true })
       await rename(from, staged)
       source.value = undefined
-      await this.drop(from)
+      if (old.tier) await this.tiers.forget(source, old)
+      else await this.drop(from)
     } else if (directory) {
       const own = `.millrace-${this.#run}`
       const filter = (inner: string): boolean => basename(inner) !== own
       await cp(from, staged, { recursive: true, preserveTimestamps: true, filter })
     } else await copyFile(from, staged, constants.COPYFILE_FICLONE)
+    await this.tiers.unuse([from])
     return staged
   }
 
+  /** A new place in a staging folder. */
+  #place(folder: string, path: string, beside: string | null = null): string {
+    if (!this.#folders.has(folder)) this.#announce(folder)
+    this.#folders.set(folder, (this.#folders.get(folder) ?? 0) + 1)
+    return join(beside ?? join(folder, String(++this.#count)), basename(path))
+  }
+
   /** A place holding a copy of a file that is not a datum. */
-  async copyIn(datum: Datum, directory: boolean, from: string): Promise<string> {
-    const staged = await this.stage(datum, directory, null, false)
+  async copyIn(version: Version, directory: boolean, from: string): Promise<string> {
+    const staged = await this.stage(version, directory, null, false)
     await cp(from, staged, { recursive: directory })
     return staged
   }
@@ -95,6 +124,12 @@ export class FileStore {
   /** The task has written the version: it is moved to the user's path as soon as nobody reads an older one there. */
   async commit(version: Version, staged: string): Promise<void> {
     if (!(await exists(staged))) return
+    const kept = this.tiers.stagedOn(staged) && (await this.tiers.keep(version, staged))
+    if (kept) {
+      await this.#leave(dirname(dirname(staged)))
+      version.value = kept
+      return
+    }
     version.value = new FileCopy(staged, true)
     // Others of a team may still fail, and then the original is wanted. Else no reader has been told the
     // staged path yet.
@@ -113,6 +148,12 @@ export class FileStore {
     const path = datum.path as string
     const older = this.#inPlace.get(datum)
     if (older && older !== version && older.readers > 0) return older
+    if (copy.tier) {
+      if (older !== version) await this.#bring(copy.path, path, () => Infinity)
+      this.#inPlace.set(datum, version)
+      await this.tiers.published(version)
+      return null
+    }
     const isDirectory = (await lstat(copy.path)).isDirectory()
     if (hasReaders) {
       // Its readers know it under the staged name, so that name has to stay.
@@ -130,18 +171,80 @@ export class FileStore {
       await this.#leave(dirname(place))
     }
     this.#inPlace.set(datum, version)
+    await this.tiers.published(version)
     return null
+  }
+
+  /** Copies what is on another device to its place: whole, or not at all. */
+  async #bring(from: string, path: string, pace: Pace, wanted = () => true): Promise<boolean> {
+    const aside = this.#place(this.#folderFor(path), path)
+    try {
+      await mkdir(dirname(aside), { recursive: true })
+      await copyDurably(from, aside, pace, wanted)
+      if (!wanted()) return false
+      if ((await lstat(aside)).isDirectory()) await this.#makeWay(path)
+      await rename(aside, path)
+      await syncFolder(dirname(path))
+      return true
+    } finally {
+      await rm(dirname(aside), { recursive: true, force: true })
+      await this.#leave(dirname(dirname(aside)))
+    }
+  }
+
+  /**
+   * Moves a version to another device, to its place if that is there; readers are not disturbed. Says where it
+   * is now, or null if there was nothing to move any more.
+   */
+  async move(version: Version, to: Device, pace: Pace): Promise<'kept' | 'placed' | null> {
+    if (to !== null && (await this.tiers.uncache(version))) return 'placed'
+    const copy = version.value instanceof FileCopy ? version.value : null
+    if (!copy?.tier || !(await this.#mayPlace(version, to))) {
+      return (await this.tiers.relocate(version, to, pace)) ? 'kept' : null
+    }
+    const { datum } = version
+    const wanted = (): boolean => version.value === copy && !version.superseded && !datum.removed
+    const isThere =
+      this.#inPlace.get(datum) === version ||
+      (await this.#bring(copy.path, datum.path as string, pace, () => wanted() && this.#isUnread(datum)))
+    if (!isThere) return null
+    return this.#alone(datum, async () => {
+      this.#inPlace.set(datum, version)
+      await this.tiers.published(version)
+      await this.tiers.forget(version, copy)
+      copy.path = datum.path as string
+      copy.staged = false
+      copy.tier = null
+      return 'placed' as const
+    })
+  }
+
+  async #mayPlace(version: Version, to: Device): Promise<boolean> {
+    const { datum } = version
+    const isLast = !version.superseded && !version.team && !datum.removed
+    return isLast && this.#isUnread(datum) && (await this.tiers.isOn(to, datum.path as string))
+  }
+
+  /** Nobody reads what is at the user's path now. */
+  #isUnread(datum: Datum): boolean {
+    return (this.#inPlace.get(datum)?.readers ?? 0) === 0
   }
 
   async discard(version: Version): Promise<void> {
     const copy = version.value
     version.value = undefined
+    await this.tiers.uncache(version)
     if (!(copy instanceof FileCopy)) return
-    await this.#alone(version.datum, async () => (copy.staged ? this.drop(copy.path) : undefined))
+    await this.#alone(version.datum, async () => {
+      if (copy.tier) await this.tiers.forget(version, copy)
+      else if (copy.staged) await this.drop(copy.path)
+    })
   }
 
   /** Deletes what an attempt left. */
   async drop(staged: string): Promise<void> {
+    if (isKept(staged)) return this.tiers.condemn(staged)
+    this.tiers.forgetStaged(staged)
     await rm(dirname(staged), { recursive: true, force: true })
     await this.#leave(dirname(dirname(staged)))
   }
@@ -150,14 +253,28 @@ export class FileStore {
     await rm(path, { recursive: true, force: true })
   }
 
-  /** Brings the last good version of each to its place, and removes the staging folders. */
-  async end(data: Iterable<Datum>): Promise<void> {
-    for (const datum of data) {
-      const version = nearestValid(datum.current)
-      if (version.state === 'ready' && !datum.removed) await this.publish(version).catch(() => null)
+  /**
+   * Brings the last good version of each to its place, and removes the staging folders. Returns what could not
+   * be brought there; that stays where it is.
+   */
+  async end(data: Iterable<Datum>): Promise<{ version: Version; path: string; error: unknown }[]> {
+    const stranded: { version: Version; path: string; error: unknown }[] = []
+    const rest = data[Symbol.iterator]()
+    const bring = async (): Promise<void> => {
+      for (let next = rest.next(); !next.done; next = rest.next()) {
+        const version = nearestValid(next.value.current)
+        if (version.state !== 'ready' || next.value.removed) continue
+        await this.publish(version).catch((error: unknown) => {
+          const copy = version.value
+          if (copy instanceof FileCopy && copy.tier) stranded.push({ version, path: copy.path, error })
+        })
+      }
     }
-    await Promise.all([...this.#folders.keys()].map(folder => rm(folder, { recursive: true, force: true })))
+    await Promise.all(Array.from({ length: AT_ONCE }, bring))
+    const used = [...this.#folders.keys(), ...(stranded.length === 0 ? this.tiers.folders.all : [])]
+    await Promise.all(used.map(folder => rm(folder, { recursive: true, force: true })))
     this.#folders.clear()
+    return stranded
   }
 
   /** For the end of the process, where nothing can be waited for. */
@@ -201,6 +318,11 @@ export class FileStore {
     await rm(aside, { recursive: true, force: true })
   }
 }
+
+const lost = ({ datum }: Version, { name, path }: Device): MillraceError =>
+  new MillraceError('MR_DEVICE', `${datum.path} was kept on ${name}, and is not in ${path} any more`, {
+    hint: 'Bring the device back, or run the task that makes the file again.',
+  })
 
 function oldest(version: Version): Version {
   let at = version

@@ -25,6 +25,7 @@ test('doctor looks at everything and leaves nothing behind', async () => {
     'memory',
     'typescript',
     'compiler',
+    'processes',
     'shared mem',
     'folder',
     'disk',

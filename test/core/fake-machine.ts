@@ -209,6 +209,9 @@ export class FakeMachine {
         this.settled.add(version)
         return
       }
+      case 'move':
+      case 'pace':
+        return assert.fail('told to move data, and flushing is off')
       case 'unread':
         return assert.fail('told of readers that nobody watches')
       case 'idle': {

@@ -36,6 +36,11 @@ const failure: fc.Arbitrary<FailureFacts> = fc.record(
   { requiredKeys: ['name', 'message'], noNullPrototype: true },
 ) as fc.Arbitrary<FailureFacts>
 
+const usage = fc.record(
+  { cpuMs: at, peakBytes: size, askedBytes: size, readBytes: size, writtenBytes: size },
+  { noNullPrototype: true },
+)
+
 function event<T extends RunEventType>(
   type: T,
   fields: Record<string, fc.Arbitrary<unknown>>,
@@ -88,12 +93,20 @@ export const arbitraries: Record<RunEventType, fc.Arbitrary<RunEvent>> = {
   ready: event('ready', { task: id }),
   started: event(
     'started',
-    { task: id, attempt: fc.nat(), node: fc.nat(), lane: fc.nat(), cpus: size, implementation: text },
-    ['implementation'],
+    {
+      task: id,
+      attempt: fc.nat(),
+      node: fc.nat(),
+      lane: fc.nat(),
+      cpus: size,
+      implementation: text,
+      device: fc.nat(),
+    },
+    ['implementation', 'device'],
   ),
   blocked: event('blocked', { task: id, reason: text }),
   resumed: event('resumed', { task: id, node: fc.nat(), lane: fc.nat() }),
-  finished: event('finished', { task: id, attempt: fc.nat() }),
+  finished: event('finished', { task: id, attempt: fc.nat(), usage }, ['usage']),
   failed: event(
     'failed',
     {
@@ -110,6 +123,39 @@ export const arbitraries: Record<RunEventType, fc.Arbitrary<RunEvent>> = {
   released: event('released', { task: id, version: id }),
   committed: event('committed', { version: id, bytes: size }),
   'thread-died': event('thread-died', { node: fc.nat(), lane: fc.nat(), reason: text }),
+  device: event('device', {
+    device: fc.nat(),
+    read: size,
+    write: size,
+    used: size,
+    running: fc.nat(),
+    waiting: fc.nat(),
+  }),
+  'device-failed': event('device-failed', { device: fc.nat(), reason: text }),
+  waits: event('waits', { task: id, reason: text }),
+  trial: event('trial', { kind: id, device: fc.nat(), bandwidth: size, concurrency: fc.nat(), mean: at }),
+  verdict: event('verdict', {
+    kind: id,
+    device: fc.nat(),
+    bandwidth: size,
+    concurrency: fc.nat(),
+    learned: fc.nat(),
+    reason: text,
+  }),
+  move: event(
+    'move',
+    {
+      move: id,
+      phase: fc.constantFrom('started', 'done', 'failed'),
+      why: fc.constantFrom('flush', 'prefetch'),
+      version: id,
+      from: fc.nat(),
+      to: fc.nat(),
+      bytes: size,
+      reason: text,
+    },
+    ['reason'],
+  ),
   note: event('note', { level: fc.constantFrom('info', 'warning'), text }),
   interrupted: event('interrupted', { signal: text, times: fc.nat() }),
   'run-ended': event(

@@ -259,11 +259,34 @@ test('INOUT on an array of arrays writes each of them', async () => {
   assert.deepEqual([plain[0]?.[3], plain[1]?.[9]], [10, 20])
 })
 
+test('a task that ends its thread does not take with it the array that it reads', async () => {
+  const array = tasks.makeArray(LARGE, 1)
+  await barrier()
+  assert.match(String(await rejection(tasks.exitsWith(array))), /MR_THREAD_DIED/)
+  assert.equal(await tasks.total(array), LARGE)
+})
+
 test('CONCURRENT tasks write one array together', async () => {
   for (const array of [shared(Int32Array, 16), new Int32Array(LARGE)]) {
     for (let i = 1; i <= 20; i++) tasks.addConcurrently(array, i)
     await waitOn(array)
     assert.deepEqual([array[0], array.at(-1)], [210, 210])
+  }
+})
+
+test('CONCURRENT tasks write what others read before them, and both have their own', async () => {
+  for (const array of [shared(Int32Array, 16), new Int32Array(LARGE)]) {
+    tasks.addConcurrently(array, 1)
+    const gate = newGate()
+    const old = array.buffer instanceof SharedArrayBuffer ? null : tasks.firstAfter(array, gate)
+    if (old) await reached(gate)
+    tasks.addConcurrently(array, 2)
+    tasks.addConcurrently(array, 3)
+    const fresh = tasks.firstAfter(array, null)
+    assert.equal(await fresh, 6)
+    open(gate)
+    if (old) assert.equal(await old, 1)
+    assert.equal((await waitOn(array))[0], 6)
   }
 })
 

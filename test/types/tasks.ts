@@ -8,6 +8,7 @@ import {
   IN,
   INOUT,
   OUT,
+  auto,
   command,
   group,
   implement,
@@ -43,6 +44,31 @@ export const byFunction = task(
   },
   (_n: number, _big: boolean) => 1,
 )
+
+// --- I/O ---
+
+export const checkpoint = task(
+  { name: 'checkpoint', io: true, params: [IN, FILE_OUT], bandwidth: 'auto', size: '290MB' },
+  async (_block: Float64Array, _path: string) => undefined,
+)
+export const bounded = task(
+  { io: true, params: [FILE_OUT, IN], bandwidth: auto(2, '64MB/s', 2), size: (_path, n) => n },
+  async (_path: string, _n: number) => undefined,
+)
+export const byArgument = task(
+  { io: true, bandwidth: (fast: boolean) => (fast ? 'adaptive' : 20), direction: 'read', storage: 'ssd' },
+  async (_fast: boolean) => 1,
+)
+export const copyOut = command(
+  { name: 'cp', io: true, params: [FILE_IN, FILE_OUT], bandwidth: '$RATE' },
+  (a, b) => ['cp', a, b],
+)
+// @ts-expect-error io is true or false
+task({ io: 'yes' }, (_n: number) => 1)
+// @ts-expect-error a bandwidth is not a list
+task({ io: true, bandwidth: [1, 2] }, (_n: number) => 1)
+// @ts-expect-error there are two directions
+task({ io: true, direction: 'both' }, (_n: number) => 1)
 
 // --- directions that do not ---
 

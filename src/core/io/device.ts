@@ -1,0 +1,80 @@
+import type { Task } from '../task.ts'
+import { Budget } from './budget.ts'
+import type { AutoTuner } from './tuner.ts'
+
+/** A place for files, as the machine's description gives it. */
+export interface DeviceDescription {
+  name: string
+  path: string
+  /** Bytes per second; null when nobody knows. */
+  read: number | null
+  write: number | null
+  /** Bytes; null when there is no limit. */
+  capacity: number | null
+  /** One device for all nodes that name it, with one budget and one capacity. */
+  shared?: boolean
+  /** The CPUs that are near it: whoever works on it should be bound to them. */
+  cpus?: readonly number[]
+  /** Temporary data may hold at most so many bytes of it. */
+  maxIntermediate?: number
+}
+
+export class Device {
+  readonly index: number
+  readonly name: string
+  readonly path: string
+  /** The node that it belongs to; null for a shared one. */
+  readonly node: number | null
+  readonly cpus: readonly number[] | null
+  readonly maxIntermediate: number
+  readonly read: Budget
+  readonly write: Budget
+  /** Position among all devices, fastest first: the lower, the higher the layer. */
+  rank = 0
+  capacity: number
+  /** Bytes that lie there or are reserved for tasks that run. */
+  used = 0
+  /** I/O executors of the nodes that reach it. */
+  executors = 0
+  /** Tasks that work on it now. */
+  readonly running = new Set<Task>()
+  /** Whoever learns there, and wants to be alone. */
+  learner: AutoTuner | null = null
+  /** Those that want to learn next. */
+  readonly learners = new Set<AutoTuner>()
+  /** For the rest of this decision nobody may claim it. */
+  refusesLearning = false
+  /** Why it cannot be used any more. */
+  offline: string | null = null
+
+  constructor(index: number, node: number | null, description: DeviceDescription) {
+    this.index = index
+    this.node = node
+    this.name = description.name
+    this.path = description.path
+    this.cpus = description.cpus ?? null
+    this.maxIntermediate = description.maxIntermediate ?? Infinity
+    this.read = new Budget(description.read)
+    this.write = new Budget(description.write)
+    this.capacity = description.capacity ?? Infinity
+  }
+
+  get free(): number {
+    return Math.max(0, this.capacity - this.used)
+  }
+}
+
+/** Faster first; among equals the smaller one; what nobody has measured comes last. */
+export function rankDevices(devices: readonly Device[]): void {
+  const speed = ({ limit }: Budget): number => (limit === Infinity ? 0 : limit)
+  const sorted = [...devices].sort(
+    (a, b) =>
+      speed(b.write) - speed(a.write) ||
+      speed(b.read) - speed(a.read) ||
+      (a.capacity === b.capacity ? 0 : a.capacity - b.capacity) ||
+      a.index - b.index,
+  )
+  sorted.forEach((device, rank) => {
+    device.rank = rank
+  })
+}

@@ -1,0 +1,225 @@
+import type { Version } from '../data.ts'
+import type { Observer } from '../events.ts'
+import type { Node, NodeDescription } from '../machine.ts'
+import type { Task, TaskSpec } from '../task.ts'
+import type { Device } from './device.ts'
+import type { IoNode } from './io-node.ts'
+import { Estimates } from './estimates.ts'
+import { findIoPolicy } from './io-policy.ts'
+import type { IoPolicy, IoRound } from './io-policy.ts'
+import { IoQueue } from './io-queue.ts'
+import { Limits } from './limits.ts'
+import { refuseIo } from './refuse.ts'
+import { Storage } from './storage.ts'
+import type { Spot } from './storage.ts'
+import { bytesRead, describeIo } from './task-io.ts'
+import type { Move, TaskIo } from './task-io.ts'
+
+export interface IoOptions {
+  /** fcfs, priority or backfill. @default fcfs */
+  ioPolicy?: string
+  /** Data that no task will read move to lower layers: when no I/O task is there, or always in what is left over. @default off */
+  flush?: 'off' | 'idle' | 'always'
+  /** Data that ready tasks will read move to higher layers. @default false */
+  prefetch?: boolean
+  /** Bytes that temporary data may take at one time, on all devices together. */
+  maxIntermediate?: number
+  /** Share of the tasks of a kind that may be spent on learning its limit. @default 0.1 */
+  learningShare?: number
+  /** What earlier runs have learned, as `export` gave it. */
+  learned?: readonly Learned[]
+}
+
+/** What is known of a kind of task on a device: how long one took at each limit that was tried. */
+export interface Learned {
+  kind: string
+  device: string
+  bandwidth: number
+  trials: { bandwidth: number; concurrency: number; mean: number }[]
+}
+
+/** What the engine does with what is decided here. */
+export interface IoHost {
+  start(task: Task): void
+  resume(task: Task): void
+  /** Sets a COMMUTATIVE task aside whose datum another one holds; false if nobody does. */
+  park(task: Task): boolean
+  instruct(instruction: MoveInstruction): void
+}
+
+export type MoveInstruction = { type: 'move' | 'pace'; move: Move }
+
+/** All that the core decides about I/O: which I/O task starts, on which layer, with how much bandwidth. */
+export class IoCore {
+  readonly storage: Storage
+  readonly queue: IoQueue
+  readonly limits: Limits
+  readonly estimates = new Estimates()
+  readonly #policy: IoPolicy
+  readonly #observer: () => Observer | null
+  /** Blocked I/O tasks that could go on. */
+  readonly #resuming = new Set<Task>()
+
+  constructor(
+    nodes: readonly Node[],
+    descriptions: readonly NodeDescription[],
+    options: IoOptions,
+    observer: () => Observer | null,
+  ) {
+    this.storage = new Storage(nodes, descriptions, (task, io, device) => this.limits.for(task, io, device))
+    this.queue = new IoQueue(this.devices.length)
+    this.limits = new Limits(this.devices, this.queue, options, observer)
+    this.#policy = findIoPolicy(options.ioPolicy ?? 'fcfs')
+    this.#observer = observer
+  }
+
+  get devices(): readonly Device[] {
+    return this.storage.devices
+  }
+
+  // --- for the engine ---
+
+  /** Throws if no device could ever do what the task asks for. */
+  check(spec: TaskSpec): void {
+    const { storage } = spec.demand
+    if (!storage) return
+    refuseIo(spec.kind.name, spec.demand, this.storage.nodes)
+    this.limits.submitted(spec.kind, storage.bandwidth)
+  }
+
+  ready(task: Task): void {
+    task.io = describeIo(task, this.devices)
+    if (!task.demand.io) return
+    this.queue.push(task, task.io)
+    this.limits.arrived(task)
+  }
+
+  /** A ready I/O task will not start after all. */
+  unready(task: Task): void {
+    this.queue.remove(task)
+  }
+
+  decide(now: number, host: IoHost): void {
+    if (this.#resuming.size > 0) this.#resume(host)
+    if (this.queue.size === 0) return
+    const { queue, storage, estimates } = this
+    this.limits.refresh(now)
+    const round: IoRound = {
+      queue,
+      find: (task, avoid) =>
+        host.park(task) ? null : storage.find(task, task.io as TaskIo, null, avoid ?? null),
+      start: (task, spot) => {
+        queue.remove(task)
+        task.node = spot.node.node.index
+        task.implementation.begun++
+        task.lane = this.take(task, spot, now)
+        host.start(task)
+      },
+      bandwidthOf: task => this.#bandwidthOf(task),
+      isBusy: () => this.isBusy,
+      hopes: task => storage.hopes(task, task.io as TaskIo),
+      estimate: (task, device) => estimates.mean(task.kind, device),
+      untilFirstEnds: device => estimates.untilFirstEnds(device, now),
+    }
+    this.#policy.run(round)
+    if (!this.limits.dropIdleClaims()) return
+    this.#policy.run(round)
+    this.limits.allowClaims()
+  }
+
+  /** Whether anything is under way on any device that will end by itself. */
+  get isBusy(): boolean {
+    return this.devices.some(({ running }) => running.size > 0)
+  }
+
+  /** What the task asks for, or what tasks of its kind have been found to need on the highest layer. */
+  #bandwidthOf({ kind, demand, io }: Task): number {
+    const bandwidth = demand.storage?.bandwidth
+    if (typeof bandwidth === 'number') return bandwidth
+    if (bandwidth === 'adaptive' || bandwidth == null) return 0
+    const top = io?.pinned ?? this.devices.find(({ rank }) => rank === 0)
+    return (top && this.limits.choiceOf(kind, top)?.bandwidth) ?? 0
+  }
+
+  /** A place for a compute task that also asks for storage; null if its node has none now. */
+  findOn(task: Task, node: Node): Spot | null {
+    return this.storage.find(task, task.io as TaskIo, this.storage.nodes[node.index] as IoNode)
+  }
+
+  /** The task starts there; returns its lane if it is an I/O task. */
+  take(task: Task, spot: Spot, now: number): number {
+    const io = task.io as TaskIo
+    const lane = this.storage.take(task, io, spot, now)
+    this.limits.started(task, io, now)
+    return lane
+  }
+
+  /** The attempt is over. `took` is negative if nothing of it is kept, infinite if its time says nothing. */
+  ended(task: Task, took: number, now: number): void {
+    const io = task.io as TaskIo
+    this.#resuming.delete(task)
+    const ran = io.holds || task.state === 'blocked'
+    this.storage.pause(task, io)
+    const written = this.storage.settle(task, io, took >= 0)
+    if (!ran) return
+    const isMeasured = took >= 0 && took < Infinity
+    if (isMeasured && io.device) this.estimates.record(task.kind, io.device, took)
+    this.limits.ended(task, io, took, io.bytes ?? (io.direction === 'read' ? bytesRead(task) : written), now)
+  }
+
+  blocked(task: Task): void {
+    this.storage.pause(task, task.io as TaskIo)
+  }
+
+  /** A compute task that waited for others has its lane back; false if its bandwidth is not free. */
+  goOn(task: Task): boolean {
+    return this.storage.goOn(task, task.io as TaskIo)
+  }
+
+  unblocked(task: Task): void {
+    this.#resuming.add(task)
+  }
+
+  #resume(host: IoHost): void {
+    for (const task of this.#resuming) {
+      if (!this.storage.goOn(task, task.io as TaskIo)) continue
+      this.#resuming.delete(task)
+      host.resume(task)
+    }
+  }
+
+  // --- for the runtime and the simulator ---
+
+  /** A file that no task made lies on this device. It takes none of the capacity that was given. */
+  locate(version: Version, device: Device, bytes: number): void {
+    this.storage.locate(version, device, bytes, false)
+  }
+
+  /** The size of what a task made; best told before `finished`. */
+  stored(version: Version, bytes: number): void {
+    this.storage.measured(version, bytes)
+  }
+
+  /** The version is gone from its device: deleted after `discard`, or moved to the path that the user named. */
+  gone(version: Version): void {
+    this.storage.forget(version)
+  }
+
+  /** What was learned so far, for `learned` of the next run. */
+  export(): Learned[] {
+    return this.limits.export()
+  }
+
+  /** Nothing more is placed on the device: it is full, read-only or not there any more. */
+  fail(device: Device, reason: string, now: number): void {
+    if (device.offline !== null) return
+    device.offline = reason
+    this.#observer()?.({ type: 'device-failed', at: now, device: device.index, reason })
+  }
+
+  /** How a move ended: the version lies at its new place, and the old copy is deleted. */
+  moved(_move: Move, _now: number): void {}
+
+  /** The version stays where it was; nothing is left at the place that it was to go to. */
+  moveFailed(_move: Move, _reason: string, _now: number): void {}
+}

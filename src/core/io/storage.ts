@@ -1,0 +1,210 @@
+import type { Version } from '../data.ts'
+import type { NodeDescription, Node } from '../machine.ts'
+import type { Kind, Task } from '../task.ts'
+import type { Device } from './device.ts'
+import { IoNode, buildDevices } from './io-node.ts'
+import { writtenFiles } from './task-io.ts'
+import type { Place, TaskIo } from './task-io.ts'
+
+/** Where a task could start now. */
+export interface Spot {
+  node: IoNode
+  device: Device | null
+  /** Bytes per second that it would hold there. */
+  bandwidth: number
+}
+
+/** Says how much bandwidth a task holds on a device; negative: it must not start there now. */
+export type Limit = (task: Task, io: TaskIo, device: Device) => number
+
+/** The devices of all nodes: what is free, who holds what, and which layer a task goes to. */
+export class Storage {
+  readonly nodes: IoNode[]
+  readonly devices: Device[]
+  readonly #limit: Limit
+  /** The most that a task of the kind has written: what the next one is expected to write. */
+  readonly #sizes = new Map<Kind, number>()
+
+  constructor(nodes: readonly Node[], descriptions: readonly NodeDescription[], limit: Limit) {
+    this.nodes = nodes.map((node, i) => new IoNode(node, descriptions[i] as NodeDescription))
+    this.devices = buildDevices(this.nodes, descriptions)
+    this.#limit = limit
+  }
+
+  /** Bytes that the task will write, as far as anybody knows. */
+  sizeOf(task: Task): number {
+    return task.demand.storage?.size ?? this.#sizes.get(task.kind) ?? 0
+  }
+
+  /**
+   * The highest layer on which the task could start now, over all nodes, or on one node. Below the first
+   * layer of a node that fits, its others are not looked at: they are slower.
+   */
+  find(
+    task: Task,
+    io: TaskIo,
+    only: IoNode | null = null,
+    avoid: ReadonlySet<Device> | null = null,
+  ): Spot | null {
+    let best: Spot | null = null
+    const { demand } = task
+    for (const node of only ? [only] : this.nodes) {
+      if (demand.io && (node.freeSlots <= 0 || !node.node.fitsNow(demand))) continue
+      if (!io.needsDevice || node.layers.length === 0) {
+        if (!best || (best.device === null && node.freeSlots > best.node.freeSlots)) {
+          best ??= { node, device: null, bandwidth: 0 }
+          best.node = node
+        }
+        continue
+      }
+      for (const device of node.layers) {
+        if (best?.device && device.rank > best.device.rank) break
+        if (avoid?.has(device)) continue
+        const bandwidth = this.#fitting(task, io, node, device)
+        if (bandwidth < 0) continue
+        if (best?.device === device && node.freeSlots <= best.node.freeSlots) break
+        best = { node, device, bandwidth }
+        break
+      }
+    }
+    return best
+  }
+
+  /** The devices on which the task could run but for the bandwidth that others hold, highest first. */
+  hopes(task: Task, io: TaskIo): Device[] {
+    if (!io.needsDevice) return []
+    const size = io.direction === 'write' ? this.sizeOf(task) : 0
+    const devices = this.devices.filter(
+      device => device.offline === null && (!io.pinned || io.pinned === device) && size <= device.free,
+    )
+    return devices.sort((a, b) => a.rank - b.rank)
+  }
+
+  /** The bandwidth that the task would hold on this layer, or -1 if it does not fit there now. */
+  #fitting(task: Task, io: TaskIo, node: IoNode, device: Device): number {
+    if (device.offline !== null || (io.pinned && io.pinned !== device)) return -1
+    if (io.direction === 'write' && this.sizeOf(task) > device.free) return -1
+    const { direction, source } = io
+    if (source?.learner && source !== device) return -1
+    const bandwidth = this.#limit(task, io, device)
+    if (bandwidth < 0) return -1
+    if (!device[direction].fits(bandwidth) || !node[direction].fits(bandwidth)) return -1
+    if (source && typeof task.demand.storage?.bandwidth === 'number') {
+      if (!source.read.fits(bandwidth) || !node.read.fits(bandwidth)) return -1
+    }
+    return bandwidth
+  }
+
+  /** The task starts there. Returns its lane if it is an I/O task. */
+  take(task: Task, io: TaskIo, { node, device, bandwidth }: Spot, now: number): number {
+    io.device = device
+    io.startedAt = now
+    this.#hold(task, io, node, bandwidth)
+    if (device) {
+      io.reserved = io.direction === 'write' ? this.sizeOf(task) : 0
+      device.used += io.reserved
+      for (const version of writtenFiles(task)) version.place ??= placeOn(device)
+    }
+    if (!task.demand.io) return -1
+    node.node.freeMemory -= task.demand.memory
+    return node.takeLane()
+  }
+
+  #hold(task: Task, io: TaskIo, node: IoNode, bandwidth: number): void {
+    io.bandwidth = bandwidth
+    io.holds = true
+    const { device, source, direction } = io
+    if (!device) return
+    device.running.add(task)
+    device[direction].take(bandwidth)
+    node[direction].take(bandwidth)
+    if (!source || typeof task.demand.storage?.bandwidth !== 'number') return
+    io.sourceBandwidth = bandwidth
+    source.read.take(bandwidth)
+    node.read.take(bandwidth)
+  }
+
+  /** Gives back lane and bandwidth, but not the room that the task's files take. */
+  pause(task: Task, io: TaskIo): void {
+    if (!io.holds) return
+    io.holds = false
+    const node = this.nodes[task.node] as IoNode
+    if (task.demand.io) {
+      node.node.freeMemory += task.demand.memory
+      node.giveLane(task.lane)
+    }
+    if (!io.device?.running.delete(task)) return
+    io.device[io.direction].give(io.bandwidth)
+    node[io.direction].give(io.bandwidth)
+    io.source?.read.give(io.sourceBandwidth)
+    node.read.give(io.sourceBandwidth)
+    io.paused = io.bandwidth
+    io.bandwidth = io.sourceBandwidth = 0
+  }
+
+  /** Takes lane and bandwidth again after a pause, on the same node and device; false if they are not free. */
+  goOn(task: Task, io: TaskIo): boolean {
+    const node = this.nodes[task.node] as IoNode
+    const isIo = task.demand.io
+    if (isIo && (node.freeSlots <= 0 || task.demand.memory > node.node.freeMemory)) return false
+    const bandwidth = io.paused
+    if (io.device && !(io.device[io.direction].fits(bandwidth) && node[io.direction].fits(bandwidth)))
+      return false
+    this.#hold(task, io, node, bandwidth)
+    if (isIo) {
+      node.node.freeMemory -= task.demand.memory
+      task.lane = node.takeLane()
+    }
+    return true
+  }
+
+  /** The attempt is over: what it made is counted, what it had reserved beyond that is free. Returns the bytes that it wrote. */
+  settle(task: Task, io: TaskIo, kept: boolean): number {
+    const { device, reserved } = io
+    if (!device) return 0
+    device.used -= reserved
+    io.reserved = 0
+    const files = [...writtenFiles(task)].filter(({ place }) => place)
+    let total = 0
+    for (const version of files) {
+      const place = version.place as Place
+      if (kept) {
+        this.#count(place, place.measured ?? (version.team ? place.bytes : 0) + reserved / files.length)
+        total += place.bytes
+      } else if (!version.team) version.place = null
+    }
+    if (kept) this.#sizes.set(task.kind, Math.max(this.#sizes.get(task.kind) ?? 0, total))
+    return total
+  }
+
+  #count(place: Place, bytes: number): void {
+    place.device.used += bytes - place.bytes
+    place.bytes = bytes
+  }
+
+  /** The version has this size; told before its producer's end is, or later. */
+  measured(version: Version, bytes: number): void {
+    const { place } = version
+    if (!place) return
+    place.measured = bytes
+    if (place.bytes > 0) this.#count(place, bytes)
+  }
+
+  /** The version lies there. `counted`: it takes room that the capacity was given for. */
+  locate(version: Version, device: Device, bytes: number, counted: boolean): void {
+    version.place = placeOn(device)
+    version.place.bytes = counted ? bytes : 0
+    version.place.measured = bytes
+    if (counted) device.used += bytes
+  }
+
+  /** The version is on none of the devices any more. */
+  forget(version: Version): void {
+    const { place } = version
+    if (!place) return
+    this.#count(place, 0)
+    version.place = null
+  }
+}
+
+const placeOn = (device: Device): Place => ({ device, bytes: 0, measured: null, move: null })

@@ -1,0 +1,119 @@
+import type { Version } from '../data.ts'
+import type { StorageDemand, Task } from '../task.ts'
+import type { Device } from './device.ts'
+import type { IoClass } from './io-queue.ts'
+
+/** What the core knows of a task's I/O; made when it becomes ready, kept until it ends. */
+export interface TaskIo {
+  /** Where its files go, or where it reads; null if it runs without a device. */
+  device: Device | null
+  /** It may run on no other device than this. */
+  pinned: Device | null
+  /** A task that writes files and reads others: where those lie. */
+  source: Device | null
+  direction: 'read' | 'write'
+  /** Whether it has to do with a device at all. */
+  needsDevice: boolean
+  /** Bytes per second that it holds on its device, and on the device that it reads from. */
+  bandwidth: number
+  sourceBandwidth: number
+  /** What it held before it was blocked. */
+  paused: number
+  /** Bytes that are reserved on its device until it ends. */
+  reserved: number
+  /** Bytes that it moved, if the runtime knows better than the sizes of its files. */
+  bytes: number | null
+  startedAt: number
+  /** It has its lane and bandwidth: not while it is blocked. */
+  holds: boolean
+  /** It runs as part of a trial. */
+  isTrial: boolean
+  /** For tasks whose limit adapts: what was known when it began. */
+  begun: { area: number; at: number; expected: number } | null
+  /** Where it waits while it is ready. */
+  queuedIn: IoClass | null
+}
+
+/** A version of a file or directory that lies on a device, or is being written there. */
+export interface Place {
+  device: Device
+  /** Bytes that it is counted for there; 0 until its producer has ended. */
+  bytes: number
+  /** The runtime has said how large it is. */
+  measured: number | null
+  move: Move | null
+}
+
+/** Data on its way from one device to another. Until it has arrived it is read where it was. */
+export interface Move {
+  readonly id: number
+  readonly why: 'flush' | 'prefetch'
+  readonly version: Version
+  readonly from: Device
+  readonly to: Device
+  readonly bytes: number
+  /** Bytes per second that it may use now; 0 means: pause. `pace` says when this changes. */
+  rate: number
+}
+
+const isFile = (version: Version | null): version is Version =>
+  version !== null && version.datum.path !== null
+
+export const writesFiles = (task: Task): boolean => task.accesses.some(({ write }) => isFile(write))
+
+export function* writtenFiles(task: Task): Generator<Version> {
+  for (const { write } of task.accesses) if (isFile(write)) yield write
+}
+
+/** The device on which most of what the task reads lies. */
+export function inputDevice(task: Task): Device | null {
+  let most: Version | null = null
+  for (const { read } of task.accesses) {
+    if (!isFile(read) || !read.place) continue
+    if (!most?.place || read.place.bytes > most.place.bytes) most = read
+  }
+  return most?.place?.device ?? null
+}
+
+export function bytesRead(task: Task): number {
+  let sum = 0
+  for (const { read } of task.accesses) sum += read?.place?.measured ?? 0
+  return sum
+}
+
+/** The device that a team of writers has begun on. */
+function teamDevice(task: Task): Device | null {
+  for (const { write } of task.accesses) if (write?.team && write.place) return write.place.device
+  return null
+}
+
+/** Looks at what the task reads and writes; its inputs are all there by now. */
+export function describeIo(task: Task, devices: readonly Device[]): TaskIo {
+  const { storage, io } = task.demand
+  const writes = writesFiles(task)
+  const input = inputDevice(task)
+  const readsOnly = !writes && task.accesses.some(({ read }) => isFile(read))
+  const direction = storage?.direction ?? (readsOnly ? 'read' : 'write')
+  const pinned =
+    named(storage, devices) ?? teamDevice(task) ?? (direction === 'read' && !writes ? input : null)
+  return {
+    device: null,
+    pinned,
+    source: writes && direction === 'write' && input !== null ? input : null,
+    direction,
+    needsDevice: devices.length > 0 && (storage !== null || (io && (writes || input !== null))),
+    bandwidth: 0,
+    sourceBandwidth: 0,
+    paused: 0,
+    reserved: 0,
+    bytes: null,
+    startedAt: -1,
+    holds: false,
+    isTrial: false,
+    begun: null,
+    queuedIn: null,
+  }
+}
+
+const named = (storage: StorageDemand | null, devices: readonly Device[]): Device | null =>
+  (storage?.device != null && devices.find(({ name }) => name === storage.device)) || null

@@ -1,0 +1,49 @@
+import { MillraceError } from './errors.ts'
+import type { RunEvent } from './events.ts'
+import type { Node } from './machine.ts'
+import type { Task, TaskSpec } from './task.ts'
+
+/** Says what of the demand no node has. */
+export function refuse({ kind, demand }: TaskSpec, nodes: readonly Node[]): never {
+  const most = (pick: (node: Node) => number): number => Math.max(...nodes.map(pick))
+  const { cpus, memory, tags } = demand
+  let wrong =
+    tags.length > 0
+      ? `tags [${tags.join(', ')}], but no node has them all together with ${cpus} CPUs and ${memory} bytes of memory`
+      : `${cpus} CPUs and ${memory} bytes of memory, but no node has both`
+  if (memory > most(node => node.memory)) {
+    wrong = `${memory} bytes of memory, but the largest node has ${most(node => node.memory)}`
+  }
+  if (cpus > most(node => node.cpus)) {
+    wrong = `${cpus} CPUs, but the largest node has ${most(node => node.cpus)}`
+  }
+  throw new MillraceError('MR_CONSTRAINT', `task ${kind.name} asks for ${wrong}`)
+}
+
+export function submittedEvent(task: Task, now: number): RunEvent {
+  const reads: number[] = []
+  const writes: number[] = []
+  let files: { version: number; path: string }[] | undefined
+  for (const { read, write } of task.accesses) {
+    if (read) reads.push(read.id)
+    if (write) writes.push(write.id)
+    const path = (write ?? read)?.datum.path
+    if (path == null) continue
+    files ??= []
+    if (read) files.push({ version: read.id, path })
+    if (write) files.push({ version: write.id, path })
+  }
+  const event: RunEvent = {
+    type: 'submitted',
+    at: now,
+    task: task.id,
+    kind: task.kind.id,
+    parent: task.parent?.id ?? null,
+    group: task.group.name === '' ? null : task.group.name,
+    priority: task.priority,
+    reads,
+    writes,
+  }
+  if (files) event.files = files
+  return event
+}

@@ -1,0 +1,57 @@
+import { spawnTool } from '../native/spawn-tool.ts'
+import type { CommandProcess } from './command-process.ts'
+import { NodeProcess, killNodeProcesses } from './node-process.ts'
+import { SpawnedProcess } from './spawned-process.ts'
+import { Spawner } from './spawner.ts'
+
+/** Where processes come from: the spawner, or Node itself where there is none. */
+export class Processes {
+  readonly #note: (text: string) => void
+  #spawner: Spawner | null = null
+  #starting: Promise<void> | null = null
+  #mustSearch = false
+  #isOver = false
+
+  /** `note` hears, once, why commands are started by Node. */
+  constructor(note: (text: string) => void) {
+    this.#note = note
+  }
+
+  /** To be waited for before the first command; null when there is nothing to wait for. */
+  start(): Promise<void> | null {
+    if (this.#spawner) return null
+    return (this.#starting ??= this.#start())
+  }
+
+  create(): CommandProcess {
+    return this.#spawner && !this.#spawner.isGone ? new SpawnedProcess(this.#spawner) : new NodeProcess()
+  }
+
+  /** Something that a command started may have left its process group. */
+  suspect(): void {
+    this.#mustSearch = true
+  }
+
+  /** No command runs any more, or what runs is to be killed. */
+  end(clean: boolean): void {
+    this.#isOver = true
+    killNodeProcesses()
+    this.#spawner?.end(clean && !this.#mustSearch)
+    this.#spawner = null
+  }
+
+  async #start(): Promise<void> {
+    const asked = process.env['MILLRACE_SPAWNER']
+    if (asked === 'off' || process.platform !== 'linux') return
+    try {
+      const tool = asked ?? (await spawnTool())
+      if (this.#isOver) return
+      this.#spawner = new Spawner(tool, () => {
+        if (!this.#isOver) this.#note('the process that starts programs ended; Node starts them from here on')
+      })
+    } catch (error) {
+      const reason = (error instanceof Error ? error.message : String(error)).split('\n')[0]
+      this.#note(`programs are started by Node, which is slower and cannot tell what they use: ${reason}`)
+    }
+  }
+}

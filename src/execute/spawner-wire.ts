@@ -1,0 +1,203 @@
+/** Messages between coordinator and `millrace-spawn`; the other side, and the layout, is native/spawner.h. */
+
+export interface SpawnRequest {
+  argv: readonly string[]
+  cwd: string
+  env: Readonly<Record<string, string>>
+  stdin: string | null
+  stdout: string | null
+  stderr: string | null
+  log: string | null
+  /** CPUs that it may run on; null for all. */
+  cpus: readonly number[] | null
+  /** Resource by its number, and value. */
+  limits: readonly (readonly [resource: number, value: number])[]
+}
+
+export interface SpawnEnded {
+  exitCode: number | null
+  /** By number; 0 for none. */
+  signal: number
+  printed: boolean
+  /** Milliseconds on the clock of `process.hrtime`. */
+  beganAt: number
+  endedAt: number
+  /** Milliseconds. */
+  user: number
+  system: number
+  /** Bytes. */
+  peak: number
+  asked: number
+  written: number
+  deviceRead: number
+  deviceWritten: number
+}
+
+export const STAGES = ['fork', 'cwd', 'stdin', 'stdout', 'stderr', 'log', 'limits', 'exec'] as const
+
+export interface SpawnRefused {
+  stage: (typeof STAGES)[number]
+  errno: number
+}
+
+const ENVIRONMENTS = 256
+const LENGTH = 4
+
+export class RequestWriter {
+  #bytes = Buffer.allocUnsafeSlow(1 << 16)
+  #at = 0
+  /** Environments that the other side has, by their text; commands of a run mostly share one. */
+  readonly #environments = new Map<string, number>()
+  #nextEnvironment = 0
+
+  /** What has been written since the last time, or null. */
+  take(): Buffer | null {
+    if (this.#at === 0) return null
+    const taken = Buffer.from(this.#bytes.subarray(0, this.#at))
+    this.#at = 0
+    return taken
+  }
+
+  run(id: number, request: SpawnRequest): void {
+    const environment = this.#environment(request.env)
+    const begin = this.#begin('R')
+    this.#u32(id)
+    this.#u32(environment)
+    this.#mask(request.cpus)
+    this.#u8(request.limits.length)
+    for (const [resource, value] of request.limits) {
+      this.#u8(resource)
+      this.#u64(BigInt(Math.floor(value)))
+    }
+    this.#text(request.cwd)
+    this.#text(request.stdin ?? '')
+    this.#text(request.stdout ?? '')
+    this.#text(request.stderr ?? '')
+    this.#text(request.log ?? '')
+    this.#u32(request.argv.length)
+    for (const word of request.argv) this.#text(word)
+    this.#end(begin)
+  }
+
+  kill(id: number, signal: number): void {
+    const begin = this.#begin('K')
+    this.#u32(id)
+    this.#u32(signal)
+    this.#end(begin)
+  }
+
+  quit(): void {
+    this.#end(this.#begin('Q'))
+  }
+
+  #environment(env: Readonly<Record<string, string>>): number {
+    const lines: string[] = []
+    for (const name in env) lines.push(`${name}=${env[name]}`)
+    const text = lines.join('\0')
+    const known = this.#environments.get(text)
+    if (known !== undefined) return known
+    const slot = this.#nextEnvironment++ % ENVIRONMENTS
+    if (this.#environments.size >= ENVIRONMENTS) {
+      const [oldest] = this.#environments.keys()
+      this.#environments.delete(oldest as string)
+    }
+    this.#environments.set(text, slot)
+    const begin = this.#begin('E')
+    this.#u32(slot)
+    this.#u32(lines.length)
+    for (const line of lines) this.#text(line)
+    this.#end(begin)
+    return slot
+  }
+
+  #begin(type: string): number {
+    const begin = this.#at
+    this.#ensure(64)
+    this.#at += LENGTH
+    this.#u8(type.charCodeAt(0))
+    return begin
+  }
+
+  #end(begin: number): void {
+    this.#bytes.writeUInt32LE(this.#at - begin - LENGTH, begin)
+  }
+
+  #u8(value: number): void {
+    this.#ensure(1)
+    this.#bytes[this.#at++] = value
+  }
+
+  #u32(value: number): void {
+    this.#ensure(4)
+    this.#at = this.#bytes.writeUInt32LE(value, this.#at)
+  }
+
+  #u64(value: bigint): void {
+    this.#ensure(8)
+    this.#at = this.#bytes.writeBigUInt64LE(value, this.#at)
+  }
+
+  /** More than 64 CPUs do not fit; a program that could be bound to others only runs where it likes. */
+  #mask(cpus: readonly number[] | null): void {
+    let mask = 0n
+    for (const cpu of cpus ?? []) if (cpu < 64) mask |= 1n << BigInt(cpu)
+    this.#u64(mask)
+  }
+
+  #text(text: string): void {
+    this.#ensure(text.length * 3 + 1)
+    this.#at += this.#bytes.write(text, this.#at, 'utf8')
+    this.#bytes[this.#at++] = 0
+  }
+
+  #ensure(room: number): void {
+    if (this.#at + room <= this.#bytes.length) return
+    const grown = Buffer.allocUnsafeSlow((this.#at + room) * 2)
+    this.#bytes.copy(grown, 0, 0, this.#at)
+    this.#bytes = grown
+  }
+}
+
+/** Reads whole messages and returns how many bytes they were. */
+export function readReplies(
+  bytes: Buffer,
+  ended: (id: number, ended: SpawnEnded) => void,
+  refused: (id: number, refused: SpawnRefused) => void,
+): number {
+  let at = 0
+  while (bytes.length - at >= LENGTH) {
+    const size = bytes.readUInt32LE(at)
+    if (bytes.length - at - LENGTH < size) break
+    const type = bytes[at + LENGTH]
+    const id = bytes.readUInt32LE(at + LENGTH + 1)
+    const fields = at + LENGTH + 5
+    if (type === 0x58) ended(id, readEnded(bytes, fields))
+    else refused(id, { stage: STAGES[bytes[fields] ?? 0] ?? 'fork', errno: bytes.readInt32LE(fields + 1) })
+    at += LENGTH + size
+  }
+  return at
+}
+
+function readEnded(bytes: Buffer, at: number): SpawnEnded {
+  const exitCode = bytes.readInt32LE(at)
+  let next = at + 9
+  const u64 = (): number => {
+    const value = bytes.readUInt32LE(next) + bytes.readUInt32LE(next + 4) * 2 ** 32
+    next += 8
+    return value
+  }
+  return {
+    exitCode: exitCode < 0 ? null : exitCode,
+    signal: bytes.readInt32LE(at + 4),
+    printed: bytes[at + 8] !== 0,
+    beganAt: u64() / 1e6,
+    endedAt: u64() / 1e6,
+    user: u64() / 1e3,
+    system: u64() / 1e3,
+    peak: u64(),
+    asked: u64(),
+    written: u64(),
+    deviceRead: u64(),
+    deviceWritten: u64(),
+  }
+}

@@ -1,0 +1,117 @@
+import type { ChildProcess } from 'node:child_process'
+import { constants } from 'node:os'
+import type { Socket } from 'node:net'
+import { RequestWriter } from './spawner-wire.ts'
+import { readReplies } from './spawner-wire.ts'
+import type { SpawnRequest, SpawnEnded, SpawnRefused } from './spawner-wire.ts'
+
+export interface SpawnListener {
+  ended(result: SpawnEnded): void
+  refused(why: SpawnRefused): void
+  /** The spawner itself ended, and what it had started with it. */
+  lost(): void
+}
+
+/** The coordinator's side of `millrace-spawn`, the small process that starts programs (native/spawner.h). */
+export class Spawner {
+  readonly #child: ChildProcess
+  readonly #input: Socket
+  readonly #writer = new RequestWriter()
+  readonly #listeners = new Map<number, SpawnListener>()
+  #lastId = 0
+  #rest: Buffer | null = null
+  #isFlushing = false
+  #isGone = false
+
+  constructor(tool: string, onGone: () => void) {
+    const environment = { ...process.env }
+    delete environment['MILLRACE_RUN']
+    // Programs whose output has no file get ours, which is not the spawner's own: those are for messages.
+    const { spawn } = process.getBuiltinModule('node:child_process')
+    this.#child = spawn(tool, [], {
+      detached: true,
+      stdio: ['pipe', 'pipe', 2, 1],
+      env: environment,
+      cwd: '/',
+    })
+    const gone = (): void => {
+      if (this.#isGone) return
+      this.#isGone = true
+      const lost = [...this.#listeners.values()]
+      this.#listeners.clear()
+      onGone()
+      for (const listener of lost) listener.lost()
+    }
+    this.#child.on('error', gone)
+    this.#child.on('exit', gone)
+    this.#input = this.#child.stdin as unknown as Socket
+    const output = this.#child.stdout as unknown as Socket
+    this.#input.on('error', gone)
+    output.on('error', gone)
+    output.on('data', (chunk: Buffer) => this.#receive(chunk))
+    // Live tasks keep the process alive, not the spawner.
+    this.#child.unref()
+    this.#input.unref()
+    output.unref()
+  }
+
+  get isGone(): boolean {
+    return this.#isGone
+  }
+
+  /** Returns the number by which it can be signalled. */
+  run(request: SpawnRequest, listener: SpawnListener): number {
+    const id = ++this.#lastId
+    this.#listeners.set(id, listener)
+    this.#writer.run(id, request)
+    this.#flushSoon()
+    return id
+  }
+
+  /** To the program and everything in its process group. */
+  signal(id: number, signal: NodeJS.Signals): void {
+    if (!this.#listeners.has(id) || this.#isGone) return
+    this.#writer.kill(id, constants.signals[signal])
+    this.#flush()
+  }
+
+  /** `clean`: nothing that was started can be left; else it is looked for and killed. */
+  end(clean: boolean): void {
+    if (this.#isGone) return
+    if (clean) this.#writer.quit()
+    this.#flush()
+    this.#isGone = true
+    this.#input.end()
+  }
+
+  /** Requests of one turn go out together. */
+  #flushSoon(): void {
+    if (this.#isFlushing) return
+    this.#isFlushing = true
+    process.nextTick(() => {
+      this.#isFlushing = false
+      this.#flush()
+    })
+  }
+
+  #flush(): void {
+    const bytes = this.#writer.take()
+    if (bytes !== null && !this.#isGone) this.#input.write(bytes)
+  }
+
+  #receive(chunk: Buffer): void {
+    const bytes = this.#rest === null ? chunk : Buffer.concat([this.#rest, chunk])
+    const used = readReplies(
+      bytes,
+      (id, ended) => this.#take(id)?.ended(ended),
+      (id, refused) => this.#take(id)?.refused(refused),
+    )
+    this.#rest = used < bytes.length ? bytes.subarray(used) : null
+  }
+
+  #take(id: number): SpawnListener | undefined {
+    const listener = this.#listeners.get(id)
+    this.#listeners.delete(id)
+    return listener
+  }
+}

@@ -1,0 +1,131 @@
+/**
+ * The parts in C are built on the machine where they run, at first use: an npm package with an install
+ * script is refused in many places, and a shipped binary fits one libc only.
+ */
+import { execFile } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+
+export interface Part {
+  /** What begins the name of its folder in the cache. */
+  name: string
+  /** The folder of its sources, with a `build.sh OUT_DIR`. */
+  sources: string
+  /** The files that the build makes. */
+  makes: readonly string[]
+  /** Hears when a build takes place, and where. */
+  say?: (folder: string) => void
+}
+
+export class BuildFailure extends Error {
+  override name = 'BuildFailure'
+  readonly reason: 'sources' | 'compiler' | 'build' | 'nothing' | 'cache'
+
+  constructor(reason: BuildFailure['reason'], message: string) {
+    super(message)
+    this.reason = reason
+  }
+}
+
+/** The folder of C sources with this name. Built files are one folder below the package, sources two. */
+export const sourcesOf = (name: string): string =>
+  ['../', '../../']
+    .map(up => fileURLToPath(new URL(`${up}${name}/`, import.meta.url)))
+    .find(folder => existsSync(join(folder, 'build.sh'))) ?? ''
+
+export const compiler = (): string => process.env['CC'] ?? 'cc'
+
+/** The folder with what the sources make, built if it is not there. */
+export async function buildPart({ name, sources, makes, say }: Part): Promise<string> {
+  const names = await readdir(sources).catch(() => [])
+  const used = names.filter(file => /\.(c|h|S|sh|map)$/.test(file)).sort()
+  if (!used.includes('build.sh')) throw new BuildFailure('sources', `there are no sources in ${sources}`)
+  const hash = createHash('sha256').update(`${process.arch} ${compiler()}`)
+  for (const file of used) hash.update(`\0${file}\0`).update(await readFile(join(sources, file)))
+  const folder = join(cacheFolder(), `${name}-${hash.digest('hex').slice(0, 16)}`)
+  const isThere = (): boolean => makes.every(file => existsSync(join(folder, file)))
+  if (isThere()) {
+    await utimes(folder, new Date(), new Date()).catch(() => {}) // In use: see removeUnused.
+    return folder
+  }
+  say?.(folder)
+  await build(sources, folder)
+  if (!isThere())
+    throw new BuildFailure('nothing', `${join(sources, 'build.sh')} ended well but made nothing`)
+  return folder
+}
+
+/** One process builds, the others wait for it: many may be started at once on a fresh machine. */
+async function build(sources: string, folder: string): Promise<void> {
+  const lock = `${folder}.lock`
+  try {
+    await mkdir(cacheFolder(), { recursive: true })
+    while (!(await takeLock(lock))) {
+      await sleep(100)
+      if (existsSync(folder)) return
+    }
+  } catch (error) {
+    throw new BuildFailure('cache', `${cacheFolder()} cannot be written: ${(error as Error).message}`)
+  }
+  const fresh = await mkdtemp(`${folder}.`)
+  try {
+    if (existsSync(folder)) return
+    await runBuild(sources, fresh)
+    await rename(fresh, folder)
+    await removeUnused()
+  } finally {
+    await rm(fresh, { recursive: true, force: true })
+    await rm(lock, { force: true })
+  }
+}
+
+const UNUSED_MS = 14 * 86_400_000
+
+/** Builds of other versions that nobody has used for two weeks, and what killed builds left. */
+export async function removeUnused(now = Date.now()): Promise<void> {
+  for (const name of await readdir(cacheFolder()).catch(() => [])) {
+    if (!/^[a-z]+-[0-9a-f]{16}(\.|$)/.test(name)) continue
+    const path = join(cacheFolder(), name)
+    const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: now }))
+    if (now - mtimeMs > UNUSED_MS) await rm(path, { recursive: true, force: true }).catch(() => {})
+  }
+}
+
+async function takeLock(lock: string): Promise<boolean> {
+  try {
+    await writeFile(lock, String(process.pid), { flag: 'wx' })
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    const { mtimeMs } = await stat(lock).catch(() => ({ mtimeMs: Date.now() }))
+    // Left by a build that was killed: no build takes minutes.
+    if (Date.now() - mtimeMs > 180_000) await rm(lock, { force: true })
+    return false
+  }
+}
+
+function runBuild(sources: string, folder: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    execFile('sh', [join(sources, 'build.sh'), folder], { maxBuffer: 1 << 24 }, (error, _stdout, stderr) => {
+      if (error === null) return resolve()
+      const missing = new RegExp(`${compiler().replace(/\W/g, '\\$&')}.*not found`).test(stderr)
+      const lines = stderr.trim().split('\n').slice(-8).join('\n  ')
+      reject(
+        missing
+          ? new BuildFailure('compiler', `there is no C compiler ('${compiler()}')`)
+          : new BuildFailure('build', lines),
+      )
+    })
+  })
+}
+
+/** `$XDG_CACHE_HOME/millrace` or `~/.cache/millrace`. */
+export function cacheFolder(): string {
+  const base = process.env['XDG_CACHE_HOME']
+  return join(base !== undefined && base.startsWith('/') ? base : join(homedir(), '.cache'), 'millrace')
+}

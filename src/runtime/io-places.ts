@@ -1,0 +1,106 @@
+import type { Kind, Task } from '../core/task.ts'
+import { jobOf, liveOf } from './job.ts'
+
+/** Threads for I/O tasks that do not let go of theirs; more of them wait for each other. */
+const MOST_ALONE = 8
+
+/**
+ * Which thread carries an I/O task. Asynchronous ones share a single thread, by the hundred. A kind whose
+ * tasks block their thread (writeFileSync, parsing) would hold up all of them: its tasks get other threads,
+ * one at a time on each as long as there are enough.
+ */
+export class IoPlaces {
+  readonly #first: number
+  #next: number
+  #common: number
+  readonly #alone: number[] = []
+  readonly #blocking = new Set<Kind>()
+  readonly #tasks = new Map<number, Set<Task>>()
+  /** Threads that get nothing new, with the tasks in them that nobody waits for any more. */
+  readonly #retired = new Map<number, Set<number>>()
+
+  /** `first`: the number of the first I/O thread. */
+  constructor(first: number) {
+    this.#first = first
+    this.#next = first + 1
+    this.#common = first
+  }
+
+  owns(thread: number): boolean {
+    return thread >= this.#first
+  }
+
+  place(task: Task): number {
+    const thread = this.#isBlocking(task) ? this.#freest() : this.#common
+    this.#on(thread).add(task)
+    return thread
+  }
+
+  /** Returns true when the thread is of no use any more. */
+  leave(task: Task, thread: number): boolean {
+    this.#tasks.get(thread)?.delete(task)
+    return this.isDone(thread)
+  }
+
+  /** Returns the tasks of the kind that are on the common thread and could be elsewhere. */
+  blocks(kind: Kind): Task[] {
+    this.#blocking.add(kind)
+    return [...this.#on(this.#common)].filter(task => task.kind === kind)
+  }
+
+  /** Nobody waits for the task any more, but it cannot be stopped alone: the thread ends when the others have. */
+  abandon(task: Task, thread: number): void {
+    let abandoned = this.#retired.get(thread)
+    if (!abandoned) this.#retired.set(thread, (abandoned = new Set()))
+    abandoned.add(task.id)
+    this.#tasks.get(thread)?.delete(task)
+    if (thread === this.#common) this.#common = this.#next++
+    const at = this.#alone.indexOf(thread)
+    if (at >= 0) this.#alone.splice(at, 1)
+  }
+
+  isAbandoned(task: number, thread: number): boolean {
+    return this.#retired.get(thread)?.has(task) ?? false
+  }
+
+  isDone(thread: number): boolean {
+    return this.#retired.has(thread) && this.#tasks.get(thread)?.size === 0
+  }
+
+  /** The thread is gone, with all that was on it. */
+  ended(thread: number): void {
+    this.#retired.delete(thread)
+    this.#tasks.delete(thread)
+  }
+
+  /** Before the first of a kind has shown what it does, its form is all there is to go by. */
+  #isBlocking(task: Task): boolean {
+    if (this.#blocking.has(task.kind)) return true
+    const variant = task.kind.implementations.indexOf(task.implementation)
+    const run = jobOf(task).definition.variants[Math.max(0, variant)]?.run
+    return task.implementation.ended === 0 && run?.constructor.name !== 'AsyncFunction'
+  }
+
+  #freest(): number {
+    let best = -1
+    for (const thread of this.#alone) {
+      if (best < 0 || this.#on(thread).size < this.#on(best).size) best = thread
+    }
+    if (best >= 0 && (this.#on(best).size === 0 || this.#alone.length >= MOST_ALONE)) return best
+    this.#alone.push(this.#next)
+    return this.#next++
+  }
+
+  #on(thread: number): Set<Task> {
+    let tasks = this.#tasks.get(thread)
+    if (!tasks) this.#tasks.set(thread, (tasks = new Set()))
+    return tasks
+  }
+}
+
+/** An attempt can be given up where it is, unless it has memory that it might go on writing. */
+export function mayAbandon(task: Task): boolean {
+  const { consumed, backups, lent, published } = liveOf(task)
+  const writesShared = task.accesses.some(({ write }) => write?.datum.inPlace)
+  return !consumed && !backups && lent.length === 0 && published.length === 0 && !writesShared
+}

@@ -1,0 +1,72 @@
+import type { Task } from '../core/task.ts'
+import type { Alarm, Clock } from './clock.ts'
+import type { ModelDevice } from './device.ts'
+import type { ModelNode } from './model-node.ts'
+import type { Stores } from './stores.ts'
+
+/** What a task does while it runs: it reads, computes and writes, in this order. */
+export interface Work {
+  /** Milliseconds, on CPUs of speed 1 that it has for itself. */
+  readonly compute: number
+  /** Bytes of what it uses, in the order of its accesses; null when nothing of it takes time. */
+  readonly bytes?: readonly number[] | null
+  /** Bytes beside these, at the place where the task would write by itself. */
+  readonly read?: number
+  readonly write?: number
+}
+
+export const workOf = (task: Task): Work => task.payload as Work
+
+/** What an execution needs around it. */
+export interface Surroundings {
+  readonly clock: Clock
+  readonly stores: Stores
+  /** The task has done all that it does. */
+  end(task: Task, now: number): void
+}
+
+/** One task under way, step by step. There may be very many at once: it is its own alarm. */
+export class Execution implements Alarm {
+  readonly #task: Task
+  readonly #node: ModelNode
+  readonly #around: Surroundings
+  readonly #to: ModelDevice | null
+  /** Steps: what is read, one by one; reading aside; computing; what is written, one by one; writing aside. */
+  #step = 0
+
+  constructor(task: Task, node: ModelNode, around: Surroundings, to: ModelDevice | null = null) {
+    this.#task = task
+    this.#node = node
+    this.#around = around
+    this.#to = to
+  }
+
+  ring(now: number): void {
+    const task = this.#task
+    // It was stopped meanwhile: what is under way ends, and nothing follows.
+    if (task.state !== 'running') return
+    const { stores } = this.#around
+    const { compute, bytes, read = 0, write = 0 } = workOf(task)
+    const count = bytes ? task.accesses.length : 0
+    for (;;) {
+      const at = this.#step++
+      if (at < count) {
+        const version = task.accesses[at]?.read
+        const size = bytes?.[at] ?? 0
+        if (version && size > 0) return stores.read(version.id, size, this.#node, this)
+      } else if (at === count) {
+        if (read > 0) return stores.read(null, read, this.#node, this)
+      } else if (at === count + 1) {
+        const { cpus } = task.implementation.demand ?? task.demand
+        // Also for no time at all: a task ends in a step of its own, after whoever started it.
+        return this.#node.compute(compute, cpus, this)
+      } else if (at < 2 * count + 2) {
+        const version = task.accesses[at - count - 2]?.write
+        const size = bytes?.[at - count - 2] ?? 0
+        if (version && size > 0) return stores.write(version.id, size, this.#node, this.#to, this)
+      } else if (at === 2 * count + 2) {
+        if (write > 0) return stores.write(null, write, this.#node, this.#to, this)
+      } else return this.#around.end(task, now)
+    }
+  }
+}

@@ -1,0 +1,34 @@
+import type { DeviceDescription } from '../core/io/device.ts'
+import type { NodeDescription } from '../core/machine.ts'
+
+/** A device as the simulator sees it: what the core knows of it, and how it behaves. */
+export interface DeviceModel extends DeviceDescription {
+  /** Bytes per second that one stream can reach at most. @default all */
+  stream?: number
+  /** Up to so many streams at once it is as fast as it can be. @default any number */
+  knee?: number
+  /** How much is lost beyond the knee: with twice as many streams the bandwidth is divided by 1 + falloff. @default 0 */
+  falloff?: number
+  /** Milliseconds before each transfer. @default 0 */
+  latency?: number
+}
+
+/** A node as the simulator sees it: what the core knows of it, and how fast it is. */
+export interface NodeModel extends NodeDescription {
+  storage?: readonly DeviceModel[]
+  /** How fast its CPUs are; costs are given for speed 1. @default 1 */
+  speed?: number
+  /** Real CPUs behind `cpus`, when there are fewer. @default cpus */
+  cores?: number
+  /** Bytes of memory that keep what was read and written. @default 0 */
+  cache?: number
+  /** Bytes per second at which one task reads what is kept there. @default no time */
+  cacheRate?: number
+  /** Bytes per second in and out of the node, each. @default no limit */
+  link?: number
+}
+
+/** What a simulated run runs on. */
+export interface Platform {
+  readonly nodes: readonly NodeModel[]
+}

@@ -1,0 +1,168 @@
+import { Engine } from '../core/engine.ts'
+import type { AccessRequest, Instruction } from '../core/engine.ts'
+import type { Version } from '../core/data.ts'
+import { MillraceError } from '../core/errors.ts'
+import type { Observer } from '../core/events.ts'
+import type { IoOptions } from '../core/io/io-core.ts'
+import type { Policy } from '../core/policy.ts'
+import { Implementation } from '../core/task.ts'
+import type { Group, Kind, Task, TaskSpec } from '../core/task.ts'
+import { Clock } from './clock.ts'
+import { Execution } from './execution.ts'
+import type { Surroundings, Work } from './execution.ts'
+import type { Platform } from './platform.ts'
+import { Movers } from './movers.ts'
+import { Stores } from './stores.ts'
+
+export interface SimulationOptions extends IoOptions {
+  platform: Platform
+  policy?: Policy
+  observer?: Observer | null
+}
+
+export type SimulatedSpec = Omit<TaskSpec, 'group' | 'payload'> & { group?: Group }
+
+/** Whoever wants to know when something in the engine has come to pass. */
+export interface Watcher {
+  settled(version: Version): void
+  idle(group: Group): void
+  unread(version: Version): void
+}
+
+/** The real scheduler on a virtual clock: what it starts takes the time that the models say. */
+export class Simulation implements Surroundings {
+  readonly clock = new Clock()
+  readonly engine: Engine
+  readonly stores: Stores
+  watcher: Watcher | null = null
+  /** Tasks that ended. */
+  ended = 0
+  readonly #kinds = new Map<string, Kind>()
+  readonly #movers: Movers
+
+  constructor({ platform, policy, observer, ...io }: SimulationOptions) {
+    this.stores = new Stores(this.clock, platform)
+    this.engine = new Engine({
+      nodes: [...platform.nodes],
+      ...(policy ? { policy } : {}),
+      ...io,
+      observer: observer ?? null,
+    })
+    this.#movers = new Movers(this.clock, this.stores, move => this.engine.io.moved(move, this.clock.now))
+  }
+
+  kind(name: string, form: Kind['form'] = 'command', module = ''): Kind {
+    let kind = this.#kinds.get(name)
+    if (!kind) {
+      kind = { id: this.#kinds.size + 1, name, form, module, implementations: [new Implementation(name)] }
+      this.define(kind)
+      this.#kinds.set(name, kind)
+    }
+    return kind
+  }
+
+  define({ id, name, form, module }: Kind): void {
+    this.engine.observer?.({ type: 'kind-defined', at: this.clock.now, kind: id, name, form, module })
+  }
+
+  submit(spec: SimulatedSpec, accesses: readonly AccessRequest[], work: Work): Task {
+    const { kind, demand, priority, parent, onFailure, retries, timed, group = this.engine.root } = spec
+    const full: TaskSpec = { kind, group, demand, payload: work }
+    if (priority !== undefined) full.priority = priority
+    if (parent !== undefined) full.parent = parent
+    if (onFailure !== undefined) full.onFailure = onFailure
+    if (retries !== undefined) full.retries = retries
+    if (timed !== undefined) full.timed = timed
+    return this.engine.submit(full, accesses, this.clock.now)
+  }
+
+  /** Runs until nothing is left to do. */
+  run(): void {
+    do this.decide()
+    while (this.clock.step())
+    this.expectEnd()
+  }
+
+  /** Carries out what the core decides until there is nothing more to do at once. */
+  decide(): void {
+    for (;;) {
+      const instructions = this.engine.decide(this.clock.now)
+      if (instructions.length === 0) return
+      for (const instruction of instructions) this.#carryOut(instruction)
+    }
+  }
+
+  expectEnd(): void {
+    const { live } = this.engine.root
+    if (live === 0) return
+    throw new MillraceError(
+      'MR_SIMULATION',
+      `${live} tasks can never start: nothing runs that could release what they wait for`,
+      { hint: 'Look at what they ask for: no node of this platform has room for it.' },
+    )
+  }
+
+  #carryOut(instruction: Instruction): void {
+    switch (instruction.type) {
+      case 'start':
+        return this.#begin(instruction.task)
+      case 'stop':
+        return this.engine.stopped(instruction.task, this.clock.now)
+      case 'discard':
+        return this.#discard(instruction.version)
+      case 'move':
+        return this.#movers.begin(instruction.move)
+      case 'pace':
+        return this.#movers.pace(instruction.move)
+      case 'settled':
+        return this.watcher?.settled(instruction.version)
+      case 'idle':
+        return this.watcher?.idle(instruction.group)
+      case 'unread':
+        return this.watcher?.unread(instruction.version)
+      case 'resume':
+        return
+    }
+  }
+
+  #discard(version: Version): void {
+    version.value = undefined
+    this.stores.forget(version.id)
+    if (version.place) this.engine.io.gone(version)
+  }
+
+  /** Short tasks may be behind another one on their lane: they begin when it has ended. */
+  #begin(task: Task): void {
+    const lane = this.engine.nodes[task.node]?.lanes[task.lane]
+    if (lane && lane.queue.peek() !== task) return
+    this.engine.started(task, this.clock.now)
+    const node = this.stores.nodes[task.node]
+    if (!node) throw new MillraceError('MR_INTERNAL', `${task.name} was started on no node`)
+    const device = task.io?.device
+    const to = device ? (this.stores.devices[device.index] ?? null) : null
+    new Execution(task, node, this, to).ring(this.clock.now)
+  }
+
+  /** Called when a task has done all that it does. */
+  end(task: Task, now: number): void {
+    if (task.state !== 'running') return
+    this.ended++
+    this.#store(task)
+    const lane = this.engine.nodes[task.node]?.lanes[task.lane]
+    this.engine.finished(task, now)
+    const behind = lane?.queue.peek()
+    if (behind && behind.startedAt < 0) this.#begin(behind)
+  }
+
+  /** What it wrote is there now, and has a size. */
+  #store(task: Task): void {
+    const { bytes } = task.payload as Work
+    const { accesses } = task
+    for (let i = 0; i < accesses.length; i++) {
+      const write = accesses[i]?.write
+      if (!write) continue
+      if (write.value === undefined) write.value = true
+      if (bytes && write.place) this.engine.io.stored(write, bytes[i] ?? 0)
+    }
+  }
+}

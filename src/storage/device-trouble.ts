@@ -1,0 +1,32 @@
+import { statfs } from 'node:fs/promises'
+import type { Tier } from './tier-folders.ts'
+
+const WORDS: Record<string, string> = {
+  ENOSPC: 'is full',
+  EDQUOT: 'is full: the quota is used up',
+  EROFS: 'is read-only',
+  EACCES: 'may not be written by this user',
+  EPERM: 'may not be written by this user',
+  EIO: 'reports errors',
+  ENODEV: 'is not there any more',
+  ENXIO: 'is not there any more',
+  ESTALE: 'is not there any more',
+  ENOTCONN: 'is not there any more',
+  EREMOTEIO: 'reports errors',
+}
+
+/** With less than this, a device that was written to may well be full; bytes. */
+const HARDLY_ANY = 2 ** 20
+
+/** What is wrong with the device behind a failure, in words; null if the failure is not the device's. */
+export async function troubleWith(tier: Tier, error: unknown): Promise<string | null> {
+  const { code, path, cause } = (error ?? {}) as NodeJS.ErrnoException & { cause?: unknown }
+  if (typeof code === 'string' && code.startsWith('MR_') && cause) return troubleWith(tier, cause)
+  const room = await statfs(tier.path).catch((failed: NodeJS.ErrnoException) => failed)
+  if (room instanceof Error) return `is not there any more (${room.code})`
+  const words = code === undefined ? undefined : WORDS[code]
+  const isElsewhere = path !== undefined && !path.startsWith(tier.path)
+  if (words && code !== 'ENOSPC') return isElsewhere ? null : `${words} (${code})`
+  // Programs do not say why they failed, and a write does not say where.
+  return !isElsewhere && room.bavail * room.bsize < HARDLY_ANY ? 'is full' : null
+}

@@ -1,0 +1,122 @@
+import { mkdir, readFile, rename, rm, unlink, writeFile } from 'node:fs/promises'
+import { readFileSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { basename, dirname, join } from 'node:path'
+
+/**
+ * What a run has on a device:
+ *
+ *     .millrace-RUN/N/NAME        being written by a task
+ *     .millrace-kept-RUN/N/NAME   committed; NAME is what the user called it
+ *     .millrace-kept-RUN/N/.millrace-target   where it is to go in the end, and which version it is
+ *     .millrace-kept-RUN/owner    the process that it belongs to
+ *
+ * N is one number per version and run. Renaming N from the first folder to the second is the commit: a whole
+ * file with its target, or nothing. Whatever has no target is rubbish, so deleting begins with the target. A copy
+ * on the way to another device is N.part there, and renamed when it is complete and on the disk. Thus a run that
+ * is killed at any moment leaves each committed version whole at least once, and `recover` finds it.
+ */
+
+export const TARGET = '.millrace-target'
+export const PART = '.part'
+
+/** A device, as far as folders on it are concerned. */
+export interface Tier {
+  readonly name: string
+  readonly path: string
+}
+
+export interface TargetFacts {
+  path: string
+  version: number
+}
+
+export interface Owner {
+  pid: number
+  /** When the process was started, in clock ticks: numbers of processes are used again. */
+  started: string
+  host: string
+}
+
+export class TierFolders {
+  readonly #run: string
+  readonly #prepared = new Map<string, Promise<void>>()
+
+  constructor(run: string) {
+    this.#run = run
+  }
+
+  staging({ path }: Tier): string {
+    return join(path, `.millrace-${this.#run}`)
+  }
+
+  kept({ path }: Tier): string {
+    return join(path, `.millrace-kept-${this.#run}`)
+  }
+
+  /** All folders with committed data that were made. */
+  get all(): string[] {
+    return [...this.#prepared.keys()]
+  }
+
+  /** Says, beside a file that is to be written, where it will belong. */
+  async mark(staged: string, facts: TargetFacts): Promise<void> {
+    await writeFile(join(dirname(staged), TARGET), JSON.stringify(facts))
+  }
+
+  /** Commits what lies in a staging folder; returns its path from now on. */
+  async keep(staged: string, tier: Tier): Promise<string> {
+    const place = join(await this.prepare(tier), basename(dirname(staged)))
+    await rename(dirname(staged), place)
+    return join(place, basename(staged))
+  }
+
+  /** Makes the folder for committed data, with the name of its owner. */
+  async prepare(tier: Tier): Promise<string> {
+    const folder = this.kept(tier)
+    let made = this.#prepared.get(folder)
+    if (!made) this.#prepared.set(folder, (made = makeKept(folder)))
+    await made
+    return folder
+  }
+
+  /** Not to be brought to its target any more. */
+  async unmark(path: string): Promise<void> {
+    await unlink(join(dirname(path), TARGET)).catch(() => undefined)
+  }
+
+  async drop(path: string): Promise<void> {
+    await this.unmark(path)
+    await rm(dirname(path), { recursive: true, force: true })
+  }
+}
+
+export const isKept = (path: string): boolean =>
+  basename(dirname(dirname(path))).startsWith('.millrace-kept-')
+
+async function makeKept(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true })
+  const owner: Owner = { pid: process.pid, started: startOf(process.pid) ?? '', host: hostname() }
+  await writeFile(join(folder, 'owner'), JSON.stringify(owner))
+}
+
+/** The time at which a process was started; null if it does not run. */
+function startOf(pid: number): string | null {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    // The name of the program is in parentheses and may hold anything.
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? null
+  } catch {
+    return null
+  }
+}
+
+/** Whether the run that owns the folder has ended; unknown owners and other hosts count as alive. */
+export async function isOrphan(folder: string): Promise<boolean> {
+  try {
+    const owner = JSON.parse(await readFile(join(folder, 'owner'), 'utf8')) as Owner
+    return owner.host === hostname() && startOf(owner.pid) !== owner.started
+  } catch {
+    return false
+  }
+}
