@@ -21,7 +21,7 @@ const upTo = (n: number): number[] => Array.from({ length: n }, (_, i) => i)
 
 async function collect<T>(stream: Stream<T>): Promise<T[]> {
   const values: T[] = []
-  for await (const future of stream) values.push(await waitOn(future))
+  for await (const future of stream) values.push((await waitOn(future)) as T)
   return values
 }
 
