@@ -164,7 +164,7 @@ export function createGroup(name: string, parent: Group | null): Group {
  * ready      in the queue, waiting for resources
  * parked     ready, but another COMMUTATIVE task holds its datum
  * running    holds resources; it may still be second in a lane's queue
- * blocked    waits for tasks that it called; holds no lane
+ * blocked    waits for tasks that it called, for room, or for values of a stream; holds no lane
  * stopping   cancelled while running; holds its lane until it has stopped
  * done, ignored, failed, cancelled: ended
  */
