@@ -15,6 +15,8 @@ export {
 export { auto } from './model/bandwidth.ts'
 export type { AutoBandwidth, BandwidthOption } from './model/bandwidth.ts'
 export { shared } from './model/shared.ts'
+export { stream, StreamFile } from './model/stream.ts'
+export type { StreamOptions } from './model/stream.ts'
 export { Future } from './model/future.ts'
 export {
   IN,

@@ -28,6 +28,7 @@ import type { Nested } from './nested.ts'
 import { readResult } from './results.ts'
 import type { Result } from './results.ts'
 import type { Runtime, RuntimeOptions } from './runtime.ts'
+import { Streaming, hasProgram } from './streaming.ts'
 import { Threads } from './threads.ts'
 
 /** Looks after results that were not announced and after lanes that got stuck; milliseconds. */
@@ -53,6 +54,7 @@ export class Executor {
   readonly #cpus: readonly number[] | null
   readonly #loans = new Loans()
   readonly #threads: Threads
+  readonly #streaming: Streaming
   /** Lanes with tasks that are sent when their turn comes. */
   readonly #queued = new Set<number>()
   readonly #running = new Map<number, Task>()
@@ -76,6 +78,14 @@ export class Executor {
       this.#runtime.engine.observer?.({ type: 'note', at, level: 'warning', text })
     })
     this.files = new FileStore(options.id, folder => this.#guard.folder(folder))
+    this.#streaming = new Streaming(runtime, options.id, {
+      files: this.files,
+      announce: folder => this.#guard.folder(folder),
+      stop: task => {
+        const { process } = liveOf(task)
+        if (process && hasProgram(task)) this.#stopProcess(process)
+      },
+    })
     this.#threads = new Threads(options.node.cpus, this.#loans, () => this.#threadOptions(), {
       result: (decoder, end, blobs, lent) => this.#result(decoder, end, blobs, lent),
       message: (message, lane) => {
@@ -223,6 +233,7 @@ export class Executor {
     this.keepAlive(false)
     this.#processes.end(true)
     await this.#threads.end()
+    await this.#streaming.end()
     await this.files.end(data)
     this.#guard.end()
   }
@@ -230,6 +241,7 @@ export class Executor {
   /** For the end of the process, where nothing can be waited for. */
   endNow(): void {
     this.#processes.end(false)
+    this.#streaming.endNow()
     this.files.endNow()
     // Threads run to the very end and may still write, and children of commands may have left their group.
     this.#guard.release()
@@ -251,7 +263,7 @@ export class Executor {
       return this.#failed(task, error, false)
     }
     live.handling = false
-    if (task.state === 'running') {
+    if (isLive(task)) {
       this.#launch(task)
       this.#threads.announce()
     } else this.#lost(task, true, task.reason)
@@ -260,7 +272,8 @@ export class Executor {
   async #path(task: Task, slot: Slot, access: Access): Promise<string | null> {
     if (slot.kind === 'value') return null
     const { read, write, mode } = access
-    if (!write) return this.files.read(read as Version)
+    if (!write) return this.#streaming.pathOf(read as Version) ?? this.files.read(read as Version)
+    if (slot.stream) return this.#streaming.stage(task, write)
     const directory = slot.kind === 'directory'
     if (mode === 'concurrent') return this.#sharedStage(access, directory)
     const from = mode === 'out' ? null : source(access)
@@ -326,10 +339,12 @@ export class Executor {
     if (task.accesses.length > 0) await this.#inputsBack(task)
     const starting = this.#processes.start()
     if (starting) await starting
-    if (task.state !== 'running') return this.#lost(task, true, task.reason)
+    if (!isLive(task)) return this.#lost(task, true, task.reason)
     this.#limit(task)
     this.#guard.start()
     try {
+      const step = this.#streaming.concerns(task) ? await this.#streaming.prepare(task) : null
+      if (step && !isLive(task)) return this.#lost(task, true, task.reason)
       const outcome = await runCommand(task, {
         processes: this.#processes,
         run: this.#options.id,
@@ -337,14 +352,23 @@ export class Executor {
         cpusOf: one => this.#cpusOf(one),
         decode: (stored, slots) => this.#runtime.decode(stored, slots),
         valueOf: (one, slot) => source(one.accesses[slot] as Access)?.value as Kept,
+        step,
+        began: one => this.#streaming.began(one),
       })
+      if (step && (await this.#streaming.wasBereft(task, false))) return this.#bereft(task)
       const { took, usage } = outcome
       const startedAt = this.#runtime.timeOf(outcome.beganAt)
       await this.#finish(task, { startedAt, took, outputs: [outcome.exitCode], usage })
     } catch (error) {
+      if (await this.#streaming.wasBereft(task, true)) return this.#bereft(task)
       const timedOut = liveOf(task).timedOut
       this.#failed(task, timedOut ? timeout(task) : error, (error as { printed?: boolean }).printed ?? false)
     }
+  }
+
+  /** What it read was void; it runs again when there is something to read. */
+  #bereft(task: Task): void {
+    this.#lost(task, false, 'what it read came from an attempt that failed')
   }
 
   /** With `bind`, the CPUs behind the lanes that the task holds. */
@@ -454,7 +478,9 @@ export class Executor {
     for (let i = 0; i < slots.length; i++) {
       const { write, mode } = task.accesses[i] as Access
       const path = paths[i]
-      if (write && path && mode !== 'concurrent') outputs.push({ write, path })
+      // A stream may have been complete, and in its place, long before.
+      const isDone = path && this.#streaming.isOurs(path) && write?.state !== 'pending'
+      if (write && path && mode !== 'concurrent' && !isDone) outputs.push({ write, path })
     }
     if (!onlyExisting) {
       for (const { write, path } of outputs) await this.files.expectOutput(write, path, task.name)
@@ -467,7 +493,8 @@ export class Executor {
         await this.files.drop(path)
         continue
       }
-      await this.files.commit(write, path)
+      const home = this.#streaming.isOurs(path) ? await this.#streaming.bringHome(write, path) : path
+      await this.files.commit(write, home)
       if (old instanceof FileCopy && old.staged) await this.files.drop(old.path)
     }
   }
@@ -503,6 +530,7 @@ export class Executor {
     const facts = factsOf(error, command?.line, command?.cwd)
     if (tail) facts.tail = tail
     const final = engine.afterFailure(task) === 'fail'
+    this.#streaming.spoil(task)
     this.#forget(task)
     if (final) job.caller.unhandled.add(task)
     engine.failed(task, facts, error, this.#runtime.now(), log)
@@ -572,6 +600,7 @@ export class Executor {
     if (job.live?.timer) clearTimeout(job.live.timer)
     if (job.live?.session) this.#runtime.engine.closeGroup(job.live.session.group)
     job.live = null
+    if (task.kind.form === 'command') this.#streaming.over(task)
   }
 
   // --- threads that end ---
@@ -684,6 +713,9 @@ export class Executor {
     if (version.state === 'ready' && !version.superseded && !datum.removed) await this.files.publish(version)
   }
 }
+
+/** It has not been stopped meanwhile; who follows a stream is `blocked` all the time. */
+const isLive = (task: Task): boolean => task.state === 'running' || task.state === 'blocked'
 
 function timeout(task: Task): MillraceError {
   return new MillraceError(

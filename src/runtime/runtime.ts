@@ -26,6 +26,7 @@ import { taskError, versionError } from './failure.ts'
 import { Job, jobOf } from './job.ts'
 import { Kinds } from './kinds.ts'
 import { createSession } from './session.ts'
+import { Streaming } from './streaming.ts'
 import type { Session } from './session.ts'
 import { Nested } from './nested.ts'
 
@@ -122,9 +123,13 @@ export class Runtime implements Client {
   ): Task {
     const { definition, args, slots } = call
     const accesses: { datum: Datum; mode: Access['mode'] }[] = []
-    for (const { datum, mode } of slots) accesses.push({ datum, mode })
+    let streams = false
+    for (const { datum, mode, stream } of slots) {
+      accesses.push({ datum, mode })
+      if (stream) streams = true
+    }
     for (const datum of results) accesses.push({ datum, mode: 'out' })
-    return this.engine.submit(
+    const task = this.engine.submit(
       {
         kind: this.#kinds.of(definition),
         group,
@@ -139,6 +144,8 @@ export class Runtime implements Client {
       accesses,
       this.now(),
     )
+    if (streams) Streaming.mark(task)
+    return task
   }
 
   waitOn(value: unknown): Promise<unknown> {
