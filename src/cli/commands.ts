@@ -3,7 +3,7 @@ import { STREAM_COMMANDS } from './stream-commands.ts'
 
 // The names are repeated here, because the modules that own them are heavier than all of the parser; a test
 // compares them.
-export const POLICY_NAMES = ['fifo', 'lifo', 'fifo-data'] as const
+export const POLICY_NAMES = ['fifo', 'lifo', 'fifo-data', 'hrf', 'lifo+hrf', 'rank'] as const
 export const PROGRESS_MODES = ['live', 'plain', 'json', 'none'] as const
 
 export const HELP: OptionSpec = { name: 'help', short: 'h', help: ['show this'] }
@@ -55,7 +55,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       {
         name: 'policy',
         value: 'POLICY',
-        help: [`${POLICY_NAMES.join(', ')} or FILE (default: fifo)`],
+        help: [`${POLICY_NAMES.join(', ')} or FILE`],
       },
       {
         name: 'progress',
@@ -77,6 +77,43 @@ export const COMMANDS: readonly CommandSpec[] = [
       'Example: millrace run app.ts --cpus 4 -- input.csv --verbose',
     ],
     load: () => import('./run.ts'),
+  },
+  {
+    name: 'make',
+    summary: 'bring the files of a workflow (flow.ts) up to date',
+    usage: 'millrace make [TARGET...] [options] [-- NAME=VALUE...]',
+    operands: [{ name: 'TARGET', required: false, rest: true }],
+    options: [
+      {
+        name: 'jobs',
+        short: 'j',
+        value: 'N',
+        kind: 'count',
+        help: ({ cpus }) => [`CPUs that tasks may use (default: ${cpus}, all)`],
+      },
+      { name: 'policy', value: 'POLICY', help: [`${POLICY_NAMES.join(', ')} or FILE`] },
+      { name: 'dry-run', short: 'n', help: ['print what would be run, and run nothing'] },
+      { name: 'explain', help: ['say why each task is run'] },
+      { name: 'keep-going', short: 'k', help: ['after a failure, do what does not need it'] },
+      { name: 'force', help: ['run everything that the targets need'] },
+      { name: 'touch', help: ['take files that are there as up to date'] },
+      { name: 'clean', help: ['delete what was made'] },
+      { name: 'graph', value: 'FILE', help: ['write the graph of the workflow, in DOT'] },
+      TRACE,
+      { name: 'file', value: 'FILE', help: ['the workflow file (default: flow.ts in this folder)'] },
+      {
+        name: 'progress',
+        value: 'MODE',
+        kind: 'choice',
+        choices: PROGRESS_MODES,
+        help: [`${PROGRESS_MODES.join(', ')}`],
+      },
+    ],
+    notes: [
+      'TARGET is a target or a file. Default: the first target of the workflow.',
+      'Example: millrace make mosaic -j 4 -- size=8',
+    ],
+    load: () => import('./make.ts'),
   },
   {
     name: 'runs',

@@ -101,6 +101,7 @@ export class Engine {
       task.demand.storage === null &&
       !task.accesses.some(access => access.mode === 'commutative')
     this.#join(task)
+    this.#placement.added(task)
     this.observer?.(submittedEvent(task, now))
     const refusal = this.#refusal(task.group)
     if (refusal) this.#doom(task, refusal.cause, refusal.reason)
@@ -136,6 +137,7 @@ export class Engine {
     task.expect('done')
     this.started(task, now)
     task.implementation.record(took)
+    this.#placement.record(task, took)
     this.#release(task, now, took)
     task.move('done', now)
     if (this.observer) {
@@ -204,7 +206,7 @@ export class Engine {
     if (task.state !== 'running') return
     this.started(task, now)
     this.#placement.release(task)
-    if (task.io) this.io.blocked(task, now)
+    if (task.io) this.io.blocked(task)
     task.move('blocked', now)
     this.observer?.({ type: 'blocked', at: now, task: task.id, reason })
   }
