@@ -79,7 +79,13 @@ export class Engine {
     this.nodes = options.nodes.map((node, index) => new Node(index, node))
     this.policy = options.policy ?? fifo
     this.observer = options.observer ?? null
-    this.io = new IoCore(this.nodes, options.nodes, options, () => this.observer)
+    this.io = new IoCore(
+      this.nodes,
+      options.nodes,
+      options,
+      () => this.observer,
+      version => this.#discardIfUnused(version),
+    )
     this.#placement = new Placement(this.nodes, this.policy, this.io)
   }
 
@@ -346,6 +352,7 @@ export class Engine {
   decide(now: number): Instruction[] {
     const start = (task: Task): void => {
       task.move('running', now)
+      if (this.io.moves.prefetches) this.io.moves.want(task, -1)
       this.#instructions.push({ type: 'start', task })
     }
     const resume = (task: Task): void => {
@@ -458,6 +465,8 @@ export class Engine {
 
   #discardIfUnused(version: Version): void {
     if (version.obsolete && version.readers === 0 && version.settled && version.value !== undefined) {
+      // What is on its way to another device is discarded when it has arrived.
+      if (version.place?.move) return
       this.#instructions.push({ type: 'discard', version })
     }
   }
@@ -486,6 +495,7 @@ export class Engine {
 
   #makeReady(task: Task, now: number): void {
     const at = task.move('ready', now)
+    if (this.io.moves.prefetches) this.io.moves.want(task, 1)
     task.turn = ++this.#turn
     try {
       task.score = scoreOf(this.policy, task, { now, turn: task.turn, releasedBy: this.#ending })
@@ -582,6 +592,7 @@ export class Engine {
 
   #readerEnded(version: Version, now: number): void {
     version.readers--
+    if (version.readers === 0 && version.place) this.io.unread(version)
     const { afterReaders } = version
     if (afterReaders) {
       version.afterReaders = afterReaders.filter(writer => {

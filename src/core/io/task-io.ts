@@ -52,9 +52,13 @@ export interface Move {
   readonly from: Device
   readonly to: Device
   readonly bytes: number
+  /** The file at `from` is the user's: it stays when the copy is made. */
+  readonly keepsOriginal: boolean
   /** Bytes per second that it may use now; 0 means: pause. `pace` says when this changes. */
   rate: number
 }
+
+export type MoveInstruction = { type: 'move' | 'pace'; move: Move }
 
 const isFile = (version: Version | null): version is Version =>
   version !== null && version.datum.path !== null
