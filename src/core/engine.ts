@@ -93,11 +93,12 @@ export class Engine {
 
   submit(spec: TaskSpec, accesses: readonly AccessRequest[], now: number): Task {
     if (!this.nodes.some(node => this.#suits(node, spec))) refuse(spec, this.nodes)
-    if (spec.demand.storage) this.io.check(spec)
+    if (spec.demand.storage) this.io.check(spec, accesses)
     if (spec.parent) rejectNestedCycle(spec.parent, spec.kind.name, accesses)
     const task = new Task(++this.#lastTask, spec, now)
     if (accesses.length > 0) task.accesses = accesses.map(request => this.#access(task, request, now))
     const doom = this.#waitForInputs(task)
+    this.io.bound?.submitted(task)
     task.queueable =
       spec.kind.form === 'function' &&
       !task.timed &&
@@ -344,6 +345,7 @@ export class Engine {
   remove(datum: Datum, now: number): void {
     this.#closeTeam(datum.current, now)
     datum.removed = true
+    this.io.bound?.removed(datum.current)
     this.#retireFrom(datum.current)
   }
 
@@ -353,6 +355,7 @@ export class Engine {
     const start = (task: Task): void => {
       task.move('running', now)
       if (this.io.moves.prefetches) this.io.moves.want(task, -1)
+      this.io.bound?.started(task)
       this.#instructions.push({ type: 'start', task })
     }
     const resume = (task: Task): void => {
@@ -364,8 +367,9 @@ export class Engine {
       task.move('parked', now)
       this.#wakeParked(task, now)
     }
+    this.io.refresh(now)
     this.#placement.decide(now, start, resume, park)
-    this.io.decide(now, {
+    const hasMore = this.io.decide(now, {
       start: task => {
         this.#placement.takeTokens(task)
         start(task)
@@ -378,6 +382,7 @@ export class Engine {
       },
       instruct: instruction => this.#instructions.push(instruction),
     })
+    if (hasMore) this.#placement.decide(now, start, resume, park)
     if (this.#instructions.length === 0) return EMPTY
     let instructions = this.#instructions
     this.#instructions = []
@@ -703,6 +708,7 @@ export class Engine {
     if (task.next) task.next.before = task.before
     task.next = task.before = null
     task.parent?.calls?.delete(task)
+    this.io.bound?.ended(task)
     for (const { read, write } of task.accesses) (write ?? read)?.datum.users?.delete(task)
     for (let at: Group | null = group; at; at = at.parent) {
       at.live--

@@ -73,15 +73,23 @@ export class Placement {
         return this.#place(task)
       },
       // Who waits for room on a device must not keep away those who would make room.
-      hold: task => task.io === null && this.#hold(task),
+      hold: task => task.io === null && (this.#io.bound?.allows(task) ?? true) && this.#hold(task),
       inTheWay: (started, task) => this.#suits(this.#nodes[started.node] as Node, task),
     }
     for (;;) {
-      const task = this.queue.take(placer)
+      const task = this.queue.take(placer) ?? this.#firstInOrder(placer)
       if (this.#held.size > 0) this.#held.clear()
       if (!task) return
       start(task)
     }
+  }
+
+  /** Where data are bounded, the first task in program order may wait behind one that is held back. */
+  #firstInOrder({ place }: Placer): Task | null {
+    const first = this.#io.bound?.first()
+    if (!first || first.demand.io || first.state !== 'ready' || !place(first)) return null
+    this.queue.forget()
+    return first
   }
 
   demandOf(task: Task): Demand {
@@ -199,7 +207,13 @@ export class Placement {
       const [first] = lane.released.filter(task => task.state === 'ready').sort(byRank)
       lane.released = []
       if (!first || !lane.free || first.io || first.kind.implementations.length > 1) continue
-      if (this.#busyTeam(first) || !node.fitsNow(first.demand) || !this.#mayGoFirst(first, node)) continue
+      if (
+        this.#io.bound ||
+        this.#busyTeam(first) ||
+        !node.fitsNow(first.demand) ||
+        !this.#mayGoFirst(first, node)
+      )
+        continue
       this.queue.forget()
       this.#occupy(first, node, first.implementation, lane)
       start(first)
@@ -245,6 +259,7 @@ export class Placement {
 
   /** Each version of a task is tried once; then the fastest that fits is taken. */
   #place(task: Task): boolean {
+    if (this.#io.bound && !this.#io.bound.allows(task)) return false
     const { implementations } = task.kind
     let best: Implementation | null = null
     let where: Node | null = null

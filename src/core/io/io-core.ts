@@ -1,7 +1,8 @@
-import type { Version } from '../data.ts'
+import type { AccessMode, Datum, Version } from '../data.ts'
 import type { Observer } from '../events.ts'
 import type { Node, NodeDescription } from '../machine.ts'
 import type { Task, TaskSpec } from '../task.ts'
+import { Bound } from './bound.ts'
 import type { Device } from './device.ts'
 import type { IoNode } from './io-node.ts'
 import { Estimates } from './estimates.ts'
@@ -39,6 +40,11 @@ export interface Learned {
   trials: { bandwidth: number; concurrency: number; mean: number }[]
 }
 
+interface AccessRequest {
+  datum: Datum
+  mode: AccessMode
+}
+
 /** What the engine does with what is decided here. */
 export interface IoHost {
   start(task: Task): void
@@ -54,6 +60,8 @@ export class IoCore {
   readonly queue: IoQueue
   readonly limits: Limits
   readonly moves: Moves
+  /** Holds back producers of temporary data; null without a bound. */
+  readonly bound: Bound | null
   readonly estimates = new Estimates()
   readonly #policy: IoPolicy
   readonly #observer: () => Observer | null
@@ -75,6 +83,8 @@ export class IoCore {
     this.storage = new Storage(nodes, descriptions, (task, io, device) => this.limits.for(task, io, device))
     this.queue = new IoQueue(this.devices.length)
     this.limits = new Limits(this.devices, this.queue, options, observer)
+    const bound = boundOf(options.maxIntermediate, this.devices)
+    this.bound = bound === Infinity ? null : new Bound(bound, task => this.storage.sizeOf(task))
     this.moves = new Moves(this.storage, options, observer)
     this.#policy = findIoPolicy(options.ioPolicy ?? 'fcfs')
     this.#observer = observer
@@ -87,10 +97,12 @@ export class IoCore {
   // --- for the engine ---
 
   /** Throws if no device could ever do what the task asks for. */
-  check(spec: TaskSpec): void {
+  check(spec: TaskSpec, accesses: readonly AccessRequest[]): void {
     const { storage } = spec.demand
     if (!storage) return
     refuseIo(spec.kind.name, spec.demand, this.storage.nodes)
+    const isTemporary = ({ datum, mode }: AccessRequest): boolean => datum.temporary && mode !== 'in'
+    if (accesses.some(isTemporary)) this.bound?.check(spec.kind.name, storage.size)
     this.limits.submitted(spec.kind, storage.bandwidth)
   }
 
@@ -106,25 +118,34 @@ export class IoCore {
     this.queue.remove(task)
   }
 
-  decide(now: number, host: IoHost): void {
+  /** Comes first in each decision. */
+  refresh(now: number): void {
+    this.limits.refresh(now)
+  }
+
+  /** Returns true if compute tasks that were refused before could start now. */
+  decide(now: number, host: IoHost): boolean {
     if (this.#resuming.size > 0) this.#resume(host)
     if (this.queue.size > 0) this.#startSome(now, host)
+    const hasDropped = this.limits.dropIdleClaims()
+    if (hasDropped && this.queue.size > 0) this.#startSome(now, host)
     if (this.moves.isOn) {
       for (const version of this.#fresh.splice(0)) this.moves.unread(version)
       const isQuiet = this.queue.size === 0 && !this.isBusy
       this.moves.decide(now, isQuiet, host.instruct)
     }
+    return hasDropped
   }
 
   #startSome(now: number, host: IoHost): void {
     const { queue, storage, estimates } = this
-    this.limits.refresh(now)
     const movedAway: Task[] = []
     const round: IoRound = {
       queue,
       find: (task, avoid) => {
         const io = task.io as TaskIo
         if (host.park(task)) return null
+        if (this.bound && !this.bound.allows(task)) return null
         if (this.moves.hasMoved && this.#hasMovedAway(task, io)) {
           movedAway.push(task)
           return null
@@ -145,6 +166,7 @@ export class IoCore {
       untilFirstEnds: device => estimates.untilFirstEnds(device, now),
     }
     this.#policy.run(round)
+    this.#startFirst(round)
     while (movedAway.length > 0) {
       for (const task of movedAway.splice(0)) {
         queue.remove(task)
@@ -153,9 +175,17 @@ export class IoCore {
       }
       this.#policy.run(round)
     }
-    if (!this.limits.dropIdleClaims()) return
-    this.#policy.run(round)
-    this.limits.allowClaims()
+  }
+
+  /** The bound holds back the first of a class, behind which the one may wait that must be able to start. */
+  #startFirst(round: IoRound): void {
+    for (;;) {
+      const first = this.bound?.first()
+      if (!first?.io?.queuedIn || first.state !== 'ready') return
+      const spot = round.find(first)
+      if (!spot) return
+      round.start(first, spot)
+    }
   }
 
   /** What it reads lies on another device than when it became ready. */
@@ -252,6 +282,7 @@ export class IoCore {
   /** The version is gone from its device: deleted after `discard`, or moved to the path that the user named. */
   gone(version: Version): void {
     this.storage.forget(version)
+    this.bound?.gone(version)
     this.moves.forget(version)
   }
 
@@ -278,4 +309,15 @@ export class IoCore {
     this.moves.moveFailed(move, reason, now)
     this.#freed(move.version)
   }
+}
+
+/**
+ * The bound for all devices together. Where each device has one of its own, the lowest one's holds for all:
+ * then whatever may start fits there.
+ */
+function boundOf(given: number | undefined, devices: readonly Device[]): number {
+  const all = given ?? Infinity
+  if (devices.length === 0 || devices.some(({ maxIntermediate }) => maxIntermediate === Infinity)) return all
+  const lowest = devices.reduce((a, b) => (b.rank > a.rank ? b : a))
+  return Math.min(all, lowest.maxIntermediate)
 }

@@ -100,13 +100,13 @@ export class Moves {
   }
 
   /** The lowest layer that has room (Algorithm 6); null if there is none below, or none is free. */
-  #below(version: Version, { device, bytes }: Place): Device | null {
+  #below(version: Version, { device, bytes, temporary }: Place): Device | null {
     if (device.capacity === Infinity) return null
     const layers = this.#layersOf(device)
     for (let i = layers.length - 1; i >= 0; i--) {
       const layer = layers[i] as Device
       if (layer.rank <= device.rank) return null
-      if (bytes <= layer.free && this.#isUsable(version, device, layer)) return layer
+      if (layer.hasRoom(bytes, temporary) && this.#isUsable(version, device, layer)) return layer
     }
     return null
   }
@@ -123,7 +123,7 @@ export class Moves {
         layer =>
           layer.rank < place.device.rank &&
           // Room for what tasks write comes first.
-          bytes * 2 <= layer.free &&
+          layer.hasRoom(bytes * 2, place.temporary) &&
           this.#isUsable(version, place.device, layer),
       )
       if (to && bytes > 0) this.#begin(version, place, to, 'prefetch', now, instruct)
@@ -178,7 +178,7 @@ export class Moves {
       keepsOriginal: place.bytes === 0,
       rate: this.#rateFor(from, to, 1),
     }
-    to.used += bytes
+    to.use(bytes, place.temporary)
     place.move = move
     this.active.add(move)
     this.#tell(move, 'started', now)
@@ -192,12 +192,12 @@ export class Moves {
     if (!this.active.delete(move)) return
     const { place } = version
     if (place) {
-      from.used -= place.bytes
+      from.use(-place.bytes, place.temporary)
       place.bytes = bytes
       place.measured = bytes
       place.device = to
       place.move = null
-    } else to.used -= bytes
+    } else to.use(-bytes, version.datum.temporary)
     this.hasMoved = true
     this.#tell(move, 'done', now)
   }
@@ -205,7 +205,7 @@ export class Moves {
   moveFailed(move: Move, reason: string, now: number): void {
     const { version, to, bytes } = move
     if (!this.active.delete(move)) return
-    to.used -= bytes
+    to.use(-bytes, version.datum.temporary)
     if (version.place) version.place.move = null
     const failed = this.#failed.get(version) ?? new Set()
     this.#failed.set(version, failed.add(to))

@@ -19,6 +19,8 @@ export interface TaskIo {
   sourceBandwidth: number
   /** What it held before it was blocked. */
   paused: number
+  /** It makes temporary data. */
+  isTemporary: boolean
   /** Bytes that are reserved on its device until it ends. */
   reserved: number
   /** Bytes that it moved, if the runtime knows better than the sizes of its files. */
@@ -41,6 +43,7 @@ export interface Place {
   bytes: number
   /** The runtime has said how large it is. */
   measured: number | null
+  readonly temporary: boolean
   move: Move | null
 }
 
@@ -109,6 +112,7 @@ export function describeIo(task: Task, devices: readonly Device[]): TaskIo {
     bandwidth: 0,
     sourceBandwidth: 0,
     paused: 0,
+    isTemporary: writes && task.accesses.some(({ write }) => isFile(write) && write.datum.temporary),
     reserved: 0,
     bytes: null,
     startedAt: -1,
