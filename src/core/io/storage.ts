@@ -22,6 +22,8 @@ export class Storage {
   readonly nodes: IoNode[]
   readonly devices: Device[]
   readonly #limit: Limit
+  /** Told when the free memory of a node has changed. */
+  onMemory: (node: Node) => void = () => undefined
   /** The most that a task of the kind has written: what the next one is expected to write. */
   readonly #sizes = new Map<Kind, number>()
 
@@ -109,8 +111,14 @@ export class Storage {
       for (const version of writtenFiles(task)) version.place ??= placeOn(device, version)
     }
     if (!task.demand.io) return -1
-    node.node.freeMemory -= task.demand.memory
+    this.#claimMemory(node.node, task.demand.memory)
     return node.takeLane()
+  }
+
+  #claimMemory(node: Node, bytes: number): void {
+    if (bytes === 0) return
+    node.freeMemory -= bytes
+    this.onMemory(node)
   }
 
   #hold(task: Task, io: TaskIo, node: IoNode, bandwidth: number): void {
@@ -133,7 +141,7 @@ export class Storage {
     io.holds = false
     const node = this.nodes[task.node] as IoNode
     if (task.demand.io) {
-      node.node.freeMemory += task.demand.memory
+      this.#claimMemory(node.node, -task.demand.memory)
       node.giveLane(task.lane)
     }
     if (!io.device?.running.delete(task)) return
@@ -155,7 +163,7 @@ export class Storage {
       return false
     this.#hold(task, io, node, bandwidth)
     if (isIo) {
-      node.node.freeMemory -= task.demand.memory
+      this.#claimMemory(node.node, task.demand.memory)
       task.lane = node.takeLane()
     }
     return true
