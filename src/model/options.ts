@@ -34,6 +34,11 @@ export interface CommonOptions<A extends readonly unknown[]> {
   direction?: 'read' | 'write'
   /** The name of the only device that its files may be written to. @default the fastest with room */
   storage?: string
+  /**
+   * The files that it writes are for other tasks only: they count as intermediates, are deleted after the last
+   * reader that was called before removeFile(), and come to their paths only if waitOnFile() asks. @default false
+   */
+  temporary?: boolean
   /** Higher runs first among ready tasks. @default 0 */
   priority?: number | ((...args: Known<A>) => number)
   /**
@@ -67,6 +72,7 @@ const COMMON = [
   'size',
   'direction',
   'storage',
+  'temporary',
   'priority',
   'onFailure',
   'retries',
