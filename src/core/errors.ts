@@ -141,6 +141,10 @@ export const ERRORS = {
     meaning: 'Streaming does not work on this machine.',
     remedy: 'Use Linux on x86-64 with the GNU C library.',
   },
+  MR_WORKFLOW_FILE: {
+    meaning: 'A workflow in a file cannot be simulated: the file is malformed, or what it says makes no sense.',
+    remedy: 'The message says where, and what is wrong there.',
+  },
   MR_SIMULATION: {
     meaning: 'A simulation cannot go on: tasks wait for something that the platform does not have.',
     remedy: 'Give the platform what the tasks ask for.',

@@ -11,6 +11,7 @@ import { Clock } from './clock.ts'
 import { Execution } from './execution.ts'
 import type { Surroundings, Work } from './execution.ts'
 import type { Platform } from './platform.ts'
+import { randomFrom } from './random.ts'
 import { Movers } from './movers.ts'
 import { Stores } from './stores.ts'
 
@@ -18,6 +19,8 @@ export interface SimulationOptions extends IoOptions {
   platform: Platform
   policy?: Policy
   observer?: Observer | null
+  jitter?: number
+  seed?: number
 }
 
 export type SimulatedSpec = Omit<TaskSpec, 'group' | 'payload'> & { group?: Group }
@@ -35,13 +38,18 @@ export class Simulation implements Surroundings {
   readonly engine: Engine
   readonly stores: Stores
   watcher: Watcher | null = null
-  /** Tasks that ended. */
+  /** Tasks that ended, and the time for which they held CPUs, in milliseconds times CPUs. */
   ended = 0
+  cpuTime = 0
   readonly #kinds = new Map<string, Kind>()
   readonly #movers: Movers
+  readonly #jitter: number
+  readonly #random: () => number
 
-  constructor({ platform, policy, observer, ...io }: SimulationOptions) {
+  constructor({ platform, policy, observer, jitter, seed, ...io }: SimulationOptions) {
     this.stores = new Stores(this.clock, platform)
+    this.#jitter = jitter ?? 0
+    this.#random = randomFrom(seed ?? 1)
     this.engine = new Engine({
       nodes: [...platform.nodes],
       ...(policy ? { policy } : {}),
@@ -67,13 +75,17 @@ export class Simulation implements Surroundings {
 
   submit(spec: SimulatedSpec, accesses: readonly AccessRequest[], work: Work): Task {
     const { kind, demand, priority, parent, onFailure, retries, timed, group = this.engine.root } = spec
-    const full: TaskSpec = { kind, group, demand, payload: work }
+    const full: TaskSpec = { kind, group, demand, payload: this.#jitter > 0 ? this.#vary(work) : work }
     if (priority !== undefined) full.priority = priority
     if (parent !== undefined) full.parent = parent
     if (onFailure !== undefined) full.onFailure = onFailure
     if (retries !== undefined) full.retries = retries
     if (timed !== undefined) full.timed = timed
     return this.engine.submit(full, accesses, this.clock.now)
+  }
+
+  #vary(work: Work): Work {
+    return { ...work, compute: work.compute * (1 + this.#jitter * (2 * this.#random() - 1)) }
   }
 
   /** Runs until nothing is left to do. */
@@ -147,6 +159,7 @@ export class Simulation implements Surroundings {
   end(task: Task, now: number): void {
     if (task.state !== 'running') return
     this.ended++
+    this.cpuTime += (now - task.startedAt) * (task.implementation.demand ?? task.demand).cpus
     this.#store(task)
     const lane = this.engine.nodes[task.node]?.lanes[task.lane]
     this.engine.finished(task, now)
