@@ -10,7 +10,7 @@
  *       console.log(await waitOn(squares))
  *     })
  */
-import { setHost } from './model/client.ts'
+import { hasHost, setHost } from './model/client.ts'
 import { EmbeddedHost } from './runtime/host.ts'
 import { isMainThread, workerData } from 'node:worker_threads'
 
@@ -48,6 +48,7 @@ export {
 } from './model/directions.ts'
 export type { Direction } from './model/directions.ts'
 export type { CommonOptions, Defaults } from './model/options.ts'
+export type { Cost } from './model/cost.ts'
 export { MillraceError } from './core/errors.ts'
 export type { ErrorCode } from './core/errors.ts'
 export { CancelledError, ExitError, TaskError } from './model/errors.ts'
@@ -61,4 +62,5 @@ export type { Observer, RunEvent } from './core/events.ts'
 // A compute thread has a host of its own; everywhere else the runtime is embedded.
 const inComputeThread =
   !isMainThread && typeof workerData === 'object' && workerData !== null && 'toThread' in workerData
-if (!inComputeThread) setHost(new EmbeddedHost())
+// So it is where someone has set another host already, as the simulator does.
+if (!inComputeThread && !hasHost()) setHost(new EmbeddedHost())

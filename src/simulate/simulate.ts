@@ -16,6 +16,8 @@ export interface SimulateOptions extends IoOptions {
   jitter?: number
   /** What chance begins with. @default 1 */
   seed?: number
+  /** Bytes per second that each I/O task asks for, instead of what it says itself. */
+  bandwidth?: number
 }
 
 /** How a simulated run calls itself. */

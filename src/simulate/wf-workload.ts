@@ -24,7 +24,9 @@ export function wfWorkload(instance: WfInstance): Workload {
         if (!file) {
           const isMade = makers.has(name)
           const bytes = instance.files.get(name) ?? 0
-          file = isMade ? new Datum(name, false, false) : inputFile(simulation, name, bytes, inputs++)
+          file = isMade
+            ? new Datum(name, false, false)
+            : inputFile(simulation, new Datum(name), bytes, inputs++)
           files.set(name, file)
         }
         return file

@@ -1,4 +1,4 @@
-import { Datum } from '../core/data.ts'
+import type { Datum } from '../core/data.ts'
 import type { Simulation } from './simulation.ts'
 
 /** Something that can be simulated: it brings its tasks in, at once or as time goes on. */
@@ -8,8 +8,7 @@ export interface Workload {
 }
 
 /** A file that was there before the run; on the shared file system, or else on the nodes in turn. */
-export function inputFile(simulation: Simulation, path: string, bytes: number, node: number): Datum {
-  const datum = new Datum(path)
+export function inputFile(simulation: Simulation, datum: Datum, bytes: number, node: number): Datum {
   const { stores, engine } = simulation
   const device = stores.home(node % stores.nodes.length)
   datum.current.value = true
