@@ -138,7 +138,7 @@ struct mr_wait {
     u64 at, want, since;
 };
 
-enum { MR_EV_COMMITTED, MR_EV_FAILED, MR_EV_ENDED, MR_EV_KILLED, MR_EV_DEADLOCK, MR_EV_TIMEOUT, MR_EV_FULL, MR_EV_NOTE };
+enum { MR_EV_COMMITTED, MR_EV_FAILED, MR_EV_ENDED, MR_EV_KILLED, MR_EV_DEADLOCK, MR_EV_TIMEOUT, MR_EV_FULL, MR_EV_NOTE, MR_EV_TRUSTED };
 
 struct mr_event {
     u64 seq, wall;
@@ -249,6 +249,7 @@ void mr_recover(void);
 int mr_wait_for(u32 proc, u32 file, u32 kind, u64 at, u64 len);
 int mr_wait_moment(u32 proc, u32 file, u64 began);
 extern u64 mr_wait_limit;
+extern u32 mr_passes; /* gates that were open, since the last wait */
 
 /* deadlock.c */
 int mr_deadlocked(u32 wait, char *why, size_t size);

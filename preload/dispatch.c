@@ -21,7 +21,7 @@ static mr_handler *const handler[CALLS] = {
     [SYS_lseek] = mr_do_lseek, [SYS_ftruncate] = mr_do_ftruncate, [SYS_truncate] = mr_do_truncate,
     [SYS_sendfile] = mr_do_sendfile, [SYS_splice] = mr_do_splice, [SYS_copy_file_range] = mr_do_copy_file_range,
     [SYS_mmap] = mr_do_mmap, [SYS_munmap] = mr_do_munmap, [SYS_msync] = mr_do_msync,
-    [SYS_newfstatat] = mr_do_pathat, [SYS_statx] = mr_do_statx,
+    [SYS_newfstatat] = mr_do_pathat, [SYS_statx] = mr_do_pathat, [SYS_fstat] = mr_stat_descriptor,
     [SYS_faccessat] = mr_do_pathat, [SYS_faccessat2] = mr_do_pathat,
     [SYS_getdents64] = mr_do_getdents, [SYS_chdir] = mr_do_chdir, [SYS_fchdir] = mr_do_fchdir,
     [SYS_mkdirat] = mr_do_mkdirat, [SYS_unlinkat] = mr_do_unlinkat,

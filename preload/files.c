@@ -100,7 +100,9 @@ void mr_file_begin(u32 file)
         mr_file_at(f->parent - 1)->begun_children++;
         wake_dependants();
     }
-    mr_file_wake(f);
+    /* Who waits for a file that grows is woken by its first bytes: before them there is nothing to do but wait
+     * again. Directories, and files that begin with something in them, are worth it at once. */
+    if (f->is_dir || f->frontier) mr_file_wake(f);
 }
 
 static void settle(u32 file, u32 state)

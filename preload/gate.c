@@ -41,7 +41,10 @@ long mr_gate(long dirfd, const char *path, const struct mr_name *n, struct mr_ri
     if (r->rule == MR_NONE || r->producer) return 0;
     if (mr_record(n, r) == MR_NONE) return -ENOSPC;
     struct mr_file *f = mr_file_at(r->file);
-    if (mr_load(&f->state) == MR_COMMITTED) return 0;
+    if (mr_load(&f->state) == MR_COMMITTED) {
+        mr_passes++;
+        return 0;
+    }
     if (r->is_dir || mr_load(&f->state) == MR_ABSENT) {
         /* directories can be opened once they are there (listing them waits); a directory that a file's
          * pattern happens to match is a plain one */

@@ -28,6 +28,7 @@ static struct mr_file *reading(u64 e)
 
 static void committed(long fd, u64 e)
 {
+    if (mr_told[fd] && (u64)mr_told[fd] - 1 != mr_size_of(fd)) return; /* still to be seen if it reads on */
     if (!mr_who(0).foreign) mr_cas(&mr_fd[fd], &e, 0); /* from now on a plain descriptor */
 }
 

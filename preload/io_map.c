@@ -21,6 +21,7 @@ long mr_do_mmap(const struct mr_call *c)
     if (mr_entry_kind(e) == MR_READER) {
         int err = mr_wait_for(mr_who(0).proc, mr_entry_index(e), MR_WAIT_COMMIT, 0, 0);
         if (err < 0) return err;
+        if (mr_size_of_map_trusted(c->a[4], e, (u64)c->a[5] + (u64)c->a[1])) return -EIO;
     }
     long at = mr_plain(c);
     if ((at < 0 && at > -4096) || mr_entry_kind(e) != MR_WRITER) return at;

@@ -18,7 +18,8 @@ static long open_path(const struct mr_call *c, long dirfd, const char *path, lon
     mr_rights_of(&n, &r);
     int mode = flags & O_ACCMODE;
     int reads = mode == O_RDONLY || (mode == O_RDWR && !(flags & (O_TRUNC | O_EXCL)));
-    if (r.rule != MR_NONE && r.producer && (flags & O_TRUNC) && mode != O_RDONLY && r.file != MR_NONE) {
+    if (r.rule != MR_NONE && r.producer && (flags & O_TRUNC) && mode != O_RDONLY && r.file != MR_NONE &&
+        (mr_load(&mr_file_at(r.file)->frontier) || mr_load(&mr_file_at(r.file)->extents))) {
         struct mr_guard g;
         mr_lock(&g); /* readers stop before the bytes go */
         if (mr_file_at(r.file)->state < MR_COMMITTED) mr_cut(mr_file_at(r.file), 0);
@@ -83,6 +84,7 @@ long mr_do_close(const struct mr_call *c)
     }
     struct mr_who who = mr_who(0);
     u64 entry = take_entry(&who, c->a[0]);
+    mr_size_at_close(c->a[0], entry);
     /* Booked first: once the kernel has freed the number, another thread may open a file under it and fork,
      * and the child would inherit both bookings. All bytes are written already. */
     dropped(&who, c->a[0], entry);
@@ -98,6 +100,7 @@ long mr_do_close_range(const struct mr_call *c)
     for (u32 fd = first; fd <= last && fd < top; fd++) {
         if (!mr_fd[fd] && !who.foreign) continue;
         u64 entry = take_entry(&who, (long)fd);
+        mr_size_at_close((long)fd, entry);
         dropped(&who, (long)fd, entry);
         mr_sys(SYS_close, fd, 0, 0, 0);
     }

@@ -62,6 +62,8 @@ static long exec_path(const struct mr_call *c, long dirfd, const char *path)
     if (mr_name_of(dirfd, path, &n) == MR_INSIDE) {
         mr_rights_of(&n, &r);
         long err = mr_gate(dirfd, path, &n, &r);
+        if (err == 0 && r.rule != MR_NONE && !r.producer && !r.is_dir) /* a program must be whole */
+            err = mr_wait_for(mr_who(0).proc, r.file, MR_WAIT_COMMIT, 0, 0);
         if (err < 0) return err;
     }
     u32 proc = mr_who(1).proc;
@@ -79,6 +81,7 @@ long mr_do_exit(const struct mr_call *c)
     struct mr_guard g;
     struct mr_who who = mr_who(0);
     if (!who.foreign) {
+        mr_size_at_exit();
         mr_self.on = 0;
         mr_self.proc = MR_NONE;
     }

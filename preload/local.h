@@ -24,6 +24,7 @@ struct mr_self {
     u32 cwd_place;
     u32 fd_top;  /* all entries at and above are empty */
     u32 maps;    /* entries in use in mr_map */
+    u32 told;    /* the size of some growing file has been told */
     u32 dir_len, alias_len;
     char dir[1024], alias[1024]; /* the managed directory, canonical and as the user spelled it */
     char cwd[4096];
@@ -52,6 +53,13 @@ struct mr_who {
     int foreign;
 };
 struct mr_who mr_who(int must_be_known);
+
+/* io_size.c: the size of a growing file that a READER was told, plus one */
+extern s64 mr_told[MR_FDS];
+long mr_stat_descriptor(const struct mr_call *c);
+int mr_size_of_map_trusted(long fd, u64 e, u64 end);
+void mr_size_at_close(long fd, u64 e);
+void mr_size_at_exit(void);
 
 /* paths.c */
 #define MR_NAME_MAX 1000
@@ -84,7 +92,7 @@ mr_handler mr_do_lseek, mr_do_ftruncate, mr_do_sendfile, mr_do_splice, mr_do_cop
 mr_handler mr_do_mmap, mr_do_munmap, mr_do_msync;
 mr_handler mr_do_open, mr_do_openat, mr_do_openat2, mr_do_creat;
 mr_handler mr_do_close, mr_do_close_range, mr_do_dup, mr_do_dup2, mr_do_dup3, mr_do_fcntl;
-mr_handler mr_do_path1, mr_do_pathat, mr_do_statx, mr_do_getdents, mr_do_chdir, mr_do_fchdir, mr_do_truncate;
+mr_handler mr_do_path1, mr_do_pathat, mr_do_getdents, mr_do_chdir, mr_do_fchdir, mr_do_truncate;
 mr_handler mr_do_mkdir, mr_do_mkdirat, mr_do_unlink, mr_do_unlinkat, mr_do_rename, mr_do_renameat;
 mr_handler mr_do_link, mr_do_linkat;
 mr_handler mr_do_clone, mr_do_fork, mr_do_execve, mr_do_execveat, mr_do_exit, mr_do_refuse;

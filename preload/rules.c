@@ -57,7 +57,8 @@ int mr_glob(const char *p, const char *t)
 int mr_rule_matches(const struct mr_rule *r, const char *path, u32 len)
 {
     const char *text = mr_text_at(r->text);
-    if (r->glob) return mr_glob(text, path);
+    /* the managed directory itself is meant only where it is named: `*` is what lies in it */
+    if (r->glob) return !(len == 1 && path[0] == '.') && mr_glob(text, path);
     return len == r->text_len && mr_same(text, path, len);
 }
 

@@ -17,7 +17,7 @@ static const char usage[] =
     "  ps | events [--since N] [-w NAME]     JSON lines\n"
     "  list                                  all boards of this user\n"
     "  step-begin NAME | step-end NAME STATUS   STATUS: ok, failed or a number\n"
-    "  exec [-w NAME] [--lib PATH] --app NAME -- PROG ARGS...\n"
+    "  exec [-w NAME] [--lib PATH] [--owner PID] --app NAME -- PROG ARGS...\n"
     "  wait [-w NAME] [--timeout S] PATH...  until committed\n"
     "  reap [-w NAME]\n"
     "  match [-w NAME | --plan] PATH...      the rule of each path\n"

@@ -62,6 +62,37 @@ static const char *not_intercepted(const char *path, int depth)
     return why;
 }
 
+/* ---- the end of whoever started us ---- */
+
+static volatile u32 kept = MR_NONE;
+
+static void end_by_force(int sig)
+{
+    (void)sig;
+    for (u32 i = 0, n = mr_used(MR_PROCS); i < n; i++) {
+        const struct mr_proc *p = mr_proc_at(i);
+        if (p->slot.used && p->state == MR_ALIVE && p->instance == kept && !(p->flags & MR_KEEPER)) kill((pid_t)p->pid, SIGKILL);
+    }
+    kill(0, SIGKILL); /* our group, with us: nobody is left who would hear what we say */
+}
+
+/* Millrace was killed: the step ends too, after three seconds by force. */
+static void abandoned(int sig)
+{
+    (void)sig;
+    kill(0, SIGTERM);
+    alarm(3);
+}
+
+static void end_with(u32 owner)
+{
+    setpgid(0, 0);
+    signal(SIGPWR, abandoned);
+    signal(SIGALRM, end_by_force);
+    prctl(PR_SET_PDEATHSIG, SIGPWR);
+    if (getppid() != (pid_t)owner) abandoned(0); /* it was faster */
+}
+
 static void set_environment(const struct mr_options *o)
 {
     char lib[4096], preload[8192];
@@ -141,6 +172,8 @@ int mr_command_exec(const struct mr_options *o)
     if (keeper != MR_NONE) mr_proc_at(keeper)->flags = MR_KEEPER;
     if (why) mr_event(MR_EV_NOTE, 0, step, (u32)getpid(), "a program of this step is static or set-uid: not intercepted");
     mr_unlock(&g);
+    kept = instance;
+    if (o->owner) end_with(o->owner);
     if (child == MR_NONE) return mr_say(MR_FAILED_COMMAND, "the board is full");
     pid_t pid = fork();
     if (pid == 0) run(child, o->rest);

@@ -11,7 +11,7 @@
 static const char *const commits[] = {"on_termination", "on_close", "on_file", "on_n_files"};
 static const char *const states[] = {"absent", "growing", "committed", "failed"};
 static const char *const wait_kinds[] = {"exists", "commit", "data", "list"};
-static const char *const events[] = {"committed", "failed", "ended", "killed", "deadlock", "timeout", "full", "note"};
+static const char *const events[] = {"committed", "failed", "ended", "killed", "deadlock", "timeout", "full", "note", "trusted"};
 
 static void string(const char *s)
 {

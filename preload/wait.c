@@ -8,11 +8,38 @@
 #define LOOK_NS 100000000u
 #define DEADLOCK_NS 400000000u
 /* A reader at the frontier asks for a piece of this size before it is woken, but not for longer than a
- * moment: a wake-up costs as much as writing a quarter of it. */
-#define PIECE (256u << 10)
+ * moment: a wake-up costs as much as writing 200 KiB. */
+#define PIECE (1u << 20)
 #define MOMENT_NS 1000000u
 
+/* A consumer of many small files that keeps up with its producer would be woken for each, which costs more than
+ * the file. It lingers instead, so that the next files are there as well when it goes on. */
+#define LINGER_NS 500000u
+#define SHORT_NS 300000u
+
 u64 mr_wait_limit;
+u32 mr_passes;
+
+/* Of this process; threads may mix it up, which costs a moment at most. */
+static struct {
+    u32 on, brief, rest;
+} linger;
+
+/* Does it pay? Files that were there without a wait after the last time must say so. */
+static int lingers(void)
+{
+    if (linger.on && mr_passes < 4) {
+        linger.on = 0;
+        linger.rest = 64;
+    } else if (!linger.on && linger.rest) {
+        linger.rest--;
+    } else if (!linger.on && linger.brief >= 8) {
+        linger.on = 1;
+        linger.brief = 0;
+    }
+    mr_passes = 0;
+    return linger.on;
+}
 
 static int satisfied(struct mr_file *f, u32 kind, u64 at, u64 len)
 {
@@ -133,7 +160,14 @@ int mr_wait_for(u32 proc, u32 file, u32 kind, u64 at, u64 len)
 {
     struct mr_file *f = mr_file_at(file);
     int ok = satisfied(f, kind, at, len);
+    if (ok > 0) mr_passes++;
     if (ok) return ok < 0 ? ok : 0;
+    if (lingers()) {
+        struct mr_time moment = {0, LINGER_NS};
+        mr_sys(SYS_nanosleep, &moment, 0, 0, 0);
+        ok = satisfied(f, kind, at, len);
+        if (ok) return ok < 0 ? ok : 0;
+    }
     u32 slot = enter(proc, file, kind, at, at + len);
     struct patience pa = {mr_now(), 0, 0, 0};
     pa.looked = pa.began;
@@ -142,6 +176,7 @@ int mr_wait_for(u32 proc, u32 file, u32 kind, u64 at, u64 len)
         u32 seq = mr_load(&f->seq);
         u64 amount = greedy && len < PIECE ? PIECE : len;
         if (kind == MR_WAIT_DATA) ask_for(f, at + amount);
+        if (kind == MR_WAIT_EXISTS) ask_for(f, 1);
         ok = satisfied(f, kind, at, amount);
         if (ok) break;
         long r = mr_futex_wait(&f->seq, seq, greedy ? MOMENT_NS : LOOK_NS);
@@ -162,5 +197,6 @@ int mr_wait_for(u32 proc, u32 file, u32 kind, u64 at, u64 len)
         if (ok) break;
     }
     leave(slot, proc, file);
+    linger.brief = mr_now() - pa.began < SHORT_NS ? linger.brief + 1 : 0;
     return ok < 0 ? ok : 0;
 }

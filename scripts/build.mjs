@@ -13,6 +13,7 @@ await build({
   entryPoints: {
     index: 'src/index.ts',
     thread: 'src/execute/thread.ts',
+    'thread-names': 'src/thread-names.ts',
     cli: 'src/cli/main.ts',
     'doctor-thread': 'src/cli/doctor-thread.ts',
     'prepare-native': 'src/native/prepare.ts',

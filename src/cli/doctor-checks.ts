@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import { Worker } from 'node:worker_threads'
 import { spawnTool } from '../native/spawn-tool.ts'
 import { formatBytes, plural } from '../report/format.ts'
-import { runsFolder } from '../report/runs.ts'
+import { runsFolder } from '../report/run-paths.ts'
 import { cpuLimit, memoryLimit } from './doctor-limits.ts'
 
 export interface Finding {

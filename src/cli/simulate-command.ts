@@ -39,8 +39,8 @@ export const simulateCommand = (policies: readonly string[], files: readonly Opt
     { name: 'journal', negative: 'only', help: ['keep nothing in .millrace'] },
   ],
   notes: [
-    'FILE is a program whose tasks have a cost, a workflow instance (WfFormat, .json),',
-    'or a run from `millrace runs`. Equal input gives equal output on every machine.',
+    'FILE: a program whose tasks have a cost, a workflow (WfFormat .json) or a run of',
+    '`millrace runs`. Equal input gives equal output, on every machine.',
     'Example: millrace simulate flow.json --platform cluster.yaml --compare fifo,lifo',
   ],
   load: () => import('./simulate.ts'),

@@ -1,5 +1,5 @@
 import { MillraceError } from '../core/errors.ts'
-import { findIoPolicy } from '../core/io/io-policy.ts'
+import { IO_POLICIES } from '../core/io/io-policy.ts'
 import { POLICIES, findPolicy } from '../core/policy.ts'
 import type { Policy } from '../core/policy.ts'
 import { isPolicyFile, loadPolicyFile } from '../runtime/policy-file.ts'
@@ -75,8 +75,8 @@ function compared(list: string, base: SimulateOptions): Promise<Variant[]> {
           else if (part === 'flush-always') options.flush = 'always'
           else if (POLICIES.some(({ name }) => name === part) || isPolicyFile(part)) {
             options.policy = await policyOf(part)
-          } else if (['fcfs', 'priority', 'backfill'].includes(part)) {
-            options.ioPolicy = findIoPolicy(part).name
+          } else if (IO_POLICIES.includes(part)) {
+            options.ioPolicy = part
           } else findPolicy(part)
         }
         return { label, options }

@@ -79,6 +79,12 @@ export const STREAM_COMMANDS: readonly CommandSpec[] = [
         kind: 'count',
         help: ['how long a step that has not begun is waited for'],
       },
+      {
+        name: 'times',
+        value: 'STEP=N',
+        repeatable: true,
+        help: ['how often a step will be started; may be repeated'],
+      },
     ],
     notes: ['Then start steps with `millrace stream exec`, or with LD_PRELOAD and CAPIO_*.'],
     load,

@@ -37,7 +37,11 @@ function carryOut(command: string, given: Given, io: StreamIo, signal: AbortSign
     case 'stream up':
       return streamUp(
         config,
-        { ...texts(given, 'workflow', 'dir', 'place'), ...numbers(given, 'limit', 'grace') },
+        {
+          ...texts(given, 'workflow', 'dir', 'place'),
+          ...numbers(given, 'limit', 'grace'),
+          times: given.values.get('times') ?? [],
+        },
         io,
       )
     case 'stream down':

@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 
 /**
@@ -43,6 +42,7 @@ export class Guard {
     if (this.#child || process.platform !== 'linux') return
     const environment = { ...process.env }
     delete environment['MILLRACE_RUN']
+    const { spawn } = process.getBuiltinModule('node:child_process')
     this.#child = spawn('/bin/sh', ['-c', SCRIPT, this.#run], {
       detached: true,
       stdio: ['pipe', 'ignore', 'ignore'],

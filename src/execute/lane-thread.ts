@@ -51,7 +51,8 @@ export class LaneThread {
     this.#worker = new Worker(new URL('./thread.js', import.meta.url), {
       name: `millrace ${options.io ? 'io ' : ''}${options.lane}`,
       workerData,
-      execArgv: loaderArguments(),
+      env: { ...process.env, MILLRACE_RUN: options.run },
+      execArgv: [...loaderArguments(), '--conditions=millrace-thread'],
     })
     this.#worker.on('message', (message: FromThread | null) => this.#receive(message))
     this.#worker.on('error', error => {

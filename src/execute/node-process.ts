@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { open, stat, unlink } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
@@ -64,6 +63,7 @@ export class NodeProcess implements CommandProcess {
         reject(spawnError(program, cwd, code, message))
       }
       try {
+        const { spawn } = process.getBuiltinModule('node:child_process')
         const child = spawn(program, args, { cwd, env, detached: true, stdio })
         this.#child = child
         alive.add(this)

@@ -61,6 +61,8 @@ export interface ThreadStart {
   logs: string | null
   /** `performance.timeOrigin` of the run's clock, and the run's start on it. */
   timeOrigin: number
+  /** Marks the processes that its tasks start, see guard.ts. */
+  run: string
 }
 
 export interface CallRequest {

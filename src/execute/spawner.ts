@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { constants } from 'node:os'
 import type { Socket } from 'node:net'
@@ -28,6 +27,7 @@ export class Spawner {
     const environment = { ...process.env }
     delete environment['MILLRACE_RUN']
     // Programs whose output has no file get ours, which is not the spawner's own: those are for messages.
+    const { spawn } = process.getBuiltinModule('node:child_process')
     this.#child = spawn(tool, [], {
       detached: true,
       stdio: ['pipe', 'pipe', 2, 1],

@@ -5,7 +5,7 @@
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -49,7 +49,10 @@ export async function buildPart({ name, sources, makes, say }: Part): Promise<st
   for (const file of used) hash.update(`\0${file}\0`).update(await readFile(join(sources, file)))
   const folder = join(cacheFolder(), `${name}-${hash.digest('hex').slice(0, 16)}`)
   const isThere = (): boolean => makes.every(file => existsSync(join(folder, file)))
-  if (isThere()) return folder
+  if (isThere()) {
+    await utimes(folder, new Date(), new Date()).catch(() => {}) // In use: see removeUnused.
+    return folder
+  }
   say?.(folder)
   await build(sources, folder)
   if (!isThere())
@@ -74,9 +77,22 @@ async function build(sources: string, folder: string): Promise<void> {
     if (existsSync(folder)) return
     await runBuild(sources, fresh)
     await rename(fresh, folder)
+    await removeUnused()
   } finally {
     await rm(fresh, { recursive: true, force: true })
     await rm(lock, { force: true })
+  }
+}
+
+const UNUSED_MS = 14 * 86_400_000
+
+/** Builds of other versions that nobody has used for two weeks, and what killed builds left. */
+export async function removeUnused(now = Date.now()): Promise<void> {
+  for (const name of await readdir(cacheFolder()).catch(() => [])) {
+    if (!/^[a-z]+-[0-9a-f]{16}(\.|$)/.test(name)) continue
+    const path = join(cacheFolder(), name)
+    const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: now }))
+    if (now - mtimeMs > UNUSED_MS) await rm(path, { recursive: true, force: true }).catch(() => {})
   }
 }
 

@@ -1,29 +1,10 @@
 import { readdir, rm, stat } from 'node:fs/promises'
-import { join } from 'node:path'
 import { MillraceError } from '../core/errors.ts'
 import type { Outcome, RunEvent } from '../core/events.ts'
 import { nearest } from '../general/nearest.ts'
+import { runPaths, runsFolder } from './run-paths.ts'
 import { readJournalBlocks, readJournalEnds } from './journal-reader.ts'
 import { Statistics } from './statistics.ts'
-
-/**
- * Where runs are kept:
- *
- *   <base>/.millrace/runs/<run>/journal
- *   <base>/.millrace/runs/<run>/logs/<task>.<attempt>.log
- */
-export function runsFolder(base: string): string {
-  return join(base, '.millrace', 'runs')
-}
-
-export function runPaths(base: string, run: string): { folder: string; journal: string; logs: string } {
-  const folder = join(runsFolder(base), run)
-  return { folder, journal: join(folder, 'journal'), logs: join(folder, 'logs') }
-}
-
-export function logPath(base: string, run: string, task: number, attempt: number): string {
-  return join(runPaths(base, run).logs, `${task}.${attempt}.log`)
-}
 
 export interface RunInfo {
   name: string

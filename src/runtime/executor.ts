@@ -14,7 +14,7 @@ import { STATUS } from '../execute/protocol.ts'
 import { SlotArgument } from '../model/call.ts'
 import type { Slot } from '../model/call.ts'
 import type { Decoder } from '../model/decode.ts'
-import { modulePath, someDefinition, taskModules } from '../model/definition.ts'
+import { modulePath, taskModules } from '../model/definition.ts'
 import { Encoder } from '../model/encode.ts'
 import { Stored, isPrimitive, keepPrimitive, shareCopy } from '../model/stored.ts'
 import type { Kept } from '../model/stored.ts'
@@ -32,6 +32,9 @@ import { Threads } from './threads.ts'
 
 /** Looks after results that were not announced and after lanes that got stuck; milliseconds. */
 const TICK = 10
+
+/** A run that is older has someone who cleans up after it, should it be killed; milliseconds. */
+const GUARDED_FROM = 250
 
 /** How long to look for the results of short tasks before going to sleep; milliseconds. */
 const LOOK_OUT = 0.1
@@ -100,8 +103,7 @@ export class Executor {
   }
 
   warmUp(): void {
-    const hasIo = someDefinition(({ options, form }) => options.io === true && form === 'function')
-    this.#threads.warmUp(this.#options.node.cpus, hasIo)
+    this.#threads.warmUp()
   }
 
   drain(): void {
@@ -205,6 +207,8 @@ export class Executor {
   keepAlive(needed: boolean): void {
     if (needed && !this.#ticking) {
       this.#ticking = setInterval(() => {
+        // Tasks may start processes of their own; a run that is over soon needs nobody to look after them.
+        if (this.#runtime.now() > GUARDED_FROM) this.#guard.start()
         this.#threads.drain()
         this.#threads.takeBack(this.#runtime.engine, this.#runtime.now())
         this.#runtime.decide()
@@ -376,6 +380,7 @@ export class Executor {
       entry: this.#options.entry,
       logs: this.#options.logs,
       timeOrigin: this.#runtime.timeOrigin,
+      run: this.#options.id,
     }
   }
 

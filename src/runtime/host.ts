@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { pathToFileURL } from 'node:url'
 import { MillraceError } from '../core/errors.ts'
 import type { Outcome } from '../core/events.ts'
@@ -69,7 +68,7 @@ export class EmbeddedHost implements Host {
     const node = describeNode(options, describedNode(options))
     const policy = policyOf(options)
     const runtime = new Runtime({
-      id: `${process.pid.toString(36)}${randomBytes(4).toString('hex')}`,
+      id: runId(),
       node,
       policy,
       logs: reporting.logs,
@@ -225,6 +224,10 @@ async function loadPolicy({ policy }: RunOptions): Promise<void> {
   if (policy === undefined || suppliedPolicy || launchedPolicy() || !isPolicyFile(policy)) return
   suppliedPolicy = await loadPolicyFile(policy, () => new TaskModules().enableTypescript())
 }
+
+/** Nobody else has it, now or before: the process number may come back, the time does not. */
+const runId = (): string =>
+  `${process.pid.toString(36)}${Date.now().toString(36)}${Math.floor(Math.random() * 36 ** 3).toString(36)}`
 
 /** The module that calls main is not loaded completely yet. */
 const afterLoading = (): Promise<void> => new Promise(resolve => setImmediate(resolve))

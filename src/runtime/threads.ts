@@ -56,9 +56,9 @@ export class Threads {
     this.#events = events
   }
 
-  /** Starts threads ahead of the first task, so that they load while the program goes on. */
-  warmUp(count: number, hasIo: boolean): void {
-    for (let lane = 0; lane < count + (hasIo ? 1 : 0); lane++) this.#thread(lane)
+  /** Starts a thread ahead of the first task, so that it loads while the program goes on; others follow need. */
+  warmUp(): void {
+    this.#thread(0)
   }
 
   /** Whether the task has to wait for its turn on the lane before it is sent. */

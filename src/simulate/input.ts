@@ -3,6 +3,8 @@ import { basename, extname } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { MillraceError } from '../core/errors.ts'
 import { setHost } from '../model/client.ts'
+import type { Definition } from '../model/definition.ts'
+import { DEFINITION } from '../model/task.ts'
 import { journalWorkload } from './journal-workload.ts'
 import { SimulatedHost, programWorkload } from './program.ts'
 import { readWfFormat } from './wfformat.ts'
@@ -32,11 +34,21 @@ export async function loadInput(file: string, load: (url: string) => Promise<unk
 async function program(file: string, load: (url: string) => Promise<unknown>): Promise<Workload> {
   const host = new SimulatedHost()
   setHost(host)
-  await load(pathToFileURL(file).href)
+  nameTasks(await load(pathToFileURL(file).href))
   if (host.body) return programWorkload(basename(file), host.body, host)
   throw new MillraceError('MR_SIMULATION', `${file} does not call main`, {
     hint: 'Put its calls of tasks into main(async () => { … }).',
   })
+}
+
+/** Tasks without a name are called after the name that their module exports them by. */
+function nameTasks(module: unknown): void {
+  for (const [name, value] of Object.entries(
+    module as Record<string, { [DEFINITION]?: Definition } | null>,
+  )) {
+    const definition = typeof value === 'function' ? value[DEFINITION] : undefined
+    if (definition?.unnamed && name !== 'default') definition.name = name
+  }
 }
 
 function read(file: string): Buffer {

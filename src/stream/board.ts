@@ -60,8 +60,11 @@ export class Board {
       )
   }
 
+  /** A detached step has a group of its own, and ends when this process is killed. */
   exec(app: string, argv: readonly string[], options: SpawnOptions): ChildProcess {
-    const args = ['exec', '-w', this.workflow, '--lib', this.tools.library, '--app', app, '--', ...argv]
+    const owner = options.detached === true ? ['--owner', String(process.pid)] : []
+    const lib = ['--lib', this.tools.library]
+    const args = ['exec', '-w', this.workflow, ...lib, ...owner, '--app', app, '--', ...argv]
     return spawn(this.tools.board, args, options)
   }
 

@@ -14,7 +14,7 @@ import { planLines } from './plan-lines.ts'
 import { problemText } from './problems.ts'
 import { Progress, progressLines } from './progress.ts'
 import type { StreamIo } from './screen.ts'
-import { stuckText } from './run-report.ts'
+import { stuckText, trustText } from './run-report.ts'
 import { StreamError } from './stream-error.ts'
 import { counted, planTable } from './table.ts'
 import { planGraph } from './text-graph.ts'
@@ -53,6 +53,8 @@ export interface UpOptions extends NameOptions {
   place?: string
   limit?: number
   grace?: number
+  /** How often each step will be started, where that is known: `NAME=N`. */
+  times?: readonly string[]
 }
 
 /** The plan as it was at the start: the file may have been edited since. */
@@ -66,6 +68,7 @@ export function streamUp(file: string, options: UpOptions, io: StreamIo): Promis
   return guard(io, async () => {
     const { plan: checked, warnings } = loadPlan(file)
     for (const warning of warnings) io.err(`${problemText(warning)}\n`)
+    const instances = readTimes(checked, options.times ?? [])
     const tools = await streamTools(io.err)
     const board = new Board(tools, nameOf(options))
     const earlier = await readState(board)
@@ -82,7 +85,9 @@ export function streamUp(file: string, options: UpOptions, io: StreamIo): Promis
     const { limit, grace } = options
     const times = { ...(limit === undefined ? {} : { limit }), ...(grace === undefined ? {} : { grace }) }
     try {
-      await board.create(planLines(plan, { dir: workspace.dir, workflow: board.workflow, ...times }))
+      await board.create(
+        planLines(plan, { dir: workspace.dir, workflow: board.workflow, instances, ...times }),
+      )
     } catch (error) {
       if (workspace.own) await rm(dirname(workspace.dir), { recursive: true, force: true })
       throw error
@@ -121,6 +126,7 @@ export function streamDown(options: DownOptions, io: StreamIo): Promise<number> 
       throw new StreamError('MR_STREAM_BOARD', `still running: ${steps}`, 'wait for them, or use --force')
     }
     await board.destroy(options.force === true)
+    io.err(trustText(snapshot))
     if (state !== undefined) {
       const workspace = { ...state.workspace, before: new Set(state.workspace.before) }
       const { plan } = state
@@ -230,6 +236,19 @@ export function streamPs(options: PsOptions, io: StreamIo): Promise<number> {
     }
     return 0
   })
+}
+
+function readTimes(plan: Plan, texts: readonly string[]): Map<string, number> {
+  const out = new Map<string, number>()
+  for (const text of texts) {
+    const [, name = '', count] = /^(.+)=([1-9]\d{0,5})$/.exec(text) ?? []
+    if (!plan.steps.some(step => step.name === name)) {
+      const fix = `write STEP=N; the steps are ${plan.steps.map(step => step.name).join(', ')}`
+      throw new StreamError('MR_STREAM_STEPS', `'${text}' does not say how often a step is started`, fix)
+    }
+    out.set(name, Number(count))
+  }
+  return out
 }
 
 const nameOf = (options: NameOptions): string =>

@@ -50,6 +50,14 @@ export function failureText(plan: Plan, instances: readonly Instance[], last: Sn
   return `${blocks.join('\n')}\n`
 }
 
+/** Steps that may have worked on half a file, because they trusted a size that was not final. */
+export function trustText(last: Snapshot | undefined): string {
+  return (last?.events ?? [])
+    .filter(event => event.kind === 'trusted')
+    .map(event => `step '${event.step}' may have read only a part of '${event.path}': ${event.text}\n`)
+    .join('')
+}
+
 const eventsOf = (last: Snapshot | undefined, step: string): EventLine[] =>
   (last?.events ?? [])
     .filter(event => event.step === step && ['killed', 'deadlock', 'timeout', 'full'].includes(event.kind))

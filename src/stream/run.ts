@@ -7,7 +7,7 @@ import { planLines } from './plan-lines.ts'
 import type { Plan } from './plan.ts'
 import { problemText } from './problems.ts'
 import { byteText, durationText, Progress, progressLines, type StreamState } from './progress.ts'
-import { failureText, summaryText } from './run-report.ts'
+import { failureText, summaryText, trustText } from './run-report.ts'
 import { type Instance, Runner } from './runner.ts'
 import { Screen, type StreamIo } from './screen.ts'
 import type { Snapshot } from './snapshot.ts'
@@ -235,6 +235,8 @@ class Run {
     if (left) await holdOn(this.workspace)
     const states = last === undefined ? [] : new Progress(this.plan).look(last, Date.now())
     if (failed.length > 0 && !cut) this.screen.print(failureText(this.plan, this.runner.instances, last))
+    const trust = trustText(last)
+    if (trust !== '') this.screen.print(trust)
     const elapsed = Date.now() - this.begun
     this.screen.print(
       summaryText({
@@ -248,7 +250,7 @@ class Run {
         workspace: this.workspace,
       }),
     )
-    return cut ? 130 : ok && kept.stuck.length === 0 ? 0 : 1
+    return cut ? 130 : ok && kept.stuck.length === 0 && trust === '' ? 0 : 1
   }
 }
 

@@ -378,3 +378,28 @@ test('io_uring is refused so that programs fall back', { skip }, async () => {
     assert.equal(outcome.stdout, 'Function not implemented\n')
   })
 })
+
+test(
+  'a wildcard for directories is about those inside the managed one, not about itself',
+  { skip },
+  async () => {
+    const plan = [step(0, 'S'), step(1, 'Q'), rule('dir', '*', '0', 'on_termination:0', 'update')]
+    await withWorkflow(plan, async workflow => {
+      const { stdout } = workflow.board(['match', '.', 'a', 'a/b'])
+      const lines = stdout
+        .trim()
+        .split('\n')
+        .map(line => JSON.parse(line) as { path: string; rule: number | null; kind?: string })
+      assert.deepEqual(
+        lines.map(line => [line.path, line.rule, line.kind]),
+        [
+          ['.', null, undefined],
+          ['a', 0, 'dir'],
+          ['a/b', 0, 'file'],
+        ],
+      )
+      const listed = await sh(workflow, 'Q', 'ls').done
+      assert.equal(listed.code, 0, 'the managed directory itself can be listed at once')
+    })
+  },
+)

@@ -121,6 +121,28 @@ test('a program under tsx is as clean', { timeout: 120_000 }, async () => {
   }
 })
 
+test(
+  'a process that a task waits for in its thread ends with a killed run',
+  { timeout: 60_000 },
+  async () => {
+    const program = new Program({
+      'app.mjs': `
+import { execFileSync } from 'node:child_process'
+import { main, task } from 'millrace'
+export const sleeps = task({}, () => {
+  execFileSync('sh', ['-c', 'sleep 0.4; touch going; sleep 3600'])
+})
+main(async () => sleeps())
+`,
+    })
+    program.start('app.mjs')
+    await until(() => readdirSync(program.folder).includes('going'), 'the process')
+    process.kill(program.coordinator, 'SIGKILL')
+    await program.end()
+    await program.leavesNothing()
+  },
+)
+
 test('an error in main stops what runs', { timeout: 60_000 }, async () => {
   const program = new Program({
     'app.mjs': `

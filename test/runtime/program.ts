@@ -137,8 +137,10 @@ export class Program {
     const temporary = list(this.#temporary).filter(
       name => !name.startsWith('tsx-') && name !== 'node-compile-cache',
     )
-    // Tests of other parts, which run beside this one, have theirs there under such names.
-    const memory = list('/dev/shm').filter(name => !this.#sharedMemory.includes(name) && !/test-/.test(name))
+    // Tests of streaming, which run beside this one, have theirs there under such names.
+    const memory = list('/dev/shm').filter(
+      name => !this.#sharedMemory.includes(name) && !/test-|^millrace[.-]/.test(name),
+    )
     return [...staging, ...temporary, ...memory, ...this.#processes()]
   }
 

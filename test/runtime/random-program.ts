@@ -72,7 +72,9 @@ const call: fc.Arbitrary<CallStep> = fc
     const dies = seed.failures > 0 && seed.failForm !== 'throw'
     // Only one attempt of it, or it takes for ever.
     const failures = quiet ? 0 : dies ? 1 : seed.failures
-    return { do: 'call', ...seed, failures, timed: seed.timed || (seed.failForm === 'hang' && failures > 0) }
+    // How long a nested task waits for those that it calls depends on the machine.
+    const timed = (seed.timed && seed.shape !== 'nested') || (seed.failForm === 'hang' && failures > 0)
+    return { do: 'call', ...seed, failures, timed }
   })
 
 const calm = call.map((step): CallStep => ({ ...step, failures: 0, failForm: 'throw', timed: false }))

@@ -80,7 +80,7 @@ test('policies are compared in a table, for a workflow instance', async () => {
     '--platform',
     'p.yaml',
     '--compare',
-    'fifo,lifo,fifo/backfill/flush',
+    'fifo,lifo,lifo/fcfs/flush',
   ])
   assert.equal(code, 0, stderr)
   assert.match(stdout, /^simulated +time +gain/)

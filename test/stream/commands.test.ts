@@ -242,6 +242,28 @@ describe('millrace stream up, exec, ps, down', { skip, timeout: 60_000 }, () => 
     assert.match(gone.told(), /no workflow 'up\..*' is up/)
   })
 
+  test('a step whose number of starts is told ends with the last of them', async () => {
+    const stages = { make: { out: ['parts'] }, add: { in: ['parts'] } }
+    const folder = folderOf({ 'Config.json': configOf(stages) })
+    const dir = join(folder, 'managed')
+    const [io, name] = [ears(), named()]
+    const up = (times: string[]): Promise<number> =>
+      streamUp(join(folder, 'Config.json'), { ...name, dir, grace: 60, times }, io)
+    assert.equal(await up(['mke=2']), 2)
+    assert.match(io.told(), /'mke=2' does not say how often[^]*the steps are make, add/)
+    assert.equal(await up(['make=2']), 0, io.told())
+    const make = (text: string): Promise<number> =>
+      streamExec({ ...name, app: 'make', command: ['sh', '-c', `echo ${text} >> parts`], cwd: dir }, io)
+    assert.equal(await make('one'), 0)
+    const reader = streamExec({ ...name, app: 'add', command: ['sh', '-c', 'cat parts > got'], cwd: dir }, io)
+    const seen = ears()
+    while (!/add waits for the end/.test(seen.said())) assert.equal(await streamPs(name, seen), 0)
+    assert.equal(await make('two'), 0)
+    assert.equal(await reader, 0)
+    assert.equal(readFileSync(join(dir, 'got'), 'utf8'), 'one\ntwo\n')
+    assert.equal(await streamDown(name, io), 0, io.told())
+  })
+
   test('down refuses while steps run, unless forced; the waiting step then ends', async () => {
     const folder = folderOf({ 'Config.json': config })
     const dir = join(folder, 'managed')

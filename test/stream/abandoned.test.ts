@@ -1,0 +1,80 @@
+// What outlives whom: steps end with the Millrace that started them, builds that nobody uses are removed.
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { removeUnused } from '../../src/native/build.ts'
+import { configOf, folderOf, run, pipe, toolsOrReason } from './support.ts'
+
+const { skip } = await toolsOrReason()
+const CLI = fileURLToPath(new URL('../../bin/millrace.js', import.meta.url))
+
+const eventually = async (condition: () => boolean): Promise<boolean> => {
+  for (const end = Date.now() + 15_000; Date.now() < end; await sleep(50)) if (condition()) return true
+  return condition()
+}
+
+const lives = (pid: number): boolean => {
+  const stat = existsSync(`/proc/${pid}/stat`) ? readFileSync(`/proc/${pid}/stat`, 'utf8') : ''
+  return stat !== '' && !/\) [ZX] /.test(stat)
+}
+
+describe('when millrace stream run is killed', { skip, timeout: 60_000 }, () => {
+  test('all processes of its steps end, also those that ignore signals or left their group', async () => {
+    const folder = folderOf({ 'Config.json': configOf(pipe) })
+    const note = (name: string): string => `echo $$ > ${join(folder, name)}`
+    const stubborn = `trap '' TERM HUP; ${note('stubborn')}; while :; do sleep 0.1; done`
+    const away = `setsid sh -c '${note('away')}; trap "" TERM; while :; do sleep 0.1; done' &`
+    const steps = [`--step=make=${note('make')}; ${away} sleep 60`, `--step=add=${stubborn}`]
+    const argv = [CLI, 'stream', 'run', join(folder, 'Config.json'), ...steps]
+    const child = spawn(process.execPath, argv, { cwd: folder, stdio: 'ignore' })
+    const pidOf = (name: string): number =>
+      existsSync(join(folder, name)) ? Number(readFileSync(join(folder, name), 'utf8')) : 0
+    const names = ['make', 'stubborn', 'away']
+    assert.ok(await eventually(() => names.every(name => pidOf(name) > 0)), 'the steps have begun')
+    child.kill('SIGKILL')
+    const pids = names.map(pidOf)
+    const ended = await eventually(() => !pids.some(lives))
+    for (const pid of pids) if (lives(pid)) process.kill(pid, 'SIGKILL')
+    assert.ok(ended, `${names.filter((_, i) => lives(pids[i]!)).join(', ')} still lived`)
+  })
+})
+
+describe('a size that was not final', { skip, timeout: 60_000 }, () => {
+  test('a step that trusted it makes the run fail, with a sentence that says what to do', async () => {
+    const script = `const fs = require('fs'), fd = fs.openSync('numbers'), { size } = fs.fstatSync(fd);
+      fs.writeFileSync(process.env.MILLRACE_PLACE + '/asked', '');
+      fs.readSync(fd, Buffer.alloc(size), 0, size, null); fs.closeSync(fd)`
+    const wait = 'while [ ! -e $MILLRACE_PLACE/asked ]; do sleep 0.01; done'
+    const steps = {
+      make: `{ seq 1 100; ${wait}; seq 1 100; } > numbers`,
+      add: [process.execPath, '-e', script],
+    }
+    const { code, told } = await run({ stages: pipe, steps })
+    assert.equal(code, 1)
+    assert.match(told, /step 'add' may have read only a part of 'numbers'.*give it the mode update/)
+  })
+})
+
+test('builds that nobody has used for two weeks are removed, others are not', async () => {
+  const cache = folderOf({})
+  const before = process.env['XDG_CACHE_HOME']
+  process.env['XDG_CACHE_HOME'] = cache
+  try {
+    const folder = join(cache, 'millrace')
+    const old = new Date(Date.now() - 20 * 86_400_000)
+    for (const name of ['stream-0123456789abcdef', 'stream-fedcba9876543210', 'up', 'stream-mine']) {
+      mkdirSync(join(folder, name), { recursive: true })
+      writeFileSync(join(folder, name, 'file'), '')
+      if (name !== 'stream-fedcba9876543210') utimesSync(join(folder, name), old, old)
+    }
+    await removeUnused()
+    assert.deepEqual(readdirSync(folder).toSorted(), ['stream-fedcba9876543210', 'stream-mine', 'up'])
+  } finally {
+    if (before === undefined) delete process.env['XDG_CACHE_HOME']
+    else process.env['XDG_CACHE_HOME'] = before
+  }
+})
