@@ -12,6 +12,7 @@ await build({
   absWorkingDir: root,
   entryPoints: {
     index: 'src/index.ts',
+    flow: 'src/flow/index.ts',
     thread: 'src/execute/thread.ts',
     'thread-names': 'src/thread-names.ts',
     cli: 'src/cli/main.ts',

@@ -35,7 +35,7 @@ async function dispatch(all: readonly string[]): Promise<void> {
     return
   }
   // A program that computes must not end silently because nobody reads what it prints.
-  if (name !== 'run') endQuietlyWithoutReader()
+  if (name !== 'run' && name !== 'make') endQuietlyWithoutReader()
   const { execute } = await command.load()
   await execute(given, name)
 }

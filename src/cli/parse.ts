@@ -25,7 +25,7 @@ export function parse(command: CommandSpec, words: readonly string[]): Given {
       operands.push(word)
       continue
     }
-    const [name, inline] = splitAtEquals(word)
+    const [name, inline] = splitValue(command, word)
     const { option, isOn } = find(command, name)
     if (option.value === undefined) {
       if (inline !== undefined) throw bad(command, `${name} takes no value`)
@@ -44,7 +44,12 @@ export function parse(command: CommandSpec, words: readonly string[]): Given {
   return given
 }
 
-function splitAtEquals(word: string): [string, string | undefined] {
+/** `--name=value`, or `-n4` for short names that take a value. */
+function splitValue(command: CommandSpec, word: string): [string, string | undefined] {
+  const isShort = command.options.some(
+    ({ short, value }) => short !== undefined && value !== undefined && word.startsWith(`-${short}`),
+  )
+  if (isShort && word.length > 2) return [word.slice(0, 2), word.slice(word[2] === '=' ? 3 : 2)]
   const at = word.indexOf('=')
   return at < 0 ? [word, undefined] : [word.slice(0, at), word.slice(at + 1)]
 }
@@ -67,9 +72,10 @@ function find(command: CommandSpec, name: string): Found {
   }
   const close = nearest(name, known)
   const meant = close ? `; did you mean ${close}?` : ''
-  const own = command.operands.some(operand => operand.rest)
-    ? `Options of your program come after --, as in: ${command.usage.split(' [')[0]} -- ${name}`
-    : undefined
+  const own =
+    command.name === 'run'
+      ? `Options of your program come after --, as in: ${command.usage.split(' [')[0]} -- ${name}`
+      : undefined
   throw bad(command, `${command.name} has no option ${name}${meant}`, close ? undefined : own)
 }
 

@@ -16,6 +16,8 @@ export function exitCodeOf(error: unknown): number {
   const usage: readonly (string | null)[] = [
     ...USAGE_CODES,
     'MR_JOURNAL',
+    'MR_FLOW_FILE',
+    'MR_FLOW_PARAM',
     'MR_STREAM_CONFIG',
     'MR_STREAM_STEPS',
   ]

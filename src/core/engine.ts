@@ -201,7 +201,7 @@ export class Engine {
     if (task.state !== 'running') return
     this.started(task, now)
     this.#placement.release(task)
-    if (task.io) this.io.blocked(task, now)
+    if (task.io) this.io.blocked(task)
     task.move('blocked', now)
     this.observer?.({ type: 'blocked', at: now, task: task.id, reason })
   }

@@ -144,6 +144,41 @@ export const ERRORS = {
   MR_WORKFLOW_FILE: {
     meaning: 'A workflow in a file cannot be simulated: the file is malformed, or what it says makes no sense.',
     remedy: 'The message says where, and what is wrong there.',
+  MR_FLOW_FILE: {
+    meaning: 'There is no workflow file, or it does not say what to make.',
+    remedy: 'Write a flow.ts with rules and targets, or name another file with --file.',
+  },
+  MR_FLOW_RULE: {
+    meaning: 'A rule or target is written in a way that makes no sense.',
+    remedy: 'See docs/flow.md for the forms that rules and targets can have.',
+  },
+  MR_FLOW_PARAM: {
+    meaning: 'A parameter of the workflow is missing or has a value that it cannot have.',
+    remedy: 'Give parameters after --, as in: millrace make -- quality=3',
+  },
+  MR_FLOW_SH: {
+    meaning: 'A value in a shell command cannot be quoted safely.',
+    remedy: 'Put in words, numbers and lists of them; use $( ) instead of backquotes.',
+  },
+  MR_FLOW_AMBIGUOUS: {
+    meaning: 'Two rules can make the same file, or two targets have one name.',
+    remedy: 'Give wildcards constraints ({name:[0-9]+}) so that only one rule matches.',
+  },
+  MR_FLOW_CYCLE: {
+    meaning: 'A file is needed to make itself, by way of others.',
+    remedy: 'Give the output another name than the input.',
+  },
+  MR_FLOW_MISSING: {
+    meaning: 'A file is needed that does not exist and that no rule makes.',
+    remedy: 'Check the name, make the file, or write a rule for it.',
+  },
+  MR_FLOW_KEPT: {
+    meaning: 'A file that is marked keep() is out of date and was not overwritten.',
+    remedy: 'Move it away, accept it as it is with --touch, or make it anew with --force.',
+  },
+  MR_FLOW_STATE: {
+    meaning: 'What Millrace knows of earlier runs cannot be read or written, or is in use by another run.',
+    remedy: 'Wait for the other run; make sure that .millrace can be written and that there is room.',
   },
   MR_SIMULATION: {
     meaning: 'A simulation cannot go on: tasks wait for something that the platform does not have.',

@@ -112,10 +112,21 @@ export interface CommandOptions<
   limits?: Limits
 }
 
+/** What those who define commands inside Millrace have to say while one runs. */
+export interface CommandHooks {
+  /**
+   * Asked when all inputs are there. Gives the command; or `made` when it has done the work itself, or `kept`
+   * when the files that are in place already are right.
+   */
+  begin(args: readonly unknown[], signal: AbortSignal): Promise<Argv | 'made' | 'kept'>
+  /** Everything is written aside and will be moved into place next. Throws what is missing. */
+  beforeCommit(args: readonly unknown[], paths: readonly (string | null)[]): Promise<void>
+}
+
 export type CommandExtra = Pick<
   CommandOptions<readonly Direction[], readonly never[]>,
   'cwd' | 'env' | 'stdin' | 'stdout' | 'stderr' | 'exitCodes'
-> & { limits: ParsedLimits | null }
+> & { limits: ParsedLimits | null; hooks?: CommandHooks }
 
 /**
  * Marks a program as a task. The function gives its argument list; there is no shell in between. The

@@ -7,12 +7,14 @@ import { SlotArgument } from '../model/call.ts'
 import { ExitError } from '../model/errors.ts'
 import { NOTHING, Stored } from '../model/stored.ts'
 import type { Kept } from '../model/stored.ts'
-import type { CommandExtra } from '../model/task.ts'
+import type { Argv, CommandExtra, CommandHooks } from '../model/task.ts'
 import { jobOf, liveOf } from './job.ts'
 import { logPath } from './logs.ts'
 
 export interface CommandOutcome extends CommandResult {
   exitCode: number
+  /** Nothing was written, because the files in place are right. */
+  kept?: boolean
 }
 
 /** What is needed to run commands that the task itself does not say. */
@@ -28,7 +30,15 @@ export interface CommandContext {
 
 /** Builds the command line of a task and runs it. */
 export async function runCommand(task: Task, context: CommandContext): Promise<CommandOutcome> {
-  const request = prepare(task, context)
+  const args = argumentsOf(task, context)
+  const { hooks } = jobOf(task).definition.extra as CommandExtra
+  const beganAt = performance.now()
+  const begun = hooks && (await begin(task, hooks, args))
+  if (begun === 'made' || begun === 'kept') {
+    const took = performance.now() - beganAt
+    return { exitCode: 0, signal: null, printed: false, beganAt, took, usage: null, kept: begun === 'kept' }
+  }
+  const request = prepare(task, context, args, begun)
   const process = context.processes.create()
   liveOf(task).process = process
   const result = await process.run(request)
@@ -36,6 +46,17 @@ export async function runCommand(task: Task, context: CommandContext): Promise<C
   const { exitCodes } = jobOf(task).definition.extra as CommandExtra
   if (exitCode !== null && accepted(exitCode, exitCodes)) return { ...result, exitCode }
   throw Object.assign(new ExitError(request.argv[0] ?? '', exitCode, signal), { printed })
+}
+
+/** A function cannot be killed: when it is to stop, nobody waits for it any more. */
+function begin(task: Task, hooks: CommandHooks, args: readonly unknown[]): ReturnType<CommandHooks['begin']> {
+  const controller = new AbortController()
+  const { signal } = controller
+  liveOf(task).process = { stop: () => controller.abort() }
+  return new Promise((resolve, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true })
+    hooks.begin(args, signal).then(resolve, reject)
+  })
 }
 
 function accepted(code: number, exitCodes: CommandExtra['exitCodes']): boolean {
@@ -69,12 +90,16 @@ export function commandLine(argv: readonly string[]): string {
     .join(' ')
 }
 
-function prepare(task: Task, context: CommandContext): CommandRequest {
+function prepare(
+  task: Task,
+  context: CommandContext,
+  args: readonly unknown[],
+  begun: Argv | undefined,
+): CommandRequest {
   const { definition } = jobOf(task)
   const extra = definition.extra as CommandExtra
-  const args = argumentsOf(task, context)
   const run = definition.variants[0]?.run as (...given: unknown[]) => unknown
-  const argv = run(...args)
+  const argv = begun ?? run(...args)
   if (
     !Array.isArray(argv) ||
     argv.length === 0 ||

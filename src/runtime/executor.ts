@@ -1,3 +1,4 @@
+import { dirname } from 'node:path'
 import { source } from '../core/data.ts'
 import type { Access, Datum, Version } from '../core/data.ts'
 import { nearestValid } from '../core/data.ts'
@@ -7,7 +8,6 @@ import { isShort } from '../core/machine.ts'
 import { Patience } from '../general/patience.ts'
 import type { Task } from '../core/task.ts'
 import { Guard } from '../execute/guard.ts'
-import type { CommandProcess } from '../execute/command-process.ts'
 import { ownCpus } from '../execute/own-cpus.ts'
 import { Processes } from '../execute/processes.ts'
 import { STATUS } from '../execute/protocol.ts'
@@ -18,10 +18,12 @@ import { modulePath, taskModules } from '../model/definition.ts'
 import { Encoder } from '../model/encode.ts'
 import { Stored, isPrimitive, keepPrimitive, shareCopy } from '../model/stored.ts'
 import type { Kept } from '../model/stored.ts'
+import type { CommandExtra, CommandHooks } from '../model/task.ts'
 import { FileCopy, FileStore } from '../storage/file-store.ts'
 import { runCommand } from './commands.ts'
 import { factsOf } from './failure.ts'
 import { jobOf, liveOf } from './job.ts'
+import type { Stoppable } from './job.ts'
 import { Loans } from './loans.ts'
 import { logPath, tailOf } from './logs.ts'
 import type { Nested } from './nested.ts'
@@ -245,7 +247,7 @@ export class Executor {
       const paths: (string | null)[] = []
       live.paths = paths
       for (let i = 0; i < slots.length; i++) {
-        paths[i] = await this.#path(task, slots[i] as Slot, task.accesses[i] as Access)
+        paths[i] = await this.#path(task, i, paths)
       }
     } catch (error) {
       return this.#failed(task, error, false)
@@ -257,8 +259,10 @@ export class Executor {
     } else this.#lost(task, true, task.reason)
   }
 
-  async #path(task: Task, slot: Slot, access: Access): Promise<string | null> {
+  async #path(task: Task, i: number, earlier: readonly (string | null)[]): Promise<string | null> {
+    const slot = jobOf(task).slots[i] as Slot
     if (slot.kind === 'value') return null
+    const access = task.accesses[i] as Access
     const { read, write, mode } = access
     if (!write) return this.files.read(read as Version)
     const directory = slot.kind === 'directory'
@@ -267,6 +271,8 @@ export class Executor {
     // Only a failure that is ignored does not need what was there before, and others of a team may fail.
     const isFinal = task.onFailure === 'ignore' && task.attempt > task.retries && !write.team
     const take = isFinal && from !== null && from.readers <= 1 && from.superseded
+    // What a workflow makes is stamped beside its final place.
+    if (hooksOf(task)) return this.files.stage(write, directory, from, take, null, besideOf(task, i, earlier))
     return this.files.stage(write, directory, from, take, task.io?.device ?? null)
   }
 
@@ -340,7 +346,7 @@ export class Executor {
       })
       const { took, usage } = outcome
       const startedAt = this.#runtime.timeOf(outcome.beganAt)
-      await this.#finish(task, { startedAt, took, outputs: [outcome.exitCode], usage })
+      await this.#finish(task, { startedAt, took, outputs: [outcome.exitCode], usage }, outcome.kept)
     } catch (error) {
       const timedOut = liveOf(task).timedOut
       this.#failed(task, timedOut ? timeout(task) : error, (error as { printed?: boolean }).printed ?? false)
@@ -410,10 +416,11 @@ export class Executor {
     else this.#finishNow(task, result)
   }
 
-  async #finish(task: Task, result: Ending): Promise<void> {
+  async #finish(task: Task, result: Ending, isKept = false): Promise<void> {
     liveOf(task).handling = true
     try {
-      await this.#commitFiles(task)
+      if (isKept) await this.#dropFiles(task)
+      else await this.#commitFiles(task)
     } catch (error) {
       return this.#failed(task, error, false)
     }
@@ -456,7 +463,9 @@ export class Executor {
       const path = paths[i]
       if (write && path && mode !== 'concurrent') outputs.push({ write, path })
     }
-    if (!onlyExisting) {
+    const hooks = hooksOf(task)
+    if (hooks && !onlyExisting) await hooks.beforeCommit(jobOf(task).args, paths)
+    else if (!onlyExisting) {
       for (const { write, path } of outputs) await this.files.expectOutput(write, path, task.name)
     }
     // Cancelled meanwhile: then the files stay what they were.
@@ -629,7 +638,7 @@ export class Executor {
     }
   }
 
-  #stopProcess(process: CommandProcess): void {
+  #stopProcess(process: Stoppable): void {
     this.#guard.suspect()
     this.#processes.suspect()
     process.stop()
@@ -683,6 +692,21 @@ export class Executor {
     const version = nearestValid(datum.current)
     if (version.state === 'ready' && !version.superseded && !datum.removed) await this.files.publish(version)
   }
+}
+
+const hooksOf = (task: Task): CommandHooks | undefined =>
+  (jobOf(task).definition.extra as CommandExtra | null)?.hooks
+
+/** Programs that write several files often derive their names from one: those of one folder stay together. */
+function besideOf(task: Task, i: number, earlier: readonly (string | null)[]): string | null {
+  const { slots } = jobOf(task)
+  const folder = dirname(slots[i]?.datum.path ?? '')
+  for (let j = 0; j < i; j++) {
+    const path = earlier[j]
+    if (path && task.accesses[j]?.write && dirname(slots[j]?.datum.path ?? '') === folder)
+      return dirname(path)
+  }
+  return null
 }
 
 function timeout(task: Task): MillraceError {

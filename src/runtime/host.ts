@@ -97,7 +97,8 @@ export class EmbeddedHost implements Host {
       const text = `${process.cwd()} cannot be written: this run leaves no journal and no logs`
       runtime.engine.observer?.({ type: 'note', at: runtime.now(), level: 'warning', text })
     }
-    runtime.executor.warmUp()
+    // A workflow of commands needs no threads.
+    if (taskModules().size > 0) runtime.executor.warmUp()
     if (!this.#hasMain) void this.#loadClasses(runtime)
     process.on('SIGINT', this.#onSignal)
     process.on('SIGTERM', this.#onSignal)

@@ -1,7 +1,6 @@
 import type { Task } from '../core/task.ts'
 import type { Argument, Slot } from '../model/call.ts'
 import type { Definition } from '../model/definition.ts'
-import type { CommandProcess } from '../execute/command-process.ts'
 import type { Stored } from '../model/stored.ts'
 import type { Session } from './session.ts'
 
@@ -22,6 +21,11 @@ export class Job {
   }
 }
 
+/** A program, or a function in the coordinator. */
+export interface Stoppable {
+  stop(): void
+}
+
 /** A job that has been started. */
 export interface LiveJob {
   /** Its place in the ring of its thread; null when it went as a message or is a process. */
@@ -36,7 +40,7 @@ export interface LiveJob {
   /** Paths of its file slots; for written ones, where the attempt writes. */
   paths: (string | null)[] | null
   timer: NodeJS.Timeout | null
-  process: CommandProcess | null
+  process: Stoppable | null
   command: { line: string; cwd: string } | null
   /** What it called. */
   session: Session | null

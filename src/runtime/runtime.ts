@@ -50,6 +50,8 @@ export class Runtime implements Client {
   readonly engine: Engine
   readonly modules = new TaskModules()
   readonly main: Session
+  /** The folder of what tasks print. */
+  readonly logs: string | null
   readonly #origin = performance.now()
   readonly #tracker: Tracker
   readonly #kinds: Kinds
@@ -67,6 +69,7 @@ export class Runtime implements Client {
   constructor(options: RuntimeOptions) {
     this.engine = new Engine({ nodes: [options.node], policy: options.policy, observer: options.observer })
     this.main = createSession(null, this.engine.root)
+    this.logs = options.logs
     this.#kinds = new Kinds(this.engine, () => this.now())
     this.#tracker = new Tracker(this.modules, (datum, value) => this.engine.write(datum, value, this.now()))
     this.#executor = new Executor(this, options, new Nested(this))

@@ -51,6 +51,9 @@ function nameTasks(module: unknown): void {
   }
 }
 
+const definitionOf = (task: Function): Definition | undefined =>
+  (task as { [DEFINITION]?: Definition })[DEFINITION]
+
 function read(file: string): Buffer {
   try {
     return readFileSync(file)

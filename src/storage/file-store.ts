@@ -65,7 +65,7 @@ export class FileStore {
 
   /**
    * A place to write a version to, holding what is in `source` when that is given: on the device, or beside the
-   * place that the user named.
+   * place that the user named, or `beside` other outputs of its task.
    */
   async stage(
     version: Version,
@@ -73,13 +73,14 @@ export class FileStore {
     source: Version | null,
     take: boolean,
     device: Device | null = null,
+    beside: string | null = null,
   ): Promise<string> {
     const { datum } = version
     const path = datum.path as string
     // Nothing of it is committed before it is staged, so the oldest version is the one from before the run.
     if (!this.#inPlace.has(datum)) this.#inPlace.set(datum, oldest(datum.current))
     const folder = device ? this.tiers.folders.staging(device) : this.#folderFor(path)
-    const staged = this.#place(folder, path)
+    const staged = this.#place(folder, path, beside)
     await mkdir(directory ? staged : dirname(staged), { recursive: true })
     if (device) await this.tiers.mark(staged, device, version)
     if (!source) return staged
@@ -101,10 +102,10 @@ export class FileStore {
   }
 
   /** A new place in a staging folder. */
-  #place(folder: string, path: string): string {
+  #place(folder: string, path: string, beside: string | null = null): string {
     if (!this.#folders.has(folder)) this.#announce(folder)
     this.#folders.set(folder, (this.#folders.get(folder) ?? 0) + 1)
-    return join(folder, String(++this.#count), basename(path))
+    return join(beside ?? join(folder, String(++this.#count)), basename(path))
   }
 
   /** A place holding a copy of a file that is not a datum. */

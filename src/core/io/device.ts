@@ -1,5 +1,6 @@
 import type { Task } from '../task.ts'
 import { Budget } from './budget.ts'
+import type { AutoTuner } from './tuner.ts'
 
 /** A place for files, as the machine's description gives it. */
 export interface DeviceDescription {
@@ -37,6 +38,12 @@ export class Device {
   executors = 0
   /** Tasks that work on it now. */
   readonly running = new Set<Task>()
+  /** Whoever learns there, and wants to be alone. */
+  learner: AutoTuner | null = null
+  /** Those that want to learn next. */
+  readonly learners = new Set<AutoTuner>()
+  /** For the rest of this decision nobody may claim it. */
+  refusesLearning = false
   /** Why it cannot be used any more. */
   offline: string | null = null
 

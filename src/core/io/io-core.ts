@@ -4,13 +4,15 @@ import type { Node, NodeDescription } from '../machine.ts'
 import type { Task, TaskSpec } from '../task.ts'
 import type { Device } from './device.ts'
 import type { IoNode } from './io-node.ts'
+import { Estimates } from './estimates.ts'
 import { findIoPolicy } from './io-policy.ts'
-import type { IoPolicy } from './io-policy.ts'
+import type { IoPolicy, IoRound } from './io-policy.ts'
 import { IoQueue } from './io-queue.ts'
+import { Limits } from './limits.ts'
 import { refuseIo } from './refuse.ts'
 import { Storage } from './storage.ts'
 import type { Spot } from './storage.ts'
-import { describeIo } from './task-io.ts'
+import { bytesRead, describeIo } from './task-io.ts'
 import type { Move, TaskIo } from './task-io.ts'
 
 export interface IoOptions {
@@ -51,6 +53,8 @@ export type MoveInstruction = { type: 'move' | 'pace'; move: Move }
 export class IoCore {
   readonly storage: Storage
   readonly queue: IoQueue
+  readonly limits: Limits
+  readonly estimates = new Estimates()
   readonly #policy: IoPolicy
   readonly #observer: () => Observer | null
   /** Blocked I/O tasks that could go on. */
@@ -62,8 +66,9 @@ export class IoCore {
     options: IoOptions,
     observer: () => Observer | null,
   ) {
-    this.storage = new Storage(nodes, descriptions, task => this.#limit(task))
+    this.storage = new Storage(nodes, descriptions, (task, io, device) => this.limits.for(task, io, device))
     this.queue = new IoQueue(this.devices.length)
+    this.limits = new Limits(this.devices, this.queue, options, observer)
     this.#policy = findIoPolicy(options.ioPolicy ?? 'fcfs')
     this.#observer = observer
   }
@@ -76,12 +81,17 @@ export class IoCore {
 
   /** Throws if no device could ever do what the task asks for. */
   check(spec: TaskSpec): void {
-    if (spec.demand.storage) refuseIo(spec.kind.name, spec.demand, this.storage.nodes)
+    const { storage } = spec.demand
+    if (!storage) return
+    refuseIo(spec.kind.name, spec.demand, this.storage.nodes)
+    this.limits.submitted(spec.kind, storage.bandwidth)
   }
 
   ready(task: Task): void {
     task.io = describeIo(task, this.devices)
-    if (task.demand.io) this.queue.push(task, task.io)
+    if (!task.demand.io) return
+    this.queue.push(task, task.io)
+    this.limits.arrived(task)
   }
 
   /** A ready I/O task will not start after all. */
@@ -92,18 +102,43 @@ export class IoCore {
   decide(now: number, host: IoHost): void {
     if (this.#resuming.size > 0) this.#resume(host)
     if (this.queue.size === 0) return
-    this.#policy.run({
-      queue: this.queue,
-      now,
-      find: task => (host.park(task) ? null : this.storage.find(task, task.io as TaskIo)),
+    const { queue, storage, estimates } = this
+    this.limits.refresh(now)
+    const round: IoRound = {
+      queue,
+      find: (task, avoid) =>
+        host.park(task) ? null : storage.find(task, task.io as TaskIo, null, avoid ?? null),
       start: (task, spot) => {
-        this.queue.remove(task)
+        queue.remove(task)
         task.node = spot.node.node.index
-        task.lane = this.storage.take(task, task.io as TaskIo, spot, now)
         task.implementation.begun++
+        task.lane = this.take(task, spot, now)
         host.start(task)
       },
-    })
+      bandwidthOf: task => this.#bandwidthOf(task),
+      isBusy: () => this.isBusy,
+      hopes: task => storage.hopes(task, task.io as TaskIo),
+      estimate: (task, device) => estimates.mean(task.kind, device),
+      untilFirstEnds: device => estimates.untilFirstEnds(device, now),
+    }
+    this.#policy.run(round)
+    if (!this.limits.dropIdleClaims()) return
+    this.#policy.run(round)
+    this.limits.allowClaims()
+  }
+
+  /** Whether anything is under way on any device that will end by itself. */
+  get isBusy(): boolean {
+    return this.devices.some(({ running }) => running.size > 0)
+  }
+
+  /** What the task asks for, or what tasks of its kind have been found to need on the highest layer. */
+  #bandwidthOf({ kind, demand, io }: Task): number {
+    const bandwidth = demand.storage?.bandwidth
+    if (typeof bandwidth === 'number') return bandwidth
+    if (bandwidth === 'adaptive' || bandwidth == null) return 0
+    const top = io?.pinned ?? this.devices.find(({ rank }) => rank === 0)
+    return (top && this.limits.choiceOf(kind, top)?.bandwidth) ?? 0
   }
 
   /** A place for a compute task that also asks for storage; null if its node has none now. */
@@ -111,19 +146,28 @@ export class IoCore {
     return this.storage.find(task, task.io as TaskIo, this.storage.nodes[node.index] as IoNode)
   }
 
-  take(task: Task, spot: Spot, now: number): void {
-    this.storage.take(task, task.io as TaskIo, spot, now)
+  /** The task starts there; returns its lane if it is an I/O task. */
+  take(task: Task, spot: Spot, now: number): number {
+    const io = task.io as TaskIo
+    const lane = this.storage.take(task, io, spot, now)
+    this.limits.started(task, io, now)
+    return lane
   }
 
   /** The attempt is over. `took` is negative if nothing of it is kept, infinite if its time says nothing. */
-  ended(task: Task, took: number, _now: number): void {
+  ended(task: Task, took: number, now: number): void {
     const io = task.io as TaskIo
     this.#resuming.delete(task)
+    const ran = io.holds || task.state === 'blocked'
     this.storage.pause(task, io)
-    this.storage.settle(task, io, took >= 0)
+    const written = this.storage.settle(task, io, took >= 0)
+    if (!ran) return
+    const isMeasured = took >= 0 && took < Infinity
+    if (isMeasured && io.device) this.estimates.record(task.kind, io.device, took)
+    this.limits.ended(task, io, took, io.bytes ?? (io.direction === 'read' ? bytesRead(task) : written), now)
   }
 
-  blocked(task: Task, _now: number): void {
+  blocked(task: Task): void {
     this.storage.pause(task, task.io as TaskIo)
   }
 
@@ -144,11 +188,6 @@ export class IoCore {
     }
   }
 
-  #limit({ demand }: Task): number {
-    const bandwidth = demand.storage?.bandwidth
-    return typeof bandwidth === 'number' ? bandwidth : 0
-  }
-
   // --- for the runtime and the simulator ---
 
   /** A file that no task made lies on this device. It takes none of the capacity that was given. */
@@ -166,8 +205,9 @@ export class IoCore {
     this.storage.forget(version)
   }
 
+  /** What was learned so far, for `learned` of the next run. */
   export(): Learned[] {
-    return []
+    return this.limits.export()
   }
 
   /** Nothing more is placed on the device: it is full, read-only or not there any more. */

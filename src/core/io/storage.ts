@@ -15,7 +15,7 @@ export interface Spot {
 }
 
 /** Says how much bandwidth a task holds on a device; negative: it must not start there now. */
-export type Limit = (task: Task, device: Device) => number
+export type Limit = (task: Task, io: TaskIo, device: Device) => number
 
 /** The devices of all nodes: what is free, who holds what, and which layer a task goes to. */
 export class Storage {
@@ -40,7 +40,12 @@ export class Storage {
    * The highest layer on which the task could start now, over all nodes, or on one node. Below the first
    * layer of a node that fits, its others are not looked at: they are slower.
    */
-  find(task: Task, io: TaskIo, only: IoNode | null = null): Spot | null {
+  find(
+    task: Task,
+    io: TaskIo,
+    only: IoNode | null = null,
+    avoid: ReadonlySet<Device> | null = null,
+  ): Spot | null {
     let best: Spot | null = null
     const { demand } = task
     for (const node of only ? [only] : this.nodes) {
@@ -54,6 +59,7 @@ export class Storage {
       }
       for (const device of node.layers) {
         if (best?.device && device.rank > best.device.rank) break
+        if (avoid?.has(device)) continue
         const bandwidth = this.#fitting(task, io, node, device)
         if (bandwidth < 0) continue
         if (best?.device === device && node.freeSlots <= best.node.freeSlots) break
@@ -64,13 +70,24 @@ export class Storage {
     return best
   }
 
+  /** The devices on which the task could run but for the bandwidth that others hold, highest first. */
+  hopes(task: Task, io: TaskIo): Device[] {
+    if (!io.needsDevice) return []
+    const size = io.direction === 'write' ? this.sizeOf(task) : 0
+    const devices = this.devices.filter(
+      device => device.offline === null && (!io.pinned || io.pinned === device) && size <= device.free,
+    )
+    return devices.sort((a, b) => a.rank - b.rank)
+  }
+
   /** The bandwidth that the task would hold on this layer, or -1 if it does not fit there now. */
   #fitting(task: Task, io: TaskIo, node: IoNode, device: Device): number {
     if (device.offline !== null || (io.pinned && io.pinned !== device)) return -1
     if (io.direction === 'write' && this.sizeOf(task) > device.free) return -1
-    const bandwidth = this.#limit(task, device)
-    if (bandwidth < 0) return -1
     const { direction, source } = io
+    if (source?.learner && source !== device) return -1
+    const bandwidth = this.#limit(task, io, device)
+    if (bandwidth < 0) return -1
     if (!device[direction].fits(bandwidth) || !node[direction].fits(bandwidth)) return -1
     if (source && typeof task.demand.storage?.bandwidth === 'number') {
       if (!source.read.fits(bandwidth) || !node.read.fits(bandwidth)) return -1
@@ -121,6 +138,7 @@ export class Storage {
     node[io.direction].give(io.bandwidth)
     io.source?.read.give(io.sourceBandwidth)
     node.read.give(io.sourceBandwidth)
+    io.paused = io.bandwidth
     io.bandwidth = io.sourceBandwidth = 0
   }
 
@@ -129,8 +147,7 @@ export class Storage {
     const node = this.nodes[task.node] as IoNode
     const isIo = task.demand.io
     if (isIo && (node.freeSlots <= 0 || task.demand.memory > node.node.freeMemory)) return false
-    const bandwidth = io.device ? this.#limit(task, io.device) : 0
-    if (bandwidth < 0) return false
+    const bandwidth = io.paused
     if (io.device && !(io.device[io.direction].fits(bandwidth) && node[io.direction].fits(bandwidth)))
       return false
     this.#hold(task, io, node, bandwidth)
@@ -141,10 +158,10 @@ export class Storage {
     return true
   }
 
-  /** The attempt is over: what it made is counted, what it had reserved beyond that is free. */
-  settle(task: Task, io: TaskIo, kept: boolean): void {
+  /** The attempt is over: what it made is counted, what it had reserved beyond that is free. Returns the bytes that it wrote. */
+  settle(task: Task, io: TaskIo, kept: boolean): number {
     const { device, reserved } = io
-    if (!device) return
+    if (!device) return 0
     device.used -= reserved
     io.reserved = 0
     const files = [...writtenFiles(task)].filter(({ place }) => place)
@@ -157,6 +174,7 @@ export class Storage {
       } else if (!version.team) version.place = null
     }
     if (kept) this.#sizes.set(task.kind, Math.max(this.#sizes.get(task.kind) ?? 0, total))
+    return total
   }
 
   #count(place: Place, bytes: number): void {

@@ -17,6 +17,8 @@ export interface TaskIo {
   /** Bytes per second that it holds on its device, and on the device that it reads from. */
   bandwidth: number
   sourceBandwidth: number
+  /** What it held before it was blocked. */
+  paused: number
   /** Bytes that are reserved on its device until it ends. */
   reserved: number
   /** Bytes that it moved, if the runtime knows better than the sizes of its files. */
@@ -24,6 +26,10 @@ export interface TaskIo {
   startedAt: number
   /** It has its lane and bandwidth: not while it is blocked. */
   holds: boolean
+  /** It runs as part of a trial. */
+  isTrial: boolean
+  /** For tasks whose limit adapts: what was known when it began. */
+  begun: { area: number; at: number; expected: number } | null
   /** Where it waits while it is ready. */
   queuedIn: IoClass | null
 }
@@ -69,6 +75,12 @@ export function inputDevice(task: Task): Device | null {
   return most?.place?.device ?? null
 }
 
+export function bytesRead(task: Task): number {
+  let sum = 0
+  for (const { read } of task.accesses) sum += read?.place?.measured ?? 0
+  return sum
+}
+
 /** The device that a team of writers has begun on. */
 function teamDevice(task: Task): Device | null {
   for (const { write } of task.accesses) if (write?.team && write.place) return write.place.device
@@ -92,10 +104,13 @@ export function describeIo(task: Task, devices: readonly Device[]): TaskIo {
     needsDevice: devices.length > 0 && (storage !== null || (io && (writes || input !== null))),
     bandwidth: 0,
     sourceBandwidth: 0,
+    paused: 0,
     reserved: 0,
     bytes: null,
     startedAt: -1,
     holds: false,
+    isTrial: false,
+    begun: null,
     queuedIn: null,
   }
 }

@@ -1,0 +1,93 @@
+import { rmSync, rmdirSync, statSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { MillraceError } from '../core/errors.ts'
+import { lookAt } from '../flow/file-table.ts'
+import { Makers } from '../flow/makers.ts'
+import type { Registry } from '../flow/registry.ts'
+import { stampByLook, stampOf, STAMP_LIMIT, digestPath } from '../flow/stamp.ts'
+import { State } from '../flow/state.ts'
+import { NO_FILE } from '../flow/work.ts'
+import { plural } from '../report/format.ts'
+import { remark } from './output.ts'
+
+/** Deletes what rules have made, but nothing that is marked keep() or that somebody has changed since. */
+export async function clean(registry: Registry, targets: readonly string[] | null): Promise<void> {
+  const state = new State(resolve('.millrace'))
+  const { files, records } = state
+  const makers = new Makers(registry, files)
+  const chosen = targets && closure(targets, registry, makers, state)
+  state.open()
+  let count = 0
+  try {
+    for (const { outputs, outputStamps } of records.all()) {
+      const [first = 0] = outputs
+      if (chosen && !outputs.some(output => chosen.has(output))) continue
+      const maker = makers.of(first)
+      let isLeft = false
+      for (const [i, output] of outputs.entries()) {
+        const path = files.path(output)
+        const look = lookAt(path)
+        if (!look) continue
+        const isKept = maker?.rule.outputs[i]?.marks.keep === true
+        files.see(output, look)
+        const isOurs =
+          files.isAsStamped(output) ||
+          (look.size > STAMP_LIMIT ? stampByLook(look) : stampOf(await digestPath(path))) === outputStamps[i]
+        if (isKept || !isOurs) {
+          isLeft = true
+          remark(`  ${path} stays: ${isKept ? 'it is marked keep()' : 'it was changed after it was made'}`)
+          continue
+        }
+        rmSync(path, { recursive: true, force: true })
+        removeEmpty(dirname(path))
+        count++
+      }
+      if (!isLeft) state.remove(first)
+    }
+  } finally {
+    state.close()
+  }
+  remark(`millrace: ${plural(count, 'file')} deleted`)
+}
+
+function removeEmpty(folder: string): void {
+  const here = process.cwd()
+  for (let path = resolve(folder); path.startsWith(`${here}/`); path = dirname(path)) {
+    try {
+      rmdirSync(path)
+    } catch {
+      return
+    }
+  }
+}
+
+/** All files that are made for these targets. */
+function closure(
+  targets: readonly string[],
+  registry: Registry,
+  makers: Makers,
+  { files }: State,
+): Set<number> {
+  const found = new Set<number>()
+  const open: number[] = []
+  for (const name of targets) {
+    const target = registry.targets.get(name)
+    if (target?.body) {
+      throw new MillraceError('MR_FLOW_FILE', `what target ${name} needs is known only when it runs`, {
+        hint: 'Name files, or clean everything: millrace make --clean',
+      })
+    }
+    open.push(...(target?.files ?? [name]).map(file => files.id(file)))
+  }
+  for (let file = open.pop(); file !== undefined; file = open.pop()) {
+    if (found.has(file)) continue
+    const work = makers.of(file)
+    if (!work) {
+      if (!statSync(files.path(file), { throwIfNoEntry: false })) continue
+      continue
+    }
+    for (const output of work.outputs) found.add(output)
+    open.push(...work.inputs.filter(input => input !== NO_FILE && !found.has(input)))
+  }
+  return found
+}

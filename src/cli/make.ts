@@ -1,0 +1,97 @@
+import { dirname, resolve } from 'node:path'
+import { MillraceError } from '../core/errors.ts'
+import { findPolicy } from '../core/policy.ts'
+import { giveParameters } from '../flow/params.ts'
+import { flowState } from '../flow/registry.ts'
+import { writeGraph } from '../flow/graph.ts'
+import { workflowPath } from '../flow/work.ts'
+import { plural } from '../report/format.ts'
+import { shellQuote } from '../report/text.ts'
+import { FlowRun } from '../runtime/flow-run.ts'
+import { isPolicyFile, launchWithPolicy, loadPolicyFile } from '../runtime/policy-file.ts'
+import type { RunOptions } from '../runtime/run-options.ts'
+import { clean } from './flow-clean.ts'
+import { defaultTargets, findFlow, loadFlow } from './flow-file.ts'
+import { explainLines, planLines } from './flow-plan.ts'
+import { printLines, remark } from './output.ts'
+import { valueOf } from './spec.ts'
+import type { Given } from './spec.ts'
+import { enableTypescript } from './typescript.ts'
+
+/** `millrace make`: brings targets up to date. */
+export async function execute(given: Given): Promise<void> {
+  const { flags } = given
+  const path = findFlow(valueOf(given, 'file'))
+  giveParameters(given.rest)
+  const options = optionsOf(given)
+  if (options.policy !== undefined) await setPolicy(options.policy)
+  const root = dirname(path)
+  const registry = await loadFlow(path)
+  const asked = given.operands.length > 0
+  const targets = asked ? given.operands.map(nameOf) : defaultTargets(registry, path)
+  if (flags.get('clean')) return clean(registry, asked ? targets : null)
+  process.env['MILLRACE_OPTIONS'] = JSON.stringify(options)
+  process.argv = [process.execPath, path, ...targets]
+  const isDry = flags.get('dry-run') === true
+  const explain = flags.get('explain') === true
+  const run = new FlowRun(registry, {
+    root,
+    mode: isDry ? 'dry' : flags.get('touch') ? 'touch' : 'run',
+    force: flags.get('force') === true,
+    keepGoing: flags.get('keep-going') === true,
+    onPlan: (works, flow) => {
+      if (explain && !isDry) for (const line of explainLines(works, flow)) remark(line)
+    },
+  })
+  await run.make(targets)
+  report(run, given, options)
+}
+
+function report(run: FlowRun, given: Given, { progress }: RunOptions): void {
+  const graph = valueOf(given, 'graph')
+  if (graph !== undefined) writeGraph(graph, run.planner.makers, run.state.files)
+  const unasked = [...flowState.given.keys()].filter(name => !flowState.asked.has(name))
+  if (unasked.length > 0) remark(`millrace: the workflow did not ask for ${unasked.join(', ')}`)
+  if (given.flags.get('dry-run')) {
+    printLines(planLines(run, given.flags.get('explain') === true))
+    return
+  }
+  if (given.flags.get('touch')) {
+    const left = run.planned.filter(work => work.state !== 'done')
+    remark(`millrace: ${plural(run.planned.length - left.length, 'task')} taken as up to date`)
+    for (const work of left) remark(`  ${run.state.files.path(work.outputs[0] as number)} does not exist`)
+    return
+  }
+  if (run.planned.length === 0 && progress !== 'none' && progress !== 'json') {
+    remark('millrace: nothing to do, all is up to date')
+  }
+}
+
+/** A target, or a file however it is written. */
+const nameOf = (name: string): string =>
+  flowState.registry.targets.has(name) ? name : workflowPath(name.startsWith('/') ? name : name)
+
+function optionsOf(given: Given): RunOptions {
+  const options: RunOptions = { launched: true }
+  const jobs = valueOf(given, 'jobs')
+  if (jobs !== undefined) options.cpus = jobs
+  const policy = valueOf(given, 'policy')
+  if (policy !== undefined) options.policy = isPolicyFile(policy) ? resolve(policy) : policy
+  const progress = valueOf(given, 'progress')
+  if (progress !== undefined) options.progress = progress
+  const trace = valueOf(given, 'trace')
+  if (trace !== undefined) options.trace = resolve(trace)
+  options.again = ['millrace', 'make', ...given.operands].map(shellQuote).join(' ')
+  const modes = ['dry-run', 'touch', 'clean'].filter(name => given.flags.get(name))
+  if (modes.length > 1) {
+    throw new MillraceError('MR_OPTION', `--${modes.join(' and --')} exclude each other`, {
+      hint: 'Leave out one of them.',
+    })
+  }
+  return options
+}
+
+async function setPolicy(policy: string): Promise<void> {
+  if (isPolicyFile(policy)) launchWithPolicy(await loadPolicyFile(policy, enableTypescript))
+  else findPolicy(policy)
+}

@@ -1,0 +1,165 @@
+import { readdirSync, statSync } from 'node:fs'
+import type { Stats } from 'node:fs'
+import { MillraceError } from '../core/errors.ts'
+import { hashText } from '../general/hash.ts'
+
+/** Values of `nowSize` besides sizes. */
+export const UNSEEN = -2
+export const MISSING = -1
+
+/** What a file looks like from outside. Equal looks mean equal content, but for the doubts below. */
+export interface Look {
+  readonly size: number
+  readonly mtime: number
+  readonly ino: number
+}
+
+/**
+ * All files of a workflow, in columns, because there are many: what each looked like when the stamp of its
+ * content was taken, and what it looks like now. Paths are relative to the folder of the workflow.
+ */
+export class FileTable {
+  readonly paths: string[] = []
+  readonly #ids = new Map<string, number>()
+  size = new Float64Array(0)
+  mtime = new Float64Array(0)
+  ino = new Float64Array(0)
+  /** Stands for the content; 0 when it is not known. */
+  stamp = new Float64Array(0)
+  /** 1: the stamp was taken so soon after the last change that a further one may have gone unnoticed. */
+  racy = new Uint8Array(0)
+  nowSize = new Float64Array(0)
+  nowMtime = new Float64Array(0)
+  nowIno = new Float64Array(0)
+
+  id(path: string): number {
+    const known = this.#ids.get(path)
+    if (known !== undefined) return known
+    const id = this.paths.length
+    this.paths.push(path)
+    this.#ids.set(path, id)
+    if (id >= this.size.length) this.#reserve(Math.max(1024, id * 2))
+    this.nowSize[id] = UNSEEN
+    return id
+  }
+
+  find(path: string): number | undefined {
+    return this.#ids.get(path)
+  }
+
+  path(id: number): string {
+    return this.paths[id] as string
+  }
+
+  /** Takes over columns that were read from a file; the table must be empty. */
+  load(
+    paths: readonly string[],
+    columns: {
+      size: Float64Array
+      mtime: Float64Array
+      ino: Float64Array
+      stamp: Float64Array
+      racy: Uint8Array
+    },
+  ): void {
+    for (let id = 0; id < paths.length; id++) {
+      const path = paths[id] as string
+      this.paths.push(path)
+      this.#ids.set(path, id)
+    }
+    this.#reserve(Math.ceil(paths.length * 1.1) + 64)
+    for (const name of ['size', 'mtime', 'ino', 'stamp'] as const) this[name].set(columns[name])
+    this.racy.set(columns.racy)
+    this.nowSize.fill(UNSEEN)
+  }
+
+  /** Looks at the file, unless somebody has in this plan. False when it is missing. */
+  exists(id: number): boolean {
+    if (this.nowSize[id] === UNSEEN) this.see(id, lookAt(this.path(id)))
+    return this.nowSize[id] !== MISSING
+  }
+
+  see(id: number, look: Look | null): void {
+    this.nowSize[id] = look ? look.size : MISSING
+    this.nowMtime[id] = look ? look.mtime : 0
+    this.nowIno[id] = look ? look.ino : 0
+  }
+
+  forget(id: number): void {
+    this.nowSize[id] = UNSEEN
+  }
+
+  /** It looks as it did when its stamp was taken. */
+  isAsStamped(id: number): boolean {
+    return (
+      this.stamp[id] !== 0 &&
+      this.nowSize[id] === this.size[id] &&
+      this.nowMtime[id] === this.mtime[id] &&
+      this.nowIno[id] === this.ino[id] &&
+      this.racy[id] === 0
+    )
+  }
+
+  setStamp(id: number, look: Look, stamp: number, racy: boolean): void {
+    this.size[id] = look.size
+    this.mtime[id] = look.mtime
+    this.ino[id] = look.ino
+    this.stamp[id] = stamp
+    this.racy[id] = racy ? 1 : 0
+    this.see(id, look)
+  }
+
+  #reserve(length: number): void {
+    for (const name of ['size', 'mtime', 'ino', 'stamp', 'nowSize', 'nowMtime', 'nowIno'] as const) {
+      const grown = new Float64Array(length)
+      grown.set(this[name])
+      this[name] = grown
+    }
+    const racy = new Uint8Array(length)
+    racy.set(this.racy)
+    this.racy = racy
+  }
+}
+
+const QUIET = { throwIfNoEntry: false } as const
+
+/** Null when nothing is there. Links are followed: what counts is what a program would read. */
+export function lookAt(path: string): Look | null {
+  const stats = statOf(path)
+  if (!stats) return null
+  if (stats.isDirectory()) return lookInside(path, stats.ino)
+  return { size: stats.size, mtime: stats.mtimeMs, ino: stats.ino }
+}
+
+function statOf(path: string): Stats | undefined {
+  try {
+    return statSync(path, QUIET)
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    throw new MillraceError('MR_FLOW_MISSING', `${path} cannot be looked at: ${code}`, { cause })
+  }
+}
+
+/** A directory looks like all that is in it. */
+function lookInside(folder: string, ino: number): Look {
+  let size = 0
+  let mark = 1
+  const walk = (path: string, name: string): void => {
+    for (const entry of readdirSync(path, { withFileTypes: true }).sort(byName)) {
+      const inner = `${path}/${entry.name}`
+      const shown = `${name}/${entry.name}`
+      if (entry.isDirectory()) {
+        mark = hashText(`${mark}${shown}/`)
+        walk(inner, shown)
+        continue
+      }
+      const stats = statOf(inner)
+      size += stats?.size ?? 0
+      mark = hashText(`${mark}${shown}\0${stats?.size ?? 'gone'}\0${stats?.mtimeMs ?? 0}`)
+    }
+  }
+  walk(folder, '')
+  return { size, mtime: mark, ino }
+}
+
+const byName = (a: { name: string }, b: { name: string }): number => (a.name < b.name ? -1 : 1)

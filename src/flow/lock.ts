@@ -1,0 +1,49 @@
+import { linkSync, readFileSync, rmSync, unlinkSync, writeFileSync } from 'node:fs'
+import { MillraceError } from '../core/errors.ts'
+
+/** When the process began, in ticks since boot: a process id alone may have been given to another since. */
+function bornAt(pid: number): string | null {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    return text.slice(text.lastIndexOf(')')).split(' ')[20] ?? ''
+  } catch {
+    return null
+  }
+}
+
+/** Takes the lock or says who has it; a lock of a process that has ended is nobody's. */
+export function takeLock(path: string): () => void {
+  const own = `${path}.${process.pid}`
+  writeFileSync(own, `${process.pid} ${bornAt(process.pid)}\n`)
+  try {
+    for (let attempt = 0; ; attempt++) {
+      try {
+        linkSync(own, path)
+        return () => rmSync(path, { force: true })
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'EEXIST' || attempt > 5) throw error
+      }
+      const holder = holderOf(path)
+      if (holder !== null) {
+        throw new MillraceError('MR_FLOW_STATE', `another run (process ${holder}) works in this folder`, {
+          hint: 'Wait for it, or stop it.',
+        })
+      }
+      rmSync(path, { force: true })
+    }
+  } finally {
+    unlinkSync(own)
+  }
+}
+
+function holderOf(path: string): string | null {
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8')
+  } catch {
+    return null
+  }
+  const [pid = '', born] = text.trim().split(' ')
+  const found = bornAt(Number(pid))
+  return found !== null && found === born ? pid : null
+}

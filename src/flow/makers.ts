@@ -1,0 +1,136 @@
+import { MillraceError } from '../core/errors.ts'
+import type { FileTable } from './file-table.ts'
+import { readInputs } from './language.ts'
+import type { Wildcards } from './pattern.ts'
+import type { Registry, Rule, RuleFile } from './registry.ts'
+import type { Shape } from './shape.ts'
+import { NO_FILE, Work, workflowPath } from './work.ts'
+
+/** How deep rules may follow from each other before it is taken for a pattern that makes itself for ever. */
+const DEEPEST = 100
+
+/** Finds the rule for each file, and makes one task of it however many files it makes. */
+export class Makers {
+  readonly #registry: Registry
+  readonly #files: FileTable
+  /** By file; null for files that no rule makes. */
+  readonly #makers: (Work | null | undefined)[] = []
+  /** What was found not to be made may be made by rules that have come since. */
+  #generation = 0
+  #hasDirectories = false
+
+  constructor(registry: Registry, files: FileTable) {
+    this.#registry = registry
+    this.#files = files
+  }
+
+  /** The task that makes the file; null when it is a source, or does not exist at all. */
+  of(file: number): Work | null {
+    if (this.#generation !== this.#registry.generation) this.#rulesAdded()
+    const known = this.#makers[file]
+    if (known !== undefined) return known
+    const path = this.#files.path(file)
+    const found = this.#find(path, 0) ?? (this.#hasDirectories ? this.#directoryAbove(path) : null)
+    this.#makers[file] = found
+    if (found) for (const output of found.outputs) this.#makers[output] = found
+    return found
+  }
+
+  *works(): Generator<Work> {
+    const seen = new Set<Work>()
+    for (const work of this.#makers) {
+      if (!work || seen.has(work)) continue
+      seen.add(work)
+      yield work
+    }
+  }
+
+  #rulesAdded(): void {
+    this.#generation = this.#registry.generation
+    for (let file = 0; file < this.#makers.length; file++) {
+      if (this.#makers[file] === null) this.#makers[file] = undefined
+    }
+    this.#hasDirectories = this.#registry.rules.some(rule =>
+      rule.outputs.some(({ marks }) => marks.directory),
+    )
+  }
+
+  #find(path: string, depth: number): Work | null {
+    const concrete = this.#registry.concrete.get(path)
+    if (concrete) return this.#work(concrete, {})
+    const matching: { rule: Rule; wildcards: Wildcards }[] = []
+    for (const rule of this.#registry.patterns) {
+      for (const { pattern } of rule.outputs) {
+        const wildcards = pattern.match(path)
+        if (!wildcards) continue
+        matching.push({ rule, wildcards })
+        break
+      }
+    }
+    const [first] = matching
+    if (!first) return null
+    const works = matching.map(({ rule, wildcards }) => this.#work(rule, wildcards))
+    const possible = works.filter(work => this.#isPossible(work, depth))
+    if (possible.length > 1) throw ambiguous(path, possible)
+    // If none is possible, the first leads to the error that says what is missing.
+    return possible[0] ?? (this.#files.exists(this.#files.id(path)) ? null : (works[0] ?? null))
+  }
+
+  /** A pattern rule is meant only where its inputs exist or can be made. */
+  #isPossible(work: Work, depth: number): boolean {
+    return work.inputs.every(input => input === NO_FILE || this.#canBeThere(input, depth))
+  }
+
+  #canBeThere(file: number, depth: number): boolean {
+    if (this.#makers[file] || this.#registry.concrete.has(this.#files.path(file))) return true
+    if (this.#files.exists(file)) return true
+    if (depth > DEEPEST) return false
+    const path = this.#files.path(file)
+    for (const rule of this.#registry.patterns) {
+      for (const { pattern } of rule.outputs) {
+        const wildcards = pattern.match(path)
+        if (wildcards && this.#isPossible(this.#work(rule, wildcards), depth + 1)) return true
+      }
+    }
+    return this.#hasDirectories && this.#directoryAbove(path) !== null
+  }
+
+  /** A file inside a directory that a rule makes. */
+  #directoryAbove(path: string): Work | null {
+    for (let at = path.lastIndexOf('/'); at > 0; at = path.lastIndexOf('/', at - 1)) {
+      const folder = path.slice(0, at)
+      const work = this.#find(folder, 0)
+      const isMade = work?.outputs.some(
+        (output, i) => this.#files.path(output) === folder && work.rule.outputs[i]?.marks.directory,
+      )
+      if (work && isMade) return this.of(this.#files.id(folder))
+    }
+    return null
+  }
+
+  #work(rule: Rule, wildcards: Wildcards): Work {
+    const outputs = rule.outputs.map(({ pattern }) => this.#files.id(workflowPath(pattern.fill(wildcards))))
+    const known = this.#makers[outputs[0] as number]
+    if (known && known.rule === rule) return known
+    const { files, shape } = this.#inputs(rule, wildcards)
+    const inputs = files.map(({ pattern, marks }) => {
+      const file = this.#files.id(workflowPath(pattern.fill(wildcards)))
+      return marks.optional && !this.#canBeThere(file, 0) ? NO_FILE : file
+    })
+    return new Work(rule, wildcards, outputs, inputs, shape)
+  }
+
+  #inputs(rule: Rule, wildcards: Wildcards): { files: readonly RuleFile[]; shape: Shape } {
+    if (typeof rule.inputs !== 'function') return rule.inputs
+    const given: unknown = (rule.inputs as (given: Wildcards) => unknown)(wildcards)
+    return readInputs(rule.name, rule.outputs[0]?.pattern.names ?? [], given)
+  }
+}
+
+function ambiguous(path: string, works: readonly Work[]): MillraceError {
+  const rules = works.map(({ rule }) => `${rule.name} (${rule.site})`)
+  return new MillraceError(
+    'MR_FLOW_AMBIGUOUS',
+    `${rules.length} rules can make ${path}: ${rules.join(' and ')}`,
+  )
+}

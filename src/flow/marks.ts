@@ -1,0 +1,51 @@
+/** What is special about a file of a rule. */
+export interface Marks {
+  /** Deleted when the last task that reads it has ended. */
+  readonly temp?: true
+  /** Never overwritten or cleaned once it is there. */
+  readonly keep?: true
+  /** An output that need not be made; an input that is left out when nobody has it or makes it. */
+  readonly optional?: true
+  readonly directory?: true
+}
+
+/** A path, or pattern, with marks. */
+export class Marked<P extends string = string> {
+  readonly path: P
+  readonly marks: Marks
+
+  constructor(path: P, marks: Marks) {
+    this.path = path
+    this.marks = marks
+  }
+}
+
+/** Told apart by its type, because a function that reads it may get nothing. */
+export class MaybeFile<P extends string = string> extends Marked<P> {
+  readonly maybe = true
+}
+
+export type FileSpec = string | Marked
+
+const NO_MARKS: Marks = Object.freeze({})
+
+export const pathOf = <P extends string>(spec: P | Marked<P>): P =>
+  typeof spec === 'string' ? spec : spec.path
+
+export const marksOf = (spec: FileSpec): Marks => (typeof spec === 'string' ? NO_MARKS : spec.marks)
+
+const mark = <P extends string>(spec: P | Marked<P>, marks: Marks): Marked<P> =>
+  new Marked(pathOf(spec), { ...marksOf(spec), ...marks })
+
+/** An output that is deleted when the last task that reads it has ended. */
+export const temp = <const P extends string>(spec: P | Marked<P>): Marked<P> => mark(spec, { temp: true })
+
+/** An output that is never overwritten or cleaned once it is there, unless `--force` says so. */
+export const keep = <const P extends string>(spec: P | Marked<P>): Marked<P> => mark(spec, { keep: true })
+
+/** An output that need not be made, or an input that is used only where it exists or can be made. */
+export const optional = <const P extends string>(spec: P | Marked<P>): MaybeFile<P> =>
+  new MaybeFile(pathOf(spec), { ...marksOf(spec), optional: true })
+
+/** A directory, made and read as a whole. */
+export const dir = <const P extends string>(spec: P | Marked<P>): Marked<P> => mark(spec, { directory: true })

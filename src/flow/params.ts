@@ -1,0 +1,65 @@
+import { MillraceError } from '../core/errors.ts'
+import { flowState } from './registry.ts'
+
+type Simple = string | number | boolean
+
+/**
+ * A parameter from the command line (`millrace make -- quality=3`), of the type of its default. Without a default
+ * it has to be given.
+ */
+export function param(name: string): string
+export function param<T extends Simple>(
+  name: string,
+  standard: T,
+): T extends string ? string : T extends number ? number : boolean
+export function param(name: string, standard?: Simple): Simple {
+  const given = flowState.given.get(name)
+  if (given === undefined && standard === undefined) {
+    throw new MillraceError('MR_FLOW_PARAM', `the workflow needs a parameter ${name}`, {
+      hint: `Give it: millrace make -- ${name}=VALUE`,
+    })
+  }
+  const value = given === undefined ? (standard as Simple) : typed(name, given, standard)
+  flowState.asked.set(name, String(value))
+  return value
+}
+
+function typed(name: string, given: string, standard: Simple | undefined): Simple {
+  if (typeof standard === 'number') {
+    const number = Number(given)
+    if (given.trim() !== '' && Number.isFinite(number)) return number
+    throw new MillraceError('MR_FLOW_PARAM', `the parameter ${name} is '${given}', not a number`)
+  }
+  if (typeof standard === 'boolean') {
+    if (['1', 'true', 'yes', 'on'].includes(given)) return true
+    if (['0', 'false', 'no', 'off'].includes(given)) return false
+    throw new MillraceError('MR_FLOW_PARAM', `the parameter ${name} is '${given}', not true or false`)
+  }
+  return given
+}
+
+/** Parameters by name, as text; what is read counts as asked for. */
+export const parameters: Readonly<Record<string, string>> = new Proxy({} as Record<string, string>, {
+  get(_target, name) {
+    return typeof name === 'string' ? param(name) : undefined
+  },
+  has: (_target, name) => typeof name === 'string' && flowState.given.has(name),
+  ownKeys: () => [...flowState.given.keys()],
+  getOwnPropertyDescriptor: (_target, name) =>
+    typeof name === 'string' && flowState.given.has(name)
+      ? { value: param(name), enumerable: true, configurable: true }
+      : undefined,
+})
+
+/** `key=value` words of the command line. */
+export function giveParameters(words: readonly string[]): void {
+  for (const word of words) {
+    const at = word.indexOf('=')
+    if (at < 1) {
+      throw new MillraceError('MR_OPTION', `'${word}' is not a parameter`, {
+        hint: 'Write NAME=VALUE, as in: millrace make -- quality=3',
+      })
+    }
+    flowState.given.set(word.slice(0, at), word.slice(at + 1))
+  }
+}

@@ -1,0 +1,157 @@
+import { MillraceError } from '../core/errors.ts'
+
+export type Wildcards = Readonly<Record<string, string>>
+
+interface Hole {
+  readonly name: string
+  readonly constraint: string | null
+}
+
+const NAME = /^[A-Za-z_]\w*$/
+
+/**
+ * A path with named wildcards: `proj/{name}.fits`. A wildcard matches one or more characters other than `/`, or
+ * what its constraint says: `{year:[0-9]+}`, `{path:.+}`. The same name stands for the same text. `{{` and `}}`
+ * are braces.
+ */
+export class Pattern {
+  readonly text: string
+  readonly names: readonly string[]
+  /** Literal parts and holes in turn, beginning and ending with a literal. */
+  readonly #literals: readonly string[]
+  readonly #holes: readonly Hole[]
+  #expression: RegExp | null = null
+  #places: readonly string[] = []
+
+  constructor(text: string) {
+    this.text = text
+    const { literals, holes } = split(text)
+    literals[0] = normalized(literals[0] as string)
+    this.#literals = literals
+    this.#holes = holes
+    this.names = [...new Set(holes.map(hole => hole.name))]
+    if (literals.join('') === '' && holes.length === 0) throw wrong(text, 'is empty')
+  }
+
+  get isConcrete(): boolean {
+    return this.#holes.length === 0
+  }
+
+  /** The wildcards with which the pattern is this path, or null. */
+  match(path: string): Wildcards | null {
+    const literals = this.#literals
+    // Most paths differ already at an end, and comparing those is cheaper than an expression.
+    if (!path.startsWith(literals[0] as string) || !path.endsWith(literals.at(-1) as string)) return null
+    if (this.#holes.length === 0) return path === literals[0] ? {} : null
+    const [only] = this.#holes
+    if (this.#holes.length === 1 && only && only.constraint === null) {
+      const [before, after] = literals as [string, string]
+      const value = path.slice(before.length, path.length - after.length)
+      const fits = path.length > before.length + after.length && !value.includes('/')
+      return fits ? { [only.name]: value } : null
+    }
+    const found = (this.#expression ??= this.#compile()).exec(path)
+    if (!found) return null
+    const wildcards: Record<string, string> = {}
+    for (let i = 0; i < this.#places.length; i++) wildcards[this.#places[i] as string] = found[i + 1] ?? ''
+    return wildcards
+  }
+
+  fill(wildcards: Wildcards): string {
+    let path = this.#literals[0] as string
+    for (let i = 0; i < this.#holes.length; i++) {
+      const { name } = this.#holes[i] as Hole
+      const value = wildcards[name]
+      if (value === undefined) {
+        throw new MillraceError(
+          'MR_FLOW_RULE',
+          `'${this.text}' has a wildcard {${name}} that has no value here`,
+        )
+      }
+      path += value + (this.#literals[i + 1] as string)
+    }
+    return path
+  }
+
+  #compile(): RegExp {
+    const places: string[] = []
+    let source = escape(this.#literals[0] as string)
+    for (let i = 0; i < this.#holes.length; i++) {
+      const { name, constraint } = this.#holes[i] as Hole
+      const known = places.indexOf(name)
+      if (known >= 0) source += `\\${known + 1}(?![0-9])`
+      else {
+        places.push(name)
+        source += `(${constraint ?? '[^/]+'})`
+      }
+      source += escape(this.#literals[i + 1] as string)
+    }
+    this.#places = places
+    return new RegExp(`^${source}$`, 's')
+  }
+}
+
+/** As the parts of paths are compared as text, there is one way to write each. */
+export function normalized(path: string): string {
+  let clean = path
+  while (clean.startsWith('./')) clean = clean.slice(2).replace(/^\/+/, '')
+  return clean.includes('//') ? clean.replaceAll(/\/\/+/g, '/') : clean
+}
+
+const escape = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, String.raw`\$&`)
+
+function split(text: string): { literals: string[]; holes: Hole[] } {
+  const literals = ['']
+  const holes: Hole[] = []
+  const add = (more: string): void => {
+    literals[literals.length - 1] += more
+  }
+  for (let i = 0; i < text.length; i++) {
+    const char = text[i] as string
+    if ((char === '{' || char === '}') && text[i + 1] === char) {
+      add(char)
+      i++
+    } else if (char === '{') {
+      const end = closing(text, i)
+      holes.push(readHole(text, text.slice(i + 1, end)))
+      literals.push('')
+      i = end
+    } else if (char === '}') throw wrong(text, "has a '}' without its '{'")
+    else add(char)
+  }
+  return { literals, holes }
+}
+
+/** Constraints may have braces of their own: {year:[0-9]{4}}. */
+function closing(text: string, start: number): number {
+  let depth = 0
+  for (let i = start; i < text.length; i++) {
+    if (text[i] === '\\') i++
+    else if (text[i] === '{') depth++
+    else if (text[i] === '}' && --depth === 0) return i
+  }
+  throw wrong(text, "has a '{' without its '}'")
+}
+
+function readHole(text: string, inside: string): Hole {
+  const colon = inside.indexOf(':')
+  const name = colon < 0 ? inside : inside.slice(0, colon)
+  const constraint = colon < 0 ? null : inside.slice(colon + 1)
+  if (!NAME.test(name)) throw wrong(text, `has a wildcard '{${inside}}' whose name is not a word`)
+  if (constraint === null) return { name, constraint }
+  try {
+    // Groups of the constraint must not be counted among the wildcards.
+    const inner = constraint.replaceAll(/(?<!\\)\((?!\?)/g, '(?:')
+    void new RegExp(inner)
+    return { name, constraint: inner }
+  } catch (cause) {
+    throw wrong(text, `has a wildcard {${name}} whose constraint is not a regular expression`, cause)
+  }
+}
+
+function wrong(text: string, what: string, cause?: unknown): MillraceError {
+  return new MillraceError('MR_FLOW_RULE', `the pattern '${text}' ${what}`, {
+    hint: "Write {name}, or {name:expression}; for a brace itself write '{{' or '}}'.",
+    ...(cause === undefined ? {} : { cause }),
+  })
+}

@@ -1,0 +1,245 @@
+import { readdirSync } from 'node:fs'
+import { MillraceError } from '../core/errors.ts'
+import { nearest } from '../general/nearest.ts'
+import { MISSING } from './file-table.ts'
+import type { FileTable } from './file-table.ts'
+import { Makers } from './makers.ts'
+import type { RecordTable } from './record-table.ts'
+import type { Registry } from './registry.ts'
+import { explainStale } from './reasons.ts'
+import { NO_FILE, asArgument, textHash, workflowPath } from './work.ts'
+import type { Work } from './work.ts'
+
+export interface PlanOptions {
+  /** Everything is made again. */
+  readonly force: boolean
+}
+
+export interface Plan {
+  /** What has to be done, inputs before what is made of them. */
+  readonly todo: Work[]
+  /** Files whose content has to be looked at before the plan can be made. Then `todo` is empty. */
+  readonly doubts: number[]
+}
+
+interface Frame {
+  readonly work: Work
+  next: number
+}
+
+/** Decides what is up to date. Looks at files, but does not read them and changes nothing. */
+export class Planner {
+  readonly makers: Makers
+  readonly #registry: Registry
+  readonly #files: FileTable
+  readonly #records: RecordTable
+  readonly #options: PlanOptions
+
+  constructor(registry: Registry, files: FileTable, records: RecordTable, options: PlanOptions) {
+    this.#registry = registry
+    this.#files = files
+    this.#records = records
+    this.#options = options
+    this.makers = new Makers(registry, files)
+  }
+
+  plan(paths: readonly string[]): Plan {
+    const todo: Work[] = []
+    const doubts: number[] = []
+    const goals = paths.map(path => this.#files.id(workflowPath(path)))
+    for (const goal of goals) {
+      const work = this.makers.of(goal)
+      if (!work) this.#checkSource(goal, null)
+      else if (work.state === 'failed') throw this.#failedInput(goal)
+      else if (work.state === 'new') this.#visit(work, todo, doubts)
+    }
+    if (doubts.length > 0) {
+      for (const work of this.makers.works()) if (isOpen(work)) work.state = 'new'
+      return { todo: [], doubts }
+    }
+    for (const goal of goals) {
+      const work = this.makers.of(goal)
+      if (work?.state !== 'absent') continue
+      this.#require(work, `${this.#files.path(goal)} does not exist`, todo)
+    }
+    return { todo, doubts }
+  }
+
+  /** Depth first without recursion: chains may be long. */
+  #visit(root: Work, todo: Work[], doubts: number[]): void {
+    const stack: Frame[] = [{ work: root, next: 0 }]
+    root.state = 'visiting'
+    for (let frame = stack.at(-1); frame; frame = stack.at(-1)) {
+      const { work } = frame
+      const input = work.inputs[frame.next++]
+      if (input === undefined) {
+        stack.pop()
+        this.#decide(work, todo, doubts)
+      } else if (input !== NO_FILE) {
+        const maker = this.makers.of(input)
+        if (!maker) this.#checkSource(input, work)
+        else if (maker.state === 'visiting') throw this.#cycle(stack, maker)
+        else if (maker.state === 'failed') throw this.#failedInput(input)
+        else if (maker.state === 'new') {
+          maker.state = 'visiting'
+          stack.push({ work: maker, next: 0 })
+        }
+      }
+    }
+  }
+
+  #decide(work: Work, todo: Work[], doubts: number[]): void {
+    const files = this.#files
+    const { outputs, inputs } = work
+    const names = (ids: readonly number[]): (string | undefined)[] =>
+      ids.map(id => (id === NO_FILE ? undefined : asArgument(files.path(id))))
+    work.text = textHash(work, names(outputs) as string[], names(inputs))
+    let remade: number[] | null = null
+    for (const input of inputs) {
+      if (input === NO_FILE) continue
+      const maker = this.makers.of(input)
+      if (maker && isToRun(maker)) (remade ??= []).push(input)
+      else if (files.exists(input) && !files.isAsStamped(input)) this.#doubt(work, input, doubts)
+    }
+    let isAbsent = false
+    for (let i = 0; i < outputs.length; i++) {
+      const output = outputs[i] as number
+      if (files.exists(output)) {
+        if (!files.isAsStamped(output)) this.#doubt(work, output, doubts)
+      } else if (work.rule.outputs[i]?.marks.temp && files.stamp[output] !== 0) isAbsent = true
+      else files.stamp[output] = 0
+    }
+    if (doubts.length > 0) {
+      // All doubts are found in one go; what is decided meanwhile does not count.
+      work.state = 'stale'
+      return
+    }
+    const isKnown = this.#records.matches(
+      outputs[0] as number,
+      work.text,
+      outputs,
+      inputs,
+      files.stamp,
+      remade,
+    )
+    if (this.#options.force) this.#stale(work, '--force', todo)
+    else if (!isKnown) this.#stale(work, explainStale(work, files, this.#records), todo)
+    else if (remade !== null) {
+      work.state = 'maybe'
+      work.reason = `${files.path(remade[0] as number)} is made again`
+      this.#requireInputs(work, todo)
+      todo.push(work)
+    } else work.state = isAbsent ? 'absent' : 'fresh'
+  }
+
+  /** Only a task that was done before can be spared by looking into a file. */
+  #doubt(work: Work, file: number, doubts: number[]): void {
+    if (this.#records.has(work.outputs[0] as number) && !this.#options.force) doubts.push(file)
+  }
+
+  #stale(work: Work, reason: string, todo: Work[]): void {
+    this.#checkKept(work, reason)
+    work.state = 'stale'
+    work.reason = reason
+    this.#requireInputs(work, todo)
+    todo.push(work)
+  }
+
+  #requireInputs(work: Work, todo: Work[]): void {
+    for (const input of work.inputs) {
+      const maker = input === NO_FILE ? null : this.makers.of(input)
+      if (maker?.state === 'absent') {
+        const reader = this.#files.path(work.outputs[0] as number)
+        this.#require(maker, `${this.#files.path(input)} is needed for ${reader}`, todo)
+      }
+    }
+  }
+
+  /** Temporary files that are gone are made again for those who need them. */
+  #require(work: Work, reason: string, todo: Work[]): void {
+    const stack = [{ work, reason }]
+    const found: Work[] = []
+    for (let one = stack.pop(); one; one = stack.pop()) {
+      if (one.work.state !== 'absent') continue
+      one.work.state = 'stale'
+      one.work.reason = one.reason
+      found.push(one.work)
+      const reader = this.#files.path(one.work.outputs[0] as number)
+      for (const input of one.work.inputs) {
+        const maker = input === NO_FILE ? null : this.makers.of(input)
+        if (maker) stack.push({ work: maker, reason: `${this.#files.path(input)} is needed for ${reader}` })
+      }
+    }
+    todo.push(...found.reverse())
+  }
+
+  #checkKept(work: Work, reason: string): void {
+    if (this.#options.force) return
+    for (let i = 0; i < work.outputs.length; i++) {
+      const output = work.outputs[i] as number
+      if (!work.rule.outputs[i]?.marks.keep || this.#files.nowSize[output] === MISSING) continue
+      throw new MillraceError(
+        'MR_FLOW_KEPT',
+        `${this.#files.path(output)} is to be kept, but is out of date: ${reason} (rule at ${work.rule.site})`,
+      )
+    }
+  }
+
+  #checkSource(file: number, reader: Work | null): void {
+    if (this.#files.exists(file)) return
+    const path = this.#files.path(file)
+    const close = nearest(path, this.#candidates(path))
+    const meant = close ? `; did you mean ${close}?` : ''
+    if (!reader) {
+      const target = close ? '' : ` and no target is called ${path}`
+      throw new MillraceError(
+        'MR_FLOW_MISSING',
+        `${path} does not exist and no rule makes it${target}${meant}`,
+      )
+    }
+    const made = this.#files.path(reader.outputs[0] as number)
+    throw new MillraceError(
+      'MR_FLOW_MISSING',
+      `${path}, which ${made} is made of, does not exist and no rule makes it${meant} (rule at ${reader.rule.site})`,
+    )
+  }
+
+  #failedInput(file: number): MillraceError {
+    return new MillraceError('MR_TASK_FAILED', `${this.#files.path(file)} could not be made`)
+  }
+
+  /** What somebody could have meant: targets, files in the same folder, files that rules make. */
+  *#candidates(path: string): Generator<string> {
+    yield* this.#registry.targets.keys()
+    yield* this.#registry.concrete.keys()
+    yield* neighbours(path)
+  }
+
+  #cycle(stack: readonly Frame[], again: Work): MillraceError {
+    const from = stack.findIndex(({ work }) => work === again)
+    const names = [...stack.slice(from).map(({ work }) => work), again].map(work =>
+      this.#files.path(work.outputs[0] as number),
+    )
+    const shown = names.length > 8 ? [...names.slice(0, 4), '…', ...names.slice(-3)] : names
+    return new MillraceError(
+      'MR_FLOW_CYCLE',
+      `${names[0]} is needed to make itself: ${shown.join(' <- ')} (rule at ${again.rule.site})`,
+    )
+  }
+}
+
+/** It will be run, or is: what it makes is not known yet. */
+const isToRun = ({ state }: Work): boolean => state === 'stale' || state === 'maybe' || state === 'running'
+
+const isOpen = ({ state }: Work): boolean =>
+  state === 'stale' || state === 'maybe' || state === 'fresh' || state === 'absent' || state === 'visiting'
+
+function neighbours(path: string): string[] {
+  const at = path.lastIndexOf('/')
+  const folder = at < 0 ? '.' : path.slice(0, at)
+  try {
+    return readdirSync(folder).map(name => (at < 0 ? name : `${folder}/${name}`))
+  } catch {
+    return []
+  }
+}

@@ -1,0 +1,44 @@
+import { MISSING } from './file-table.ts'
+import type { FileTable } from './file-table.ts'
+import type { RecordTable } from './record-table.ts'
+import { NO_FILE } from './work.ts'
+import type { Work } from './work.ts'
+
+/** Why a task has to be done, in a sentence. */
+export function explainStale(work: Work, files: FileTable, records: RecordTable): string {
+  const [first = 0] = work.outputs
+  const record = records.get(first)
+  const missing = work.outputs.find((output, i) => {
+    const isGone = files.nowSize[output] === MISSING
+    // One that was not made the last time either is not missed.
+    const wasMade = !record || record.outputStamps[record.outputs.indexOf(output)] !== 0
+    return isGone && wasMade && !(record && work.rule.outputs[i]?.marks.temp)
+  })
+  if (missing !== undefined) return `${files.path(missing)} does not exist`
+  if (!record) return `nothing is known of how ${files.path(first)} was made`
+  if (record.text !== work.text) return 'the command has changed'
+  if (!same(record.outputs, work.outputs)) return 'the rule makes other files than before'
+  for (let i = 0; i < work.inputs.length; i++) {
+    const input = work.inputs[i] as number
+    if (input !== NO_FILE && !record.inputs.includes(input)) return `${files.path(input)} is a new input`
+  }
+  const lost = record.inputs.find(input => input !== NO_FILE && !work.inputs.includes(input))
+  if (lost !== undefined) return `${files.path(lost)} is no input any more`
+  for (let i = 0; i < work.inputs.length; i++) {
+    const input = work.inputs[i] as number
+    const at = record.inputs.indexOf(input)
+    if (input !== NO_FILE && record.inputStamps[at] !== files.stamp[input]) {
+      return `${files.path(input)} has changed`
+    }
+  }
+  for (let i = 0; i < work.outputs.length; i++) {
+    const output = work.outputs[i] as number
+    if (record.outputStamps[i] !== files.stamp[output]) {
+      return `${files.path(output)} is not what was made`
+    }
+  }
+  return 'its inputs come in another order'
+}
+
+const same = (a: readonly number[], b: readonly number[]): boolean =>
+  a.length === b.length && a.every((one, i) => one === b[i])

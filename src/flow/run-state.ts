@@ -1,0 +1,205 @@
+import { lstat, readlink, rm, stat } from 'node:fs/promises'
+import { statSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { MillraceError } from '../core/errors.ts'
+import { lookAt } from './file-table.ts'
+import type { FileTable, Look } from './file-table.ts'
+import type { Planner } from './planner.ts'
+import { isRacy, takeStamp } from './stamp.ts'
+import type { State } from './state.ts'
+import { NO_FILE } from './work.ts'
+import type { Work } from './work.ts'
+
+/** Between plan and tasks: what a task has read is stamped when it begins, what it made before it is in place. */
+export class FlowState {
+  readonly root: string
+  readonly files: FileTable
+  readonly #state: State
+  readonly #planner: Planner
+  /** Stamps that are being taken. */
+  readonly #stamping = new Map<number, Promise<void>>()
+  readonly #inputStamps = new Map<Work, number[]>()
+  /** Stamped, and not in the log yet. */
+  readonly #unwritten = new Set<number>()
+
+  constructor(root: string, state: State, planner: Planner) {
+    this.root = root
+    this.files = state.files
+    this.#state = state
+    this.#planner = planner
+  }
+
+  makerOf(file: number): Work | null {
+    return this.#planner.makers.of(file)
+  }
+
+  isDirectory(file: number): boolean {
+    const maker = this.makerOf(file)
+    const at = maker?.outputs.indexOf(file) ?? -1
+    if (maker && at >= 0) return maker.rule.outputs[at]?.marks.directory ?? false
+    return statSync(this.files.path(file), { throwIfNoEntry: false })?.isDirectory() ?? false
+  }
+
+  /** All inputs are there. Says when the task need not be run after all. */
+  async begin(work: Work, _staged: readonly string[]): Promise<'kept' | 'made' | null> {
+    const inputs = work.inputs.filter(input => input !== NO_FILE)
+    await Promise.all(inputs.map(input => this.#stampInput(input)))
+    const { files } = this
+    const [first] = work.outputs
+    const isSame =
+      work.wasMaybe &&
+      first !== undefined &&
+      this.#state.records.matches(first, work.text, work.outputs, work.inputs, files.stamp)
+    if (isSame) return 'kept'
+    this.#inputStamps.set(
+      work,
+      work.inputs.map(input => (input === NO_FILE ? 0 : (files.stamp[input] as number))),
+    )
+    return null
+  }
+
+  /** The outputs are written, aside. From here on the record counts, as soon as they are in place. */
+  async made(work: Work, staged: readonly string[]): Promise<void> {
+    const looks = await Promise.all(
+      work.outputs.map(async (output, i) => this.#lookAtMade(work, i, staged[i] as string, output)),
+    )
+    const stamps = await Promise.all(
+      looks.map(async (look, i) =>
+        look ? takeStamp(look.path, look.look) : this.#leftOut(work.outputs[i] as number),
+      ),
+    )
+    const now = Date.now()
+    for (const [i, output] of work.outputs.entries()) {
+      const found = looks[i]
+      // Nobody but the task has known the file under its name until now: only slow clocks leave doubts.
+      if (found) {
+        const isCoarse = Number.isInteger(found.look.mtime / 1000) && isRacy(found.look, now)
+        this.files.setStamp(output, found.look, stamps[i] as number, isCoarse)
+      }
+    }
+    const made = work.outputs.filter((_, i) => looks[i])
+    const record = {
+      text: work.text,
+      outputs: work.outputs,
+      outputStamps: stamps,
+      inputs: work.inputs,
+      inputStamps: this.#inputStamps.get(work) ?? [],
+    }
+    this.#inputStamps.delete(work)
+    const stamped = [...made, ...work.inputs.filter(input => this.#unwritten.delete(input))]
+    await this.#state.record(record, stamped)
+  }
+
+  /** Takes what is there as if it had just been made. False when something is missing. */
+  async accept(work: Work): Promise<boolean> {
+    const { files } = this
+    const isThere = work.outputs.every(
+      (output, i) => files.exists(output) || work.rule.outputs[i]?.marks.optional,
+    )
+    if (!isThere) return false
+    await this.begin(work, [])
+    await this.made(
+      work,
+      work.outputs.map(output => files.path(output)),
+    )
+    return true
+  }
+
+  /** Looks into files that a plan is in doubt about. */
+  async settleDoubts(doubts: readonly number[]): Promise<void> {
+    const stamped: number[] = []
+    const queue = [...new Set(doubts)]
+    const next = async (): Promise<void> => {
+      for (let file = queue.pop(); file !== undefined; file = queue.pop()) {
+        await this.#stamp(file)
+        this.#unwritten.delete(file)
+        stamped.push(file)
+      }
+    }
+    await Promise.all(Array.from({ length: 8 }, next))
+    this.#state.rememberStamps(stamped)
+  }
+
+  async #stampInput(input: number): Promise<void> {
+    const { files } = this
+    const maker = this.makerOf(input)
+    if (maker?.outputs.includes(input) && files.stamp[input] !== 0) return
+    // Long after the plan it may be another file.
+    files.see(input, await look(files.path(input)))
+    if (!files.exists(input)) {
+      throw new MillraceError('MR_INPUT_MISSING', `${files.path(input)} has vanished since the run began`)
+    }
+    if (!files.isAsStamped(input)) await this.#stamp(input)
+  }
+
+  #stamp(file: number): Promise<void> {
+    let stamping = this.#stamping.get(file)
+    if (!stamping) {
+      stamping = this.#stampNow(file).finally(() => this.#stamping.delete(file))
+      this.#stamping.set(file, stamping)
+    }
+    return stamping
+  }
+
+  async #stampNow(file: number): Promise<void> {
+    const { files } = this
+    const path = files.path(file)
+    const seen = await look(path)
+    if (!seen) {
+      files.see(file, null)
+      return
+    }
+    const started = Date.now()
+    const stamp = await takeStamp(path, seen)
+    files.setStamp(file, seen, stamp, isRacy(seen, started))
+    this.#unwritten.add(file)
+  }
+
+  async #lookAtMade(
+    work: Work,
+    i: number,
+    staged: string,
+    output: number,
+  ): Promise<{ path: string; look: Look } | null> {
+    const path = resolve(this.root, staged)
+    const stats = await lstat(path).catch(() => null)
+    const name = this.files.path(output)
+    if (!stats) {
+      if (work.rule.outputs[i]?.marks.optional) return null
+      throw new MillraceError(
+        'MR_OUTPUT_MISSING',
+        `the command ended well, but did not write ${name} (rule at ${work.rule.site})`,
+        {
+          hint: 'Write to the path that the rule is given as `out`; mark outputs that need not be there optional().',
+        },
+      )
+    }
+    const isDirectory = work.rule.outputs[i]?.marks.directory ?? false
+    if (!stats.isSymbolicLink() && stats.isDirectory() !== isDirectory) {
+      throw new MillraceError(
+        'MR_OUTPUT_MISSING',
+        `${name} is ${isDirectory ? 'a file, and dir() says that it is a directory' : 'a directory'} (rule at ${work.rule.site})`,
+        { hint: isDirectory ? 'Leave out dir().' : "Write dir('…') for outputs that are directories." },
+      )
+    }
+    // A link is relative to where it will be.
+    const target = stats.isSymbolicLink() ? resolve(this.root, dirname(name), await readlink(path)) : path
+    const found = await look(target)
+    if (found) return { path: target, look: found }
+    throw new MillraceError('MR_OUTPUT_MISSING', `${name} is a link to ${target}, which does not exist`)
+  }
+
+  /** An optional output that was not made this time: what is there from before is not of this time. */
+  async #leftOut(output: number): Promise<number> {
+    await rm(resolve(this.root, this.files.path(output)), { force: true, recursive: true })
+    this.files.see(output, null)
+    this.files.stamp[output] = 0
+    return 0
+  }
+}
+
+async function look(path: string): Promise<Look | null> {
+  const stats = await stat(path).catch(() => null)
+  if (!stats) return null
+  return stats.isDirectory() ? lookAt(path) : { size: stats.size, mtime: stats.mtimeMs, ino: stats.ino }
+}

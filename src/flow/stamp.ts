@@ -1,0 +1,80 @@
+import { open, readdir, readlink, stat } from 'node:fs/promises'
+import { webcrypto } from 'node:crypto'
+import { hashText } from '../general/hash.ts'
+import type { Look } from './file-table.ts'
+
+/** Larger files are known by size and time alone: reading them again costs more than it saves; bytes. */
+export const STAMP_LIMIT = 32 * 2 ** 20
+
+const CHUNK = 4 * 2 ** 20
+
+/** SHA-256 of a file, computed off this thread, in pieces so that memory stays small. Hex. */
+export async function digestFile(path: string): Promise<string> {
+  const file = await open(path, 'r')
+  try {
+    const { size } = await file.stat()
+    const buffer = Buffer.allocUnsafeSlow(Math.min(size + 1, CHUNK))
+    const parts: Buffer[] = []
+    for (;;) {
+      let filled = 0
+      while (filled < buffer.length) {
+        const { bytesRead } = await file.read(buffer, filled, buffer.length - filled)
+        if (bytesRead === 0) break
+        filled += bytesRead
+      }
+      if (filled > 0 || parts.length === 0) parts.push(await digest(buffer.subarray(0, filled)))
+      if (filled < buffer.length) break
+    }
+    const whole = parts.length === 1 ? (parts[0] as Buffer) : await digest(Buffer.concat(parts))
+    return whole.toString('hex')
+  } finally {
+    await file.close()
+  }
+}
+
+const digest = async (bytes: Uint8Array): Promise<Buffer> =>
+  Buffer.from(await webcrypto.subtle.digest('SHA-256', bytes as Uint8Array<ArrayBuffer>))
+
+/** SHA-256 of a file, or of a directory with names and contents of all that is in it. */
+export async function digestPath(path: string): Promise<string> {
+  if (!(await stat(path)).isDirectory()) return digestFile(path)
+  const lines: string[] = []
+  const walk = async (folder: string, name: string): Promise<void> => {
+    const entries = (await readdir(folder, { withFileTypes: true })).sort((a, b) =>
+      a.name < b.name ? -1 : 1,
+    )
+    for (const entry of entries) {
+      const inner = `${folder}/${entry.name}`
+      const shown = `${name}/${entry.name}`
+      if (entry.isDirectory()) {
+        lines.push(`${JSON.stringify(shown)}/`)
+        await walk(inner, shown)
+      } else if (entry.isSymbolicLink()) {
+        lines.push(`${JSON.stringify(shown)} -> ${JSON.stringify(await readlink(inner))}`)
+      } else lines.push(`${JSON.stringify(shown)} ${await digestFile(inner)}`)
+    }
+  }
+  await walk(path, '')
+  return (await digest(Buffer.from(lines.join('\n')))).toString('hex')
+}
+
+/** The number that stands for content with this digest. */
+export const stampOf = (digestHex: string): number =>
+  Number.parseInt(digestHex.slice(0, 12), 16) * 32 + (Number.parseInt(digestHex.slice(12, 14), 16) & 31) || 1
+
+/** Of files that are too large to be read again. */
+export const stampByLook = ({ size, mtime }: Look): number => hashText(`${size}@${mtime}`, 7)
+
+export async function takeStamp(path: string, look: Look): Promise<number> {
+  return look.size > STAMP_LIMIT ? stampByLook(look) : stampOf(await digestPath(path))
+}
+
+/**
+ * A change within the same tick of the clock leaves the time as it is. File systems that count in whole seconds
+ * have long ticks.
+ */
+export function isRacy({ mtime }: Look, now: number): boolean {
+  const age = now - mtime
+  const tick = Number.isInteger(mtime / 1000) ? 2000 : 10
+  return age < tick && age > -tick
+}

@@ -1,0 +1,179 @@
+import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import { MillraceError } from '../core/errors.ts'
+import { FileTable } from './file-table.ts'
+import { takeLock } from './lock.ts'
+import { RecordTable } from './record-table.ts'
+import type { TaskRecord } from './record-table.ts'
+import { decodeSnapshot, encodeSnapshot } from './snapshot.ts'
+import { StateLog, readLog } from './state-log.ts'
+import type { Entry } from './state-log.ts'
+
+/** A log with more entries than this, and than a part of the records, is folded into the snapshot. */
+const MANY = 2000
+
+/**
+ * What is known of earlier runs: a snapshot and a log of what changed since, in `.millrace/flow`. Both survive a
+ * cut at any byte: the snapshot is replaced as a whole, and what is not whole at the end of the log is dropped.
+ */
+export class State {
+  readonly files = new FileTable()
+  readonly records = new RecordTable()
+  readonly #folder: string
+  #generation = 0
+  #logLength = 0
+  #entries = 0
+  #log: StateLog | null = null
+  #release: (() => void) | null = null
+
+  /** `folder` is the `.millrace` of the workflow. Reading changes nothing there. */
+  constructor(folder: string) {
+    this.#folder = join(folder, 'flow')
+    this.#read()
+  }
+
+  #read(): void {
+    const snapshot = readWhole(join(this.#folder, 'snapshot'))
+    this.#generation = (snapshot && decodeSnapshot(snapshot, this.files, this.records)) ?? 0
+    const { entries, length } = readLog(join(this.#folder, 'log'))
+    const [first] = entries
+    // A log of another generation is in the snapshot already.
+    if (first?.[0] !== 'log' || first[1] !== this.#generation) return
+    this.#logLength = length
+    this.#entries = entries.length
+    for (const entry of entries) this.#replay(entry)
+  }
+
+  #replay(entry: Entry): void {
+    const { files, records } = this
+    switch (entry[0]) {
+      case 'log':
+        return
+      case 'file': {
+        const [, path, size, mtime, ino, stamp, racy] = entry
+        const id = files.id(path)
+        files.setStamp(id, { size, mtime, ino }, stamp, racy === 1)
+        files.forget(id)
+        return
+      }
+      case 'task': {
+        const [, text, outputs, outputStamps, inputs, inputStamps] = entry
+        records.add({
+          text,
+          outputs: outputs.map(path => files.id(path)),
+          outputStamps,
+          inputs: inputs.map(path => (path === null ? -1 : files.id(path))),
+          inputStamps,
+        })
+        return
+      }
+      case 'gone': {
+        const id = files.find(entry[1])
+        if (id !== undefined) records.remove(id)
+      }
+    }
+  }
+
+  /** To be called before anything is run or recorded: nobody else may do so at the same time. */
+  open(): void {
+    if (this.#log) return
+    try {
+      mkdirSync(this.#folder, { recursive: true })
+    } catch (cause) {
+      throw new MillraceError(
+        'MR_FLOW_STATE',
+        `${this.#folder} cannot be made: ${(cause as Error).message}`,
+        {
+          cause,
+        },
+      )
+    }
+    this.#release = takeLock(join(this.#folder, 'lock'))
+    this.#log = new StateLog(join(this.#folder, 'log'), this.#logLength, this.#generation)
+  }
+
+  /** Resolves when it is written. */
+  async record(record: TaskRecord, stamped: readonly number[]): Promise<void> {
+    this.open()
+    const path = (file: number): string => this.files.path(file)
+    this.records.add(record)
+    const entries = stamped.map(file => this.#fileEntry(file))
+    entries.push([
+      'task',
+      record.text,
+      record.outputs.map(path),
+      [...record.outputStamps],
+      record.inputs.map(file => (file < 0 ? null : path(file))),
+      [...record.inputStamps],
+    ])
+    this.#entries += entries.length
+    await this.#log?.append(entries)
+  }
+
+  /** Stamps that a plan has taken anew; a folder that cannot be written does without. */
+  rememberStamps(stamped: readonly number[]): void {
+    if (stamped.length === 0) return
+    try {
+      this.open()
+    } catch {
+      return
+    }
+    this.#entries += stamped.length
+    this.#log?.appendNow(stamped.map(file => this.#fileEntry(file)))
+  }
+
+  remove(firstOutput: number): void {
+    this.open()
+    this.records.remove(firstOutput)
+    this.#entries++
+    this.#log?.appendNow([['gone', this.files.path(firstOutput)]])
+  }
+
+  close(): void {
+    if (!this.#log) return
+    this.#log.close()
+    this.#log = null
+    try {
+      if (this.#entries > MANY && this.#entries > this.records.count / 8) this.#compact()
+    } finally {
+      this.#release?.()
+    }
+  }
+
+  #fileEntry(file: number): Entry {
+    const { files } = this
+    return [
+      'file',
+      files.path(file),
+      files.size[file] as number,
+      files.mtime[file] as number,
+      files.ino[file] as number,
+      files.stamp[file] as number,
+      files.racy[file] as number,
+    ]
+  }
+
+  /** A cut between the two renames leaves a log of an older generation, which is not read. */
+  #compact(): void {
+    const path = join(this.#folder, 'snapshot')
+    try {
+      const file = openSync(`${path}.new`, 'w')
+      const bytes = encodeSnapshot(this.files, this.records, this.#generation + 1)
+      for (let at = 0; at < bytes.length;) at += writeSync(file, bytes, at)
+      fsyncSync(file)
+      closeSync(file)
+      renameSync(`${path}.new`, path)
+      new StateLog(join(this.#folder, 'log'), 0, this.#generation + 1).close()
+    } catch {
+      // The log has it all; it is folded another time.
+    }
+  }
+}
+
+function readWhole(path: string): Buffer | null {
+  try {
+    return readFileSync(path)
+  } catch {
+    return null
+  }
+}

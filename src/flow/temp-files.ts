@@ -1,0 +1,87 @@
+import { MISSING } from './file-table.ts'
+import type { FileTable } from './file-table.ts'
+import type { Makers } from './makers.ts'
+import type { Registry } from './registry.ts'
+import { NO_FILE } from './work.ts'
+import type { Work } from './work.ts'
+
+/** Knows when a temporary file has had its last reader. */
+export class TempFiles {
+  readonly #files: FileTable
+  readonly #makers: Makers
+  /** Tasks that are going to read it. */
+  readonly #readers = new Map<number, number>()
+  /** Those who asked for the file itself. */
+  readonly #holders = new Map<number, number>()
+
+  constructor(files: FileTable, makers: Makers) {
+    this.#files = files
+    this.#makers = makers
+  }
+
+  hold(file: number, held: Set<number>): void {
+    if (!this.#isTemp(file) || held.has(file)) return
+    held.add(file)
+    this.#holders.set(file, (this.#holders.get(file) ?? 0) + 1)
+  }
+
+  /** Gives the files that are to be deleted now. */
+  release(held: Iterable<number>): number[] {
+    const gone: number[] = []
+    for (const file of held) {
+      this.#holders.set(file, (this.#holders.get(file) ?? 1) - 1)
+      if (this.#isUnwanted(file)) gone.push(this.#drop(file))
+    }
+    return gone
+  }
+
+  willRead({ inputs }: Work): void {
+    for (const input of new Set(inputs)) {
+      if (this.#isTemp(input)) this.#readers.set(input, (this.#readers.get(input) ?? 0) + 1)
+    }
+  }
+
+  hasRead({ inputs }: Work): number[] {
+    const gone: number[] = []
+    for (const input of new Set(inputs)) {
+      if (!this.#readers.has(input)) continue
+      this.#readers.set(input, (this.#readers.get(input) ?? 1) - 1)
+      if (this.#isUnwanted(input)) gone.push(this.#drop(input))
+    }
+    return gone
+  }
+
+  /** At the end of a run that went well: files that a run before was killed over. */
+  leftOver(registry: Registry): number[] {
+    if (!registry.rules.some(rule => rule.outputs.some(({ marks }) => marks.temp))) return []
+    const gone: number[] = []
+    for (const work of this.#makers.works()) {
+      for (const output of work.outputs) {
+        if (this.#isTemp(output) && this.#isUnwanted(output) && this.#files.nowSize[output] !== MISSING) {
+          gone.push(this.#drop(output))
+        }
+      }
+    }
+    return gone
+  }
+
+  #isTemp(file: number): boolean {
+    if (file === NO_FILE) return false
+    const maker = this.#makers.of(file)
+    const at = maker?.outputs.indexOf(file) ?? -1
+    return at >= 0 && maker?.rule.outputs[at]?.marks.temp === true
+  }
+
+  #isUnwanted(file: number): boolean {
+    const state = this.#makers.of(file)?.state
+    const isThere = state === 'done' || state === 'fresh'
+    return isThere && !this.#readers.get(file) && !this.#holders.get(file)
+  }
+
+  #drop(file: number): number {
+    const maker = this.#makers.of(file)
+    if (maker) maker.state = 'absent'
+    this.#files.see(file, null)
+    return file
+  }
+}

@@ -1,0 +1,152 @@
+import { MillraceError } from '../core/errors.ts'
+import { hashText } from '../general/hash.ts'
+import { normalized } from './pattern.ts'
+import type { Wildcards } from './pattern.ts'
+import { parameters } from './params.ts'
+import { flowState } from './registry.ts'
+import type { Rule } from './registry.ts'
+import type { Shape } from './shape.ts'
+import { isCommand, textOf } from './sh.ts'
+import type { Argv, ShellCommand } from './sh.ts'
+
+/**
+ * Where a task stands in a plan. `maybe`: something that it reads is made again, and it has to be seen whether that
+ * changes anything. `absent`: it made temporary files that are gone, and nobody needs them.
+ */
+export type WorkState =
+  'new' | 'visiting' | 'fresh' | 'absent' | 'stale' | 'maybe' | 'running' | 'done' | 'failed'
+
+/** Absent optional inputs are this. */
+export const NO_FILE = -1
+
+/** A rule with its wildcards filled in: the files of one task. */
+export class Work {
+  readonly rule: Rule
+  readonly wildcards: Wildcards
+  readonly outputs: readonly number[]
+  readonly inputs: readonly number[]
+  readonly inputShape: Shape
+  state: WorkState = 'new'
+  /** It was handed over only because inputs are made again. */
+  wasMaybe = false
+  /** Why it has to be done. */
+  reason = ''
+  /** Of its command, or of the code that does the work. */
+  text = 0
+
+  constructor(
+    rule: Rule,
+    wildcards: Wildcards,
+    outputs: readonly number[],
+    inputs: readonly number[],
+    inputShape: Shape,
+  ) {
+    this.rule = rule
+    this.wildcards = wildcards
+    this.outputs = outputs
+    this.inputs = inputs
+    this.inputShape = inputShape
+  }
+}
+
+/** In front of outputs while the command is only looked at: nobody can write there by mistake. */
+const NOWHERE = '/dev/null/'
+
+const NEVER = new AbortController().signal
+
+interface Given {
+  readonly rule: Rule
+  readonly wildcards: Wildcards
+  readonly inputShape: Shape
+}
+
+/** Calls the function of a rule. */
+export function callAction(
+  { rule, wildcards, inputShape }: Given,
+  outputs: readonly string[],
+  inputs: readonly (string | undefined)[],
+  signal: AbortSignal = NEVER,
+): unknown {
+  return rule.action?.({
+    out: rule.outputShape.build(outputs),
+    in: inputShape.build(inputs),
+    wildcards: wildcards as Record<string, string>,
+    params: parameters,
+    signal,
+  })
+}
+
+const isAsync = (action: Function): boolean => action.constructor.name === 'AsyncFunction'
+
+/** The command of a task, or null when its function does the work itself. */
+export function commandOf(
+  given: Given,
+  outputs: readonly string[],
+  inputs: readonly (string | undefined)[],
+): ShellCommand | Argv | null {
+  if (!given.rule.action || isAsync(given.rule.action)) return null
+  try {
+    const command = callAction(
+      given,
+      outputs.map(path => NOWHERE + path),
+      inputs,
+    )
+    return isCommand(command) ? command : null
+  } catch {
+    // It wants to do the work itself, or it fails, which is said when it is run.
+    return null
+  }
+}
+
+/** The command as a person would type it, with the outputs under their own names. */
+export function commandText(
+  given: Given,
+  outputs: readonly string[],
+  inputs: readonly (string | undefined)[],
+): string | null {
+  const command = commandOf(given, outputs, inputs)
+  return command && textOf(command).replaceAll(NOWHERE, '')
+}
+
+const codes = new WeakMap<Function, string>()
+
+/** What the result depends on besides the inputs, as a number. */
+export function textHash(
+  given: Given,
+  outputs: readonly string[],
+  inputs: readonly (string | undefined)[],
+): number {
+  const { rule, wildcards } = given
+  const { env, cwd, uses } = rule.options
+  let text = commandText(given, outputs, inputs)
+  if (text === null) {
+    const action = rule.action as Function
+    let code = codes.get(action)
+    if (code === undefined) codes.set(action, (code = action.toString()))
+    text = `code ${code}`
+    if (uses === undefined) text += JSON.stringify([...flowState.asked].sort())
+  }
+  if (uses !== undefined) text += `\0${JSON.stringify(valueFor(uses, wildcards))}`
+  if (env !== undefined) text += `\0${JSON.stringify(valueFor(env, wildcards))}`
+  if (cwd !== undefined) text += `\0${valueFor(cwd, wildcards)}`
+  return hashText(text)
+}
+
+/** An option that may be a function of the wildcards. */
+export const valueFor = <T>(option: T | ((wildcards: never) => T), wildcards: Wildcards): T =>
+  typeof option === 'function' ? (option as (given: Wildcards) => T)(wildcards) : option
+
+/** A path as commands get it: no name looks like an option. */
+export const asArgument = (path: string): string => (path.startsWith('-') ? `./${path}` : path)
+
+/** One way to write each path: relative to the workflow's folder where it is inside. */
+export function workflowPath(given: string): string {
+  let path = normalized(given)
+  const here = `${process.cwd()}/`
+  if (path.startsWith(here)) path = normalized(path.slice(here.length))
+  if (path.length > 1 && path.endsWith('/')) path = path.replace(/\/+$/, '')
+  if (path === '' || path.includes('\0')) {
+    throw new MillraceError('MR_FLOW_RULE', `${JSON.stringify(given)} is not the path of a file`)
+  }
+  return path
+}

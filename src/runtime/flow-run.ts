@@ -1,0 +1,210 @@
+import { rm } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { MillraceError } from '../core/errors.ts'
+import { parameters } from '../flow/params.ts'
+import { Planner } from '../flow/planner.ts'
+import type { Registry, Target } from '../flow/registry.ts'
+import { FlowState } from '../flow/run-state.ts'
+import { State } from '../flow/state.ts'
+import { TempFiles } from '../flow/temp-files.ts'
+import { workflowPath } from '../flow/work.ts'
+import type { Work } from '../flow/work.ts'
+import { currentClient, currentHost, setHost } from '../model/client.ts'
+import { globalState } from '../model/global-state.ts'
+import { CancelledError } from '../model/errors.ts'
+import { FlowTasks } from './flow-tasks.ts'
+import { EmbeddedHost } from './host.ts'
+import type { Runtime } from './runtime.ts'
+
+export interface FlowOptions {
+  /** The folder of the workflow, which is the working directory. */
+  readonly root: string
+  /** What to do with what is not up to date: run it, only say so, or take it as it is. */
+  readonly mode: 'run' | 'dry' | 'touch'
+  readonly force: boolean
+  readonly keepGoing: boolean
+  /** Told of work before it is begun, in the order in which it could be done. */
+  onPlan?(works: readonly Work[], run: FlowRun): void
+}
+
+/** A function of a target cannot go on in a dry run, because what it waits for is not made. */
+class DryEnd extends Error {}
+
+/** One `millrace make`: plans, hands over what is to be done, and starts the runtime only when there is something. */
+export class FlowRun {
+  readonly state: State
+  readonly planner: Planner
+  readonly flow: FlowState
+  /** All that was not up to date, in the order in which it was found. */
+  readonly planned: Work[] = []
+  /** Targets whose functions could not go on in a dry run. */
+  readonly openEnds: string[] = []
+  readonly #registry: Registry
+  readonly #options: FlowOptions
+  readonly #temps: TempFiles
+  readonly #running = new Map<Work, Promise<void>>()
+  readonly #targets = new Map<Target, Promise<void>>()
+  #tasks: Promise<FlowTasks> | null = null
+  #end: ((failure: unknown) => void) | null = null
+  #ended: Promise<void> | null = null
+
+  constructor(registry: Registry, options: FlowOptions) {
+    this.#registry = registry
+    this.#options = options
+    this.state = new State(resolve(options.root, '.millrace'))
+    this.planner = new Planner(registry, this.state.files, this.state.records, { force: options.force })
+    this.flow = new FlowState(options.root, this.state, this.planner)
+    this.#temps = new TempFiles(this.state.files, this.planner.makers)
+  }
+
+  /** Makes targets and files. Failures are shown by the runtime where it has been started, else thrown. */
+  async make(names: readonly string[]): Promise<void> {
+    let failure: unknown = null
+    try {
+      await this.#need(names, new Set())
+      if (this.#options.mode === 'run') await this.#removeTemps(this.#temps.leftOver(this.#registry))
+    } catch (error) {
+      failure = error
+    }
+    // What others have begun goes on to its end.
+    await Promise.allSettled(this.#running.values())
+    this.#end?.(failure)
+    await this.#ended
+    this.state.close()
+    if (failure !== null && !this.#ended) throw failure
+  }
+
+  /** `held`: temporary files that stay as long as whoever asked for them goes on. */
+  async #need(names: readonly string[], held: Set<number>): Promise<void> {
+    const files: string[] = []
+    const waits: Promise<void>[] = []
+    for (const name of names) {
+      const target = this.#registry.targets.get(name)
+      if (!target) files.push(name)
+      else if (target.body) waits.push(this.#runBody(target))
+      else files.push(...target.files)
+    }
+    if (files.length > 0) waits.push(this.#makeFiles(files, held))
+    await settleAll(waits)
+  }
+
+  #runBody(target: Target): Promise<void> {
+    let running = this.#targets.get(target)
+    if (!running) this.#targets.set(target, (running = this.#callBody(target)))
+    return running
+  }
+
+  async #callBody(target: Target): Promise<void> {
+    const held = new Set<number>()
+    const need = async (wanted: string | readonly string[]): Promise<string[]> => {
+      const list = [wanted].flat()
+      const before = this.planned.length
+      await this.#need(list, held)
+      if (this.#options.mode === 'dry' && this.planned.length > before) throw new DryEnd()
+      return list
+    }
+    try {
+      await target.body?.({ need, params: parameters })
+    } catch (error) {
+      if (!(error instanceof DryEnd)) throw error
+      this.openEnds.push(target.name)
+    }
+    await this.#removeTemps(this.#temps.release(held))
+  }
+
+  async #makeFiles(paths: readonly string[], held: Set<number>): Promise<void> {
+    const todo = await this.#plan(paths)
+    const { files } = this.state
+    const goals = paths.map(path => files.id(workflowPath(path)))
+    for (const goal of goals) this.#temps.hold(goal, held)
+    if (todo.length > 0) {
+      this.planned.push(...todo)
+      this.#options.onPlan?.(todo, this)
+      await this.#handOver(todo)
+    }
+    const waits = new Set<Promise<void>>()
+    for (const goal of goals) {
+      const work = this.planner.makers.of(goal)
+      const running = work && this.#running.get(work)
+      if (running) waits.add(running)
+    }
+    await settleAll([...waits])
+  }
+
+  async #plan(paths: readonly string[]): Promise<Work[]> {
+    for (;;) {
+      const { todo, doubts } = this.planner.plan(paths)
+      if (doubts.length === 0) return todo
+      await this.flow.settleDoubts(doubts)
+    }
+  }
+
+  async #handOver(todo: readonly Work[]): Promise<void> {
+    if (this.#options.mode === 'dry') return
+    if (this.#options.mode === 'touch') {
+      for (const work of todo) if (await this.flow.accept(work)) work.state = 'done'
+      return
+    }
+    // Nobody else may plan with these before they are marked.
+    for (const work of todo) {
+      work.wasMaybe = work.state === 'maybe'
+      work.state = 'running'
+      this.#temps.willRead(work)
+    }
+    this.state.open()
+    const tasks = (this.#tasks ??= this.#startRuntime())
+    for (const work of todo) {
+      const running = tasks
+        .then(started => started.run(work))
+        .then(
+          () => this.#done(work),
+          (error: unknown) => {
+            work.state = 'failed'
+            throw error
+          },
+        )
+      running.catch(() => undefined)
+      this.#running.set(work, running)
+    }
+    await tasks
+  }
+
+  async #done(work: Work): Promise<void> {
+    work.state = 'done'
+    this.#running.delete(work)
+    await this.#removeTemps(this.#temps.hasRead(work))
+  }
+
+  async #removeTemps(gone: readonly number[]): Promise<void> {
+    for (const file of gone) {
+      await rm(this.state.files.path(file), { recursive: true, force: true })
+    }
+  }
+
+  /** The runtime's main goes on until this run has ended. */
+  #startRuntime(): Promise<FlowTasks> {
+    // A workflow that uses no tasks of the library has not started it.
+    if (!globalState.host) setHost(new EmbeddedHost())
+    const failed = new Promise<unknown>(settle => (this.#end = settle))
+    return new Promise(started => {
+      this.#ended = currentHost().main(async () => {
+        const runtime = currentClient() as Runtime
+        started(new FlowTasks(runtime, this.flow, this.#options.keepGoing))
+        const failure = await failed
+        if (failure !== null) throw failure
+      })
+    })
+  }
+}
+
+/** All have ended; then the failure that explains most is thrown. */
+async function settleAll(waits: readonly Promise<void>[]): Promise<void> {
+  const failures: unknown[] = []
+  for (const outcome of await Promise.allSettled(waits)) {
+    if (outcome.status === 'rejected') failures.push(outcome.reason)
+  }
+  if (failures.length === 0) return
+  const isFirstHand = (error: unknown): boolean =>
+    !(error instanceof CancelledError) && !(error instanceof MillraceError && error.code === 'MR_CANCELLED')
+  throw failures.find(isFirstHand) ?? failures[0]
+}

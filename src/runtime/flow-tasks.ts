@@ -1,0 +1,196 @@
+import { copyFile, mkdir } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import { Datum } from '../core/data.ts'
+import { MillraceError } from '../core/errors.ts'
+import type { Task } from '../core/task.ts'
+import { Pattern } from '../flow/pattern.ts'
+import type { Rule } from '../flow/registry.ts'
+import type { FlowState } from '../flow/run-state.ts'
+import { NO_FILE, asArgument, callAction, valueFor } from '../flow/work.ts'
+import type { Work } from '../flow/work.ts'
+import { isCommand } from '../flow/sh.ts'
+import { shellArgv } from '../flow/shell.ts'
+import { SlotArgument } from '../model/call.ts'
+import type { Argument, Slot } from '../model/call.ts'
+import type { Definition } from '../model/definition.ts'
+import { buildDemand } from '../model/demand.ts'
+import { evaluateTimeout } from '../model/options.ts'
+import type { Argv, CommandExtra } from '../model/task.ts'
+import { cancelledError } from './failure.ts'
+import { logPath } from './logs.ts'
+import type { Runtime } from './runtime.ts'
+
+/** Turns the work of a workflow into tasks of the runtime, and follows them. */
+export class FlowTasks {
+  readonly #runtime: Runtime
+  readonly #state: FlowState
+  readonly #keepGoing: boolean
+  readonly #definitions = new Map<Rule, Definition>()
+  /** Work that has been handed over, by the number that its task carries. */
+  readonly #works: Work[] = []
+
+  constructor(runtime: Runtime, state: FlowState, keepGoing: boolean) {
+    this.#runtime = runtime
+    this.#state = state
+    this.#keepGoing = keepGoing
+  }
+
+  /** Resolves when it is done; rejects with its failure. */
+  async run(work: Work): Promise<void> {
+    const task = this.#submit(work)
+    const version = task.accesses.at(-1)?.write
+    if (version) await this.#runtime.settled(version)
+    await this.#keepLog(work, task)
+    if (task.state === 'done') return
+    throw task.state === 'failed' ? this.#runtime.handle(task) : cancelledError(task)
+  }
+
+  #submit(work: Work): Task {
+    const definition = this.#definition(work.rule)
+    const slots: Slot[] = []
+    const args: Argument[] = [this.#works.push(work) - 1]
+    for (const input of work.inputs) args.push(input === NO_FILE ? undefined : this.#input(slots, input))
+    for (const [i, output] of work.outputs.entries()) {
+      const isDirectory = work.rule.outputs[i]?.marks.directory ?? false
+      args.push(this.#slot(slots, this.#absolute(output), isDirectory, 'out'))
+    }
+    const { cpus, memory, tags, priority } = work.rule.options
+    const varies = [cpus, memory, tags].some(option => typeof option === 'function')
+    const { wildcards } = work
+    const given = varies
+      ? {
+          ...(cpus === undefined ? {} : { cpus: valueFor(cpus, wildcards) }),
+          ...(memory === undefined ? {} : { memory: valueFor(memory, wildcards) }),
+          ...(tags === undefined ? {} : { tags: valueFor(tags, wildcards) }),
+        }
+      : definition.options
+    const task = this.#runtime.submit(
+      { definition, given: [], args, slots },
+      [new Datum(null, false, false)],
+      this.#runtime.main,
+      this.#runtime.main.group,
+      buildDemand(definition, given, []),
+      priority === undefined ? 0 : valueFor(priority, wildcards),
+    )
+    this.#runtime.schedule()
+    return task
+  }
+
+  #absolute(file: number): string {
+    return resolve(this.#state.root, this.#state.files.path(file))
+  }
+
+  /** A file inside a directory that a task makes is read as part of it. */
+  #input(slots: Slot[], input: number): Argument {
+    const path = this.#absolute(input)
+    const maker = this.#state.makerOf(input)
+    const folder = maker?.outputs
+      .map(output => this.#absolute(output))
+      .find(one => path.startsWith(`${one}/`))
+    if (folder) {
+      const { slot } = this.#slot(slots, folder, true, 'in')
+      return new SlotArgument(slot, path.slice(folder.length + 1))
+    }
+    return this.#slot(slots, path, this.#state.isDirectory(input), 'in')
+  }
+
+  #slot(slots: Slot[], path: string, isDirectory: boolean, mode: 'in' | 'out'): SlotArgument {
+    const datum = this.#runtime.paths.datum(path, isDirectory)
+    let at = slots.findIndex(slot => slot.datum === datum)
+    if (at < 0) at = slots.push({ datum, kind: isDirectory ? 'directory' : 'file', mode, initial: null }) - 1
+    return SlotArgument.of(at)
+  }
+
+  #definition(rule: Rule): Definition {
+    const known = this.#definitions.get(rule)
+    if (known) return known
+    const { cpus, memory, tags, io, bandwidth, retries, timeout, cwd, env, exitCodes } = rule.options
+    const options = {
+      ...(typeof cpus === 'function' || cpus === undefined ? {} : { cpus }),
+      ...(typeof memory === 'function' || memory === undefined ? {} : { memory }),
+      ...(typeof tags === 'function' || tags === undefined ? {} : { tags }),
+      ...(retries === undefined ? {} : { retries }),
+      ...(io === undefined ? {} : { io }),
+      ...(bandwidth === undefined ? {} : { bandwidth }),
+      onFailure: this.#keepGoing ? ('cancelSuccessors' as const) : ('fail' as const),
+    }
+    const workOf = (args: readonly unknown[]): Work => this.#works[args[0] as number] as Work
+    const extra: CommandExtra = {
+      cwd: ((...args: unknown[]) =>
+        cwd === undefined
+          ? this.#state.root
+          : resolve(this.#state.root, valueFor(cwd, workOf(args).wildcards))) as never,
+      ...(env === undefined
+        ? {}
+        : { env: ((...args: unknown[]) => valueFor(env, workOf(args).wildcards)) as never }),
+      ...(exitCodes === undefined ? {} : { exitCodes }),
+      limits: null,
+      hooks: {
+        begin: (args, signal) => this.#begin(workOf(args), args, signal),
+        beforeCommit: (args, paths) => this.#beforeCommit(workOf(args), args as Argument[], paths),
+      },
+    }
+    const definition: Definition = {
+      key: `flow#${rule.number}`,
+      name: rule.name,
+      unnamed: false,
+      form: 'command',
+      module: String(rule.site),
+      params: null,
+      readsOnly: false,
+      returns: 0,
+      options,
+      timeout: evaluateTimeout(`rule ${rule.name}`, timeout),
+      variants: [{ name: rule.name, module: '', options, run: () => [] }],
+      kind: null,
+      extra,
+    }
+    this.#definitions.set(rule, definition)
+    return definition
+  }
+
+  /** Relative to where the command runs, where that is the workflow's folder. */
+  #shown(work: Work, path: unknown): string | undefined {
+    if (typeof path !== 'string') return undefined
+    const { root } = this.#state
+    const isInside = work.rule.options.cwd === undefined && path.startsWith(`${root}/`)
+    return isInside ? asArgument(path.slice(root.length + 1)) : path
+  }
+
+  async #begin(work: Work, args: readonly unknown[], signal: AbortSignal): Promise<Argv | 'made' | 'kept'> {
+    const [, ...paths] = args.map(path => this.#shown(work, path))
+    const inputs = paths.slice(0, work.inputs.length)
+    const outputs = paths.slice(work.inputs.length) as string[]
+    const spared = await this.#state.begin(work, outputs)
+    if (spared) return spared
+    const result = callAction(work, outputs, inputs, signal)
+    if (isCommand(result)) return Array.isArray(result) ? result : shellArgv(result as never)
+    const awaited: unknown = await result
+    if (!isCommand(awaited)) return 'made'
+    return Array.isArray(awaited) ? awaited : shellArgv(awaited as never)
+  }
+
+  async #beforeCommit(
+    work: Work,
+    args: readonly Argument[],
+    paths: readonly (string | null)[],
+  ): Promise<void> {
+    const staged = args.slice(1 + work.inputs.length).map(argument => paths[(argument as SlotArgument).slot])
+    await this.#state.made(work, staged as string[])
+  }
+
+  /** The log that the rule asked for is a copy: the run keeps its own. */
+  async #keepLog(work: Work, task: Task): Promise<void> {
+    const { log } = work.rule.options
+    const source = logPath(this.#runtime.logs, task)
+    if (log === undefined || source === undefined) return
+    const path = resolve(this.#state.root, new Pattern(log).fill(work.wildcards))
+    try {
+      await mkdir(dirname(path), { recursive: true })
+      await copyFile(source, path)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
+      throw new MillraceError('MR_FLOW_STATE', `the log ${path} cannot be written`, { cause: error })
+    }
+  }
+}
