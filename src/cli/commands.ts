@@ -4,7 +4,7 @@ import { STREAM_COMMANDS } from './stream-commands.ts'
 
 // The names are repeated here, because the modules that own them are heavier than all of the parser; a test
 // compares them.
-export const POLICY_NAMES = ['fifo', 'lifo', 'fifo-data'] as const
+export const POLICY_NAMES = ['fifo', 'lifo', 'fifo-data', 'hrf', 'lifo+hrf', 'rank'] as const
 export const PROGRESS_MODES = ['live', 'plain', 'json', 'none'] as const
 
 export const HELP: OptionSpec = { name: 'help', short: 'h', help: ['show this'] }
@@ -56,7 +56,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       {
         name: 'policy',
         value: 'POLICY',
-        help: [`${POLICY_NAMES.join(', ')} or FILE (default: fifo)`],
+        help: [`${POLICY_NAMES.join(', ')} or FILE`],
       },
       {
         name: 'progress',

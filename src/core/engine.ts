@@ -100,6 +100,7 @@ export class Engine {
       task.demand.storage === null &&
       !task.accesses.some(access => access.mode === 'commutative')
     this.#join(task)
+    this.#placement.added(task)
     this.observer?.(submittedEvent(task, now))
     const refusal = this.#refusal(task.group)
     if (refusal) this.#doom(task, refusal.cause, refusal.reason)
@@ -135,6 +136,7 @@ export class Engine {
     task.expect('done')
     this.started(task, now)
     task.implementation.record(took)
+    this.#placement.record(task, took)
     this.#release(task, now, took)
     task.move('done', now)
     if (this.observer) {

@@ -111,7 +111,7 @@ export const ERRORS = {
   },
   MR_POLICY: {
     meaning: 'A scheduling policy is unknown, or gave something that is not a score.',
-    remedy: 'Use fifo, lifo, fifo-data, or a policy of your own that returns numbers.',
+    remedy: 'Use fifo, lifo, fifo-data, hrf, lifo+hrf, rank, or a policy of your own that returns numbers.',
   },
   MR_JOURNAL: {
     meaning: 'A journal or run cannot be read: it is missing, of another version, or not a journal.',

@@ -6,13 +6,18 @@ import type { Spot } from './io/storage.ts'
 import { chargeFor, isShort } from './machine.ts'
 import type { Lane, Node } from './machine.ts'
 import type { Policy } from './policy.ts'
+import { RankedQueue } from './ranked-queue.ts'
+import { Ranks } from './ranks.ts'
 import { ReadyQueue, before, starved } from './ready-queue.ts'
 import type { Placer } from './ready-queue.ts'
 import type { Demand, Implementation, Task } from './task.ts'
 
 /** Which ready task starts next, where, and in which of its versions. */
 export class Placement {
-  readonly queue = new ReadyQueue()
+  readonly queue: ReadyQueue
+  /** For policies that choose by rank: the same queue, and the ranks of tasks. */
+  readonly #ranked: RankedQueue | null
+  readonly #ranks: Ranks | null
   readonly #nodes: readonly Node[]
   readonly #policy: Policy
   readonly #free: FreeNodes
@@ -28,8 +33,30 @@ export class Placement {
   constructor(nodes: readonly Node[], policy: Policy, io: IoCore) {
     this.#nodes = nodes
     this.#policy = policy
+    const cores = nodes.reduce((sum, node) => sum + node.cpus, 0)
+    this.#ranked = policy.choose ? new RankedQueue(policy.choose, cores) : null
+    this.#ranks = policy.choose ? new Ranks() : null
+    this.queue = this.#ranked ?? new ReadyQueue()
     this.#free = new FreeNodes(nodes)
     this.#io = io
+  }
+
+  /** A task is new in the graph. */
+  added(task: Task): void {
+    this.#ranks?.added(task)
+  }
+
+  /** A task has ended well. */
+  record(task: Task, took: number): void {
+    if (!this.#ranked) return
+    this.#settleRanks()
+    this.#ranked.record(task, took)
+  }
+
+  #settleRanks(): void {
+    this.#ranks?.settle((task, before) => {
+      if (task.state === 'ready' && !task.demand.io) this.#ranked?.rose(task, before)
+    })
   }
 
   enqueue(task: Task, releasedBy: Task | null): void {
@@ -49,7 +76,7 @@ export class Placement {
   /** A queued task will not start after all. */
   forget(task: Task): void {
     if (task.demand.io) this.#io.unready(task)
-    else this.queue.forget()
+    else this.queue.forget(task)
   }
 
   decide(
@@ -61,6 +88,7 @@ export class Placement {
     this.#now = now
     if (this.#claimed.size > 0) this.#resumeClaimed(resume)
     if (this.queue.size === 0) return
+    this.#settleRanks()
     if (this.#releasing.length > 0) this.#placeSuccessors(start)
     const placer: Placer = {
       place: task => {
@@ -200,7 +228,7 @@ export class Placement {
       lane.released = []
       if (!first || !lane.free || first.io || first.kind.implementations.length > 1) continue
       if (this.#busyTeam(first) || !node.fitsNow(first.demand) || !this.#mayGoFirst(first, node)) continue
-      this.queue.forget()
+      this.queue.forget(first)
       this.#occupy(first, node, first.implementation, lane)
       start(first)
     }

@@ -248,6 +248,8 @@ export class Task {
   /** Milliseconds that its lane is charged for it. */
   charge = 0
   score = 0
+  /** Distance from the end of the graph, for policies that go by it; see `Ranks`. */
+  rank = 0
   /** May wait in a lane's queue behind other short tasks: it needs one CPU and nothing else. */
   queueable = false
   /** Order of becoming ready. */

@@ -14,7 +14,7 @@ export interface RunOptions {
   bind?: boolean
   /** The file that describes this machine and its devices, in YAML or JSON. */
   machine?: string
-  /** fifo, lifo, fifo-data, or the path of a module that exports a policy. */
+  /** fifo, lifo, fifo-data, hrf, lifo+hrf, rank, or the path of a module that exports a policy. */
   policy?: string
   /** live, plain, json or none. @default live on a terminal; for a program started by itself, none elsewhere */
   progress?: string
