@@ -43,10 +43,8 @@ async function program(file: string, load: (url: string) => Promise<unknown>): P
 
 /** Tasks without a name are called after the name that their module exports them by. */
 function nameTasks(module: unknown): void {
-  for (const [name, value] of Object.entries(
-    module as Record<string, { [DEFINITION]?: Definition } | null>,
-  )) {
-    const definition = typeof value === 'function' ? value[DEFINITION] : undefined
+  for (const [name, value] of Object.entries(module as Record<string, unknown>)) {
+    const definition = typeof value === 'function' ? definitionOf(value) : undefined
     if (definition?.unnamed && name !== 'default') definition.name = name
   }
 }
