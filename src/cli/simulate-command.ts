@@ -11,7 +11,7 @@ export const simulateCommand = (policies: readonly string[], files: readonly Opt
   ],
   options: [
     { name: 'platform', value: 'FILE', help: ['the machines to simulate, in YAML or JSON'] },
-    { name: 'policy', value: 'POLICY', help: [`${policies.join(', ')} or FILE (default: fifo)`] },
+    { name: 'policy', value: 'POLICY', help: [`${policies.join(', ')} or FILE`] },
     {
       name: 'io-policy',
       value: 'POLICY',

@@ -142,7 +142,8 @@ export const ERRORS = {
     remedy: 'Use Linux on x86-64 with the GNU C library.',
   },
   MR_WORKFLOW_FILE: {
-    meaning: 'A workflow in a file cannot be simulated: the file is malformed, or what it says makes no sense.',
+    meaning:
+      'A workflow in a file cannot be simulated: the file is malformed, or what it says makes no sense.',
     remedy: 'The message says where, and what is wrong there.',
   },
   MR_FLOW_FILE: {
