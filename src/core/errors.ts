@@ -45,7 +45,8 @@ export const ERRORS = {
   MR_NOT_CLONEABLE: {
     meaning:
       'A value cannot go to another thread: a function, a symbol, a socket, a promise, or an instance of a class that no task module exports.',
-    remedy: 'Pass plain data, or export the class from a module that defines tasks.',
+    remedy:
+      'Pass plain data, or export the class from a module that defines tasks and call them inside main().',
   },
   MR_DIRECTION: {
     meaning: 'The directions of a task do not fit its parameters, or an argument does not fit its direction.',

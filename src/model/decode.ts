@@ -135,6 +135,8 @@ export class Decoder {
     switch (tag) {
       case TAG.array:
         return this.#array()
+      case TAG.namedArray:
+        return this.#properties(this.#keep(emptyArray(this.varint())))
       case TAG.object:
         return this.#properties(this.#keep({}))
       case TAG.bareObject:
@@ -277,4 +279,11 @@ function newError(type: (typeof ERROR_TYPES)[number]): Error {
 
 function parseHex(text: string): bigint {
   return text.startsWith('-') ? -BigInt(`0x${text.slice(1)}`) : BigInt(`0x${text}`)
+}
+
+/** As long as it was, with holes where it had some. */
+function emptyArray(length: number): unknown[] {
+  const array: unknown[] = []
+  array.length = length
+  return array
 }

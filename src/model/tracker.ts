@@ -191,8 +191,10 @@ export class Tracker {
     }
     this.rejectPart(value)
     let tracked = this.#tracked.get(value)
-    if (!tracked?.dirty && this.#isCollectionToWrite(value))
+    if (!tracked?.dirty && this.#isCollectionToWrite(value)) {
+      if (this.#holdsOthers(value)) throw mixed(direction)
       return this.#encode(value, inner => this.#writeElement(call, inner, mode))
+    }
     if (tracked) {
       checkRemoved(tracked.datum)
       if (!tracked.dirty && mode !== 'out') this.#refresh(value, true)
@@ -226,8 +228,12 @@ export class Tracker {
     if (!this.#isCollection(value)) return false
     const isElsewhere = (item: object): boolean =>
       item instanceof Future || isSharedView(item) || (this.#tracked.get(item)?.dirty ?? false)
-    if (holds(value, null, isElsewhere)) return true
-    return !holds(value, null, item => !this.#isElement(item) && !ArrayBuffer.isView(item), true)
+    return holds(value, null, isElsewhere) || !this.#holdsOthers(value)
+  }
+
+  /** Values that are not data of their own. */
+  #holdsOthers(value: object): boolean {
+    return holds(value, null, item => !this.#isElement(item) && !ArrayBuffer.isView(item), true)
   }
 
   #isElement(value: object): boolean {
@@ -399,6 +405,13 @@ function rejectUnshareable(value: unknown): void {
     )
   }
 }
+
+const mixed = (direction: Direction): MillraceError =>
+  new MillraceError(
+    'MR_DIRECTION',
+    `${direction} got an object that holds futures or shared arrays beside other values, and what the task writes to those others would not come back`,
+    { hint: 'Wait for the object first (waitOn), or pass the parts as arguments of their own.' },
+  )
 
 const describePath = (value: unknown): string =>
   typeof value === 'string' ? JSON.stringify(value) : typeof value
