@@ -1,11 +1,12 @@
 import { keptFailureBlocks } from '../report/failure-block.ts'
-import { formatCount, formatDuration } from '../report/format.ts'
+import { formatBytes, formatCount, formatDuration, formatPercent } from '../report/format.ts'
 import { writeGraph } from '../report/graph.ts'
 import { writePicture } from '../report/picture.ts'
 import { readJournal } from '../report/journal-reader.ts'
 import type { Paint } from '../report/paint.ts'
 import { findRun, showRun } from '../report/runs.ts'
 import type { RunInfo } from '../report/runs.ts'
+import { cacheHitRate } from '../report/statistics-kind.ts'
 import type { KindStatistics } from '../report/statistics-kind.ts'
 import type { Statistics } from '../report/statistics.ts'
 import { summaryLines } from '../report/summary.ts'
@@ -49,7 +50,21 @@ function stateLines({ outcome, pid }: RunInfo): string[] {
 
 const COLUMNS: readonly Column[] = [
   { title: 'kind', canShrink: true },
-  ...['tasks', 'ok', 'failed', 'ignored', 'cancelled', 'retried', 'busy', 'mean', 'longest'].map(title => ({
+  ...[
+    'tasks',
+    'ok',
+    'failed',
+    'ignored',
+    'cancelled',
+    'retried',
+    'busy',
+    'mean',
+    'longest',
+    'cpu',
+    'peak',
+    'read',
+    'cached',
+  ].map(title => ({
     title,
     align: 'right' as const,
   })),
@@ -64,10 +79,23 @@ export function kindLines(statistics: Statistics, paint: Paint): string[] {
     formatDuration(kind.busyMs),
     kind.done > 0 ? formatDuration(meanOf(kind)) : '-',
     formatDuration(kind.longestMs),
+    ...usageCells(kind),
   ])
   const isShown = COLUMNS.map((_, index) => index < 3 || rows.some(row => row[index] !== '0'))
   const pick = <T>(cells: readonly T[]): T[] => cells.filter((_, index) => isShown[index])
   return tableLines(pick(COLUMNS), rows.map(pick), paint, terminalWidth())
+}
+
+/** Share of a CPU while running, largest memory, bytes read, and how many of them the page cache had. */
+function usageCells(kind: KindStatistics): string[] {
+  if (kind.measured === 0) return ['0', '0', '0', '0']
+  const rate = cacheHitRate(kind)
+  return [
+    kind.measuredMs > 0 ? formatPercent(kind.cpuMs / kind.measuredMs) : '-',
+    formatBytes(kind.peakBytes),
+    formatBytes(kind.askedBytes),
+    rate === null ? '-' : formatPercent(rate),
+  ]
 }
 
 /** Of attempts: those that failed took time as well. */

@@ -37,6 +37,11 @@ export interface CommonOptions<A extends readonly unknown[]> {
   storage?: string
   /** What it costs, for `millrace simulate`, which does not run it. */
   cost?: Cost<A>
+  /**
+   * The files that it writes are for other tasks only: they count as intermediates, are deleted after the last
+   * reader that was called before removeFile(), and come to their paths only if waitOnFile() asks. @default false
+   */
+  temporary?: boolean
   /** Higher runs first among ready tasks. @default 0 */
   priority?: number | ((...args: Known<A>) => number)
   /**
@@ -71,6 +76,7 @@ const COMMON = [
   'direction',
   'storage',
   'cost',
+  'temporary',
   'priority',
   'onFailure',
   'retries',

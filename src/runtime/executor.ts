@@ -21,6 +21,7 @@ import type { Kept } from '../model/stored.ts'
 import type { CommandExtra, CommandHooks } from '../model/task.ts'
 import { FileCopy, FileStore } from '../storage/file-store.ts'
 import { runCommand } from './commands.ts'
+import { Devices } from './devices.ts'
 import { factsOf } from './failure.ts'
 import { jobOf, liveOf } from './job.ts'
 import type { Stoppable } from './job.ts'
@@ -47,6 +48,7 @@ type Ending = Pick<Result, 'startedAt' | 'took' | 'outputs'> & { usage?: TaskUsa
 /** Carries out what the core decides: starts, stops and finishes tasks on threads and as processes. */
 export class Executor {
   readonly files: FileStore
+  readonly devices: Devices
   readonly #runtime: Runtime
   readonly #options: RuntimeOptions
   readonly #nested: Nested
@@ -78,6 +80,12 @@ export class Executor {
       this.#runtime.engine.observer?.({ type: 'note', at, level: 'warning', text })
     })
     this.files = new FileStore(options.id, folder => this.#guard.folder(folder))
+    this.devices = new Devices(
+      runtime.engine,
+      this.files,
+      () => runtime.now(),
+      () => runtime.schedule(),
+    )
     this.#threads = new Threads(options.node.cpus, this.#loans, () => this.#threadOptions(), {
       result: (decoder, end, blobs, lent) => this.#result(decoder, end, blobs, lent),
       message: (message, lane) => {
@@ -173,6 +181,10 @@ export class Executor {
     if (version.value instanceof FileCopy) {
       void this.files
         .discard(version)
+        .then(() => {
+          this.#runtime.engine.io.gone(version)
+          this.#runtime.schedule()
+        })
         .then(() => this.#publishLatest(version.datum))
         .catch(() => undefined)
     } else version.value = undefined
@@ -221,12 +233,15 @@ export class Executor {
     }
   }
 
-  async end(data: Iterable<Datum>): Promise<void> {
+  /** Returns the files that could not be brought to their places, and where they are. */
+  async end(data: Iterable<Datum>): ReturnType<FileStore['end']> {
     this.keepAlive(false)
     this.#processes.end(true)
     await this.#threads.end()
-    await this.files.end(data)
+    await this.devices.end()
+    const stranded = await this.files.end(data)
     this.#guard.end()
+    return stranded
   }
 
   /** For the end of the process, where nothing can be waited for. */
@@ -419,12 +434,14 @@ export class Executor {
   async #finish(task: Task, result: Ending, isKept = false): Promise<void> {
     liveOf(task).handling = true
     try {
+      if (task.io && !isKept) await this.devices.measure(task)
       if (isKept) await this.#dropFiles(task)
       else await this.#commitFiles(task)
     } catch (error) {
       return this.#failed(task, error, false)
     }
     this.#finishNow(task, result)
+    if (task.io) this.devices.settle(task)
     this.#runtime.schedule()
   }
 
@@ -483,7 +500,20 @@ export class Executor {
 
   // --- failing ---
 
+  /** A task that failed because of its device is not to blame: it starts again on another one. */
   #failed(task: Task, error: unknown, printed: boolean, partial: readonly (Kept | undefined)[] = []): void {
+    const live = liveOf(task)
+    if (!task.io?.device || task.state === 'stopping' || live.timedOut) {
+      return this.#failNow(task, error, printed, partial)
+    }
+    live.handling = true
+    void this.devices.trouble(task, error).then(trouble => {
+      if (trouble === null) this.#failNow(task, error, printed, partial)
+      else this.#lost(task, false, trouble)
+    })
+  }
+
+  #failNow(task: Task, error: unknown, printed: boolean, partial: readonly (Kept | undefined)[]): void {
     const live = liveOf(task)
     const { engine } = this.#runtime
     const next = engine.afterFailure(task)
@@ -579,6 +609,7 @@ export class Executor {
     this.#running.delete(task.id)
     if (task.demand.io) this.#threads.left(task)
     if (job.live?.timer) clearTimeout(job.live.timer)
+    if (job.live?.paths) void this.files.tiers.unuse(job.live.paths).catch(() => undefined)
     if (job.live?.session) this.#runtime.engine.closeGroup(job.live.session.group)
     job.live = null
   }

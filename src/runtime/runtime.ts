@@ -4,13 +4,14 @@ import type { Access, Version } from '../core/data.ts'
 import { Engine } from '../core/engine.ts'
 import type { Instruction } from '../core/engine.ts'
 import { MillraceError } from '../core/errors.ts'
+import type { IoOptions } from '../core/io/io-core.ts'
 import type { Observer } from '../core/events.ts'
 import type { NodeDescription } from '../core/machine.ts'
 import type { Policy } from '../core/policy.ts'
 import type { Group, Task } from '../core/task.ts'
 import { nearest } from '../general/nearest.ts'
 import { TaskModules } from '../execute/modules.ts'
-import type { Call } from '../model/call.ts'
+import type { Call, Slot } from '../model/call.ts'
 import type { Client } from '../model/client.ts'
 import { Decoder } from '../model/decode.ts'
 import type { Definition } from '../model/definition.ts'
@@ -34,6 +35,7 @@ export interface RuntimeOptions {
   id: string
   node: NodeDescription
   policy: Policy
+  io: IoOptions
   logs: string | null
   /** Bind commands to the CPUs of their lanes. */
   bind: boolean
@@ -67,7 +69,8 @@ export class Runtime implements Client {
   #ended = false
 
   constructor(options: RuntimeOptions) {
-    this.engine = new Engine({ nodes: [options.node], policy: options.policy, observer: options.observer })
+    const { node, policy, observer } = options
+    this.engine = new Engine({ nodes: [node], policy, observer, ...options.io })
     this.main = createSession(null, this.engine.root)
     this.logs = options.logs
     this.#kinds = new Kinds(this.engine, () => this.now())
@@ -126,6 +129,8 @@ export class Runtime implements Client {
     const { definition, args, slots } = call
     const accesses: { datum: Datum; mode: Access['mode'] }[] = []
     for (const { datum, mode } of slots) accesses.push({ datum, mode })
+    if (demand.io || demand.storage) this.#executor.devices.locate(slots)
+    if (definition.options.temporary) markTemporary(slots)
     for (const datum of results) accesses.push({ datum, mode: 'out' })
     return this.engine.submit(
       {
@@ -206,8 +211,11 @@ export class Runtime implements Client {
     const datum = this.paths.find(absolute)
     if (datum) {
       const version = this.engine.read(datum, this.now())
+      // No reader will follow: what waits for room can count on that from now on.
+      if (datum.temporary) this.engine.remove(datum, this.now())
       await this.settled(version)
-      this.engine.remove(datum, this.now())
+      if (!datum.removed) this.engine.remove(datum, this.now())
+      this.schedule()
       await this.unread(version)
     }
     await this.#executor.files.remove(absolute)
@@ -348,7 +356,11 @@ export class Runtime implements Client {
 
   async end(): Promise<void> {
     this.#ended = true
-    await this.#executor.end(this.paths.all())
+    for (const { version, path, error } of await this.#executor.end(this.paths.all())) {
+      const why = error instanceof Error ? error.message : String(error)
+      const text = `${version.datum.path} could not be written (${why}): it is kept as ${path}`
+      this.engine.observer?.({ type: 'note', at: this.now(), level: 'warning', text })
+    }
   }
 
   #carryOut(instruction: Instruction): void {
@@ -362,8 +374,9 @@ export class Runtime implements Client {
       case 'discard':
         return this.#executor.discard(instruction.version)
       case 'move':
+        return this.#executor.devices.move(instruction.move)
       case 'pace':
-        // Only with `flush` or `prefetch`, which nothing turns on here yet.
+        // Whoever moves looks at the rate all the time.
         return
       case 'settled':
         return wake(this.#settled, instruction.version)
@@ -410,6 +423,10 @@ function wake<K>(map: Map<K, (() => void)[]>, key: K): void {
   const waiting = map.get(key)
   map.delete(key)
   for (const go of waiting ?? []) go()
+}
+
+function markTemporary(slots: readonly Slot[]): void {
+  for (const { datum, mode } of slots) if (mode !== 'in' && datum.path !== null) datum.temporary = true
 }
 
 function makeResults({ returns }: Definition): Datum[] {
