@@ -79,7 +79,13 @@ export class Engine {
     this.nodes = options.nodes.map((node, index) => new Node(index, node))
     this.policy = options.policy ?? fifo
     this.observer = options.observer ?? null
-    this.io = new IoCore(this.nodes, options.nodes, options, () => this.observer)
+    this.io = new IoCore(
+      this.nodes,
+      options.nodes,
+      options,
+      () => this.observer,
+      version => this.#discardIfUnused(version),
+    )
     this.#placement = new Placement(this.nodes, this.policy, this.io)
   }
 
@@ -87,11 +93,12 @@ export class Engine {
 
   submit(spec: TaskSpec, accesses: readonly AccessRequest[], now: number): Task {
     if (!this.nodes.some(node => this.#suits(node, spec))) refuse(spec, this.nodes)
-    if (spec.demand.storage) this.io.check(spec)
+    if (spec.demand.storage) this.io.check(spec, accesses)
     if (spec.parent) rejectNestedCycle(spec.parent, spec.kind.name, accesses)
     const task = new Task(++this.#lastTask, spec, now)
     if (accesses.length > 0) task.accesses = accesses.map(request => this.#access(task, request, now))
     const doom = this.#waitForInputs(task)
+    this.io.bound?.submitted(task)
     task.queueable =
       spec.kind.form === 'function' &&
       !task.timed &&
@@ -340,6 +347,7 @@ export class Engine {
   remove(datum: Datum, now: number): void {
     this.#closeTeam(datum.current, now)
     datum.removed = true
+    this.io.bound?.removed(datum.current)
     this.#retireFrom(datum.current)
   }
 
@@ -348,6 +356,8 @@ export class Engine {
   decide(now: number): Instruction[] {
     const start = (task: Task): void => {
       task.move('running', now)
+      if (this.io.moves.prefetches) this.io.moves.want(task, -1)
+      this.io.bound?.started(task)
       this.#instructions.push({ type: 'start', task })
     }
     const resume = (task: Task): void => {
@@ -359,8 +369,9 @@ export class Engine {
       task.move('parked', now)
       this.#wakeParked(task, now)
     }
+    this.io.refresh(now)
     this.#placement.decide(now, start, resume, park)
-    this.io.decide(now, {
+    const hasMore = this.io.decide(now, {
       start: task => {
         this.#placement.takeTokens(task)
         start(task)
@@ -373,6 +384,7 @@ export class Engine {
       },
       instruct: instruction => this.#instructions.push(instruction),
     })
+    if (hasMore) this.#placement.decide(now, start, resume, park)
     if (this.#instructions.length === 0) return EMPTY
     let instructions = this.#instructions
     this.#instructions = []
@@ -460,6 +472,8 @@ export class Engine {
 
   #discardIfUnused(version: Version): void {
     if (version.obsolete && version.readers === 0 && version.settled && version.value !== undefined) {
+      // What is on its way to another device is discarded when it has arrived.
+      if (version.place?.move) return
       this.#instructions.push({ type: 'discard', version })
     }
   }
@@ -488,6 +502,7 @@ export class Engine {
 
   #makeReady(task: Task, now: number): void {
     const at = task.move('ready', now)
+    if (this.io.moves.prefetches) this.io.moves.want(task, 1)
     task.turn = ++this.#turn
     try {
       task.score = scoreOf(this.policy, task, { now, turn: task.turn, releasedBy: this.#ending })
@@ -584,6 +599,7 @@ export class Engine {
 
   #readerEnded(version: Version, now: number): void {
     version.readers--
+    if (version.readers === 0 && version.place) this.io.unread(version)
     const { afterReaders } = version
     if (afterReaders) {
       version.afterReaders = afterReaders.filter(writer => {
@@ -694,6 +710,7 @@ export class Engine {
     if (task.next) task.next.before = task.before
     task.next = task.before = null
     task.parent?.calls?.delete(task)
+    this.io.bound?.ended(task)
     for (const { read, write } of task.accesses) (write ?? read)?.datum.users?.delete(task)
     for (let at: Group | null = group; at; at = at.parent) {
       at.live--
