@@ -35,6 +35,7 @@ export {
 } from './model/directions.ts'
 export type { Direction } from './model/directions.ts'
 export type { CommonOptions, Defaults } from './model/options.ts'
+export type { Cost } from './model/cost.ts'
 export { MillraceError } from './core/errors.ts'
 export type { ErrorCode } from './core/errors.ts'
 export { CancelledError, ExitError, TaskError } from './model/errors.ts'
