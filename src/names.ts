@@ -4,7 +4,7 @@ export type {
   Argv,
   CommandOptions,
   SeveralOptions,
-  StreamOptions,
+  SingleOptions,
   TaskFunction,
   TaskOptions,
 } from './model/task.ts'
@@ -24,8 +24,10 @@ export {
 export { auto } from './model/bandwidth.ts'
 export type { AutoBandwidth, BandwidthOption } from './model/bandwidth.ts'
 export { shared } from './model/shared.ts'
+export { stream, StreamFile } from './model/stream.ts'
+export type { StreamOptions } from './model/stream.ts'
 export { Future } from './model/future.ts'
-export { Stream } from './model/stream.ts'
+export { Stream } from './model/value-stream.ts'
 export {
   IN,
   OUT,
@@ -43,6 +45,7 @@ export {
 } from './model/directions.ts'
 export type { Direction } from './model/directions.ts'
 export type { CommonOptions, Defaults } from './model/options.ts'
+export type { Cost } from './model/cost.ts'
 export { MillraceError } from './core/errors.ts'
 export type { ErrorCode } from './core/errors.ts'
 export { CancelledError, ExitError, TaskError } from './model/errors.ts'

@@ -161,6 +161,11 @@ export const ERRORS = {
     meaning: 'A future was used in a sum or a comparison, where its value was meant.',
     remedy: 'Write `await future`, or pass it to a task, which gets the value.',
   },
+  MR_WORKFLOW_FILE: {
+    meaning:
+      'A workflow in a file cannot be simulated: the file is malformed, or what it says makes no sense.',
+    remedy: 'The message says where, and what is wrong there.',
+  },
   MR_FLOW_FILE: {
     meaning: 'There is no workflow file, or it does not say what to make.',
     remedy: 'Write a flow.ts with rules and targets, or name another file with --file.',

@@ -2,7 +2,7 @@ import type { Definition } from './definition.ts'
 import { MillraceError } from '../core/errors.ts'
 import type { Future } from './future.ts'
 import { globalState } from './global-state.ts'
-import type { Stream } from './stream.ts'
+import type { Stream } from './value-stream.ts'
 
 /**
  * Who carries out what a program asks for: in the coordinator the runtime itself, in a compute thread a
@@ -33,6 +33,8 @@ export interface Host {
 export function setHost(next: Host): void {
   globalState.host = next
 }
+
+export const hasHost = (): boolean => globalState.host !== null
 
 export function currentHost(): Host {
   const { host } = globalState

@@ -48,7 +48,7 @@ export interface SeveralOptions<A extends readonly unknown[]> extends TaskOption
 }
 
 /** A function that returns one value; or a generator, which releases each value that it yields. */
-export interface StreamOptions<A extends readonly unknown[]> extends TaskOptions<A>, StreamSettings {
+export interface SingleOptions<A extends readonly unknown[]> extends TaskOptions<A>, StreamSettings {
   returns?: never
 }
 
@@ -66,7 +66,7 @@ export function task<A extends readonly unknown[], R extends readonly unknown[]>
   run: (...args: A) => R | Promise<R>,
 ): TaskFunction<A, Futures<R>>
 export function task<A extends readonly unknown[], R>(
-  options: StreamOptions<A>,
+  options: SingleOptions<A>,
   run: (...args: A) => R,
 ): TaskFunction<A, ResultOf<R>>
 export function task(given: object, run: Function): unknown {

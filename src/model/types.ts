@@ -1,6 +1,7 @@
 import type { Direction, PathDirection, ValueDirection, ValueWriteDirection } from './directions.ts'
 import type { Future } from './future.ts'
-import type { Stream } from './stream.ts'
+import type { StreamFile } from './stream.ts'
+import type { Stream } from './value-stream.ts'
 
 /** The types that make wrong directions and wrong arguments compile errors. */
 
@@ -25,7 +26,7 @@ export type DirectionsFor<A extends readonly unknown[]> = { readonly [K in keyof
 
 /** What a caller may give for a parameter of type T: the value, a future of it, or parts that are futures. */
 export type Passable<T> = T extends Primitive | Whole
-  ? T | Future<T>
+  ? T | Future<T> | (string extends T ? StreamFile : never)
   : T extends AsyncIterable<infer U>
     ? Stream<U>
     : T extends (...args: never[]) => unknown

@@ -4,13 +4,14 @@ import type { Access, Version } from '../core/data.ts'
 import { Engine } from '../core/engine.ts'
 import type { Instruction } from '../core/engine.ts'
 import { MillraceError } from '../core/errors.ts'
+import type { IoOptions } from '../core/io/io-core.ts'
 import type { Observer } from '../core/events.ts'
 import type { NodeDescription } from '../core/machine.ts'
 import type { Policy } from '../core/policy.ts'
 import type { Group, Task } from '../core/task.ts'
 import { nearest } from '../general/nearest.ts'
 import { TaskModules } from '../execute/modules.ts'
-import type { Call } from '../model/call.ts'
+import type { Call, Slot } from '../model/call.ts'
 import type { Client } from '../model/client.ts'
 import { Decoder } from '../model/decode.ts'
 import type { Definition } from '../model/definition.ts'
@@ -19,7 +20,7 @@ import { Future } from '../model/future.ts'
 import { Paths } from '../model/paths.ts'
 import { NOTHING, Stored } from '../model/stored.ts'
 import type { Kept } from '../model/stored.ts'
-import { Stream } from '../model/stream.ts'
+import { Stream } from '../model/value-stream.ts'
 import { Tracker } from '../model/tracker.ts'
 import { resolveInside } from '../model/wait.ts'
 import { Channels } from './channels.ts'
@@ -28,6 +29,7 @@ import { taskError, versionError } from './failure.ts'
 import { Job, jobOf } from './job.ts'
 import { Kinds } from './kinds.ts'
 import { createSession } from './session.ts'
+import { Streaming } from './streaming.ts'
 import type { Session } from './session.ts'
 import { Nested } from './nested.ts'
 
@@ -36,6 +38,7 @@ export interface RuntimeOptions {
   id: string
   node: NodeDescription
   policy: Policy
+  io: IoOptions
   logs: string | null
   /** Bind commands to the CPUs of their lanes. */
   bind: boolean
@@ -73,7 +76,8 @@ export class Runtime implements Client {
   #ended = false
 
   constructor(options: RuntimeOptions) {
-    this.engine = new Engine({ nodes: [options.node], policy: options.policy, observer: options.observer })
+    const { node, policy, observer } = options
+    this.engine = new Engine({ nodes: [node], policy, observer, ...options.io })
     this.main = createSession(null, this.engine.root)
     this.logs = options.logs
     this.#kinds = new Kinds(this.engine, () => this.now())
@@ -133,7 +137,13 @@ export class Runtime implements Client {
   ): Task {
     const { definition, args, slots } = call
     const accesses: { datum: Datum; mode: Access['mode'] }[] = []
-    for (const { datum, mode } of slots) accesses.push({ datum, mode })
+    let streams = false
+    for (const { datum, mode, stream } of slots) {
+      accesses.push({ datum, mode })
+      if (stream) streams = true
+    }
+    if (demand.io || demand.storage) this.#executor.devices.locate(slots)
+    if (definition.options.temporary) markTemporary(slots)
     for (const datum of results) accesses.push({ datum, mode: 'out' })
     // A stream can be read from its first value on; its end is a datum of its own.
     if (definition.stream) accesses.push({ datum: new Datum(null, false, false), mode: 'out' })
@@ -152,6 +162,7 @@ export class Runtime implements Client {
       accesses,
       this.now(),
     )
+    if (streams) Streaming.mark(task)
     if (this.channels.any || definition.stream) this.#withStreams(task, call)
     return task
   }
@@ -239,8 +250,11 @@ export class Runtime implements Client {
     const datum = this.paths.find(absolute)
     if (datum) {
       const version = this.engine.read(datum, this.now())
+      // No reader will follow: what waits for room can count on that from now on.
+      if (datum.temporary) this.engine.remove(datum, this.now())
       await this.settled(version)
-      this.engine.remove(datum, this.now())
+      if (!datum.removed) this.engine.remove(datum, this.now())
+      this.schedule()
       await this.unread(version)
     }
     await this.#executor.files.remove(absolute)
@@ -409,7 +423,11 @@ export class Runtime implements Client {
 
   async end(): Promise<void> {
     this.#ended = true
-    await this.#executor.end(this.paths.all())
+    for (const { version, path, error } of await this.#executor.end(this.paths.all())) {
+      const why = error instanceof Error ? error.message : String(error)
+      const text = `${version.datum.path} could not be written (${why}): it is kept as ${path}`
+      this.engine.observer?.({ type: 'note', at: this.now(), level: 'warning', text })
+    }
   }
 
   #carryOut(instruction: Instruction): void {
@@ -423,8 +441,9 @@ export class Runtime implements Client {
       case 'discard':
         return this.#executor.discard(instruction.version)
       case 'move':
+        return this.#executor.devices.move(instruction.move)
       case 'pace':
-        // Only with `flush` or `prefetch`, which nothing turns on here yet.
+        // Whoever moves looks at the rate all the time.
         return
       case 'settled':
         wake(this.#settledAside, instruction.version)
@@ -474,6 +493,10 @@ function wake<K>(map: Map<K, (() => void)[]>, key: K): void {
   if (!waiting) return
   map.delete(key)
   for (const go of waiting) go()
+}
+
+function markTemporary(slots: readonly Slot[]): void {
+  for (const { datum, mode } of slots) if (mode !== 'in' && datum.path !== null) datum.temporary = true
 }
 
 function makeResults({ returns }: Definition): Datum[] {
