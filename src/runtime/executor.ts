@@ -11,12 +11,10 @@ import { Guard } from '../execute/guard.ts'
 import { ownCpus } from '../execute/own-cpus.ts'
 import { Processes } from '../execute/processes.ts'
 import { STATUS } from '../execute/protocol.ts'
-import { SlotArgument } from '../model/call.ts'
 import type { Slot } from '../model/call.ts'
 import type { Decoder } from '../model/decode.ts'
 import { modulePath, taskModules } from '../model/definition.ts'
-import { Encoder } from '../model/encode.ts'
-import { Stored, isPrimitive, keepPrimitive, shareCopy } from '../model/stored.ts'
+import { Stored } from '../model/stored.ts'
 import type { Kept } from '../model/stored.ts'
 import type { CommandExtra, CommandHooks } from '../model/task.ts'
 import { FileCopy, FileStore } from '../storage/file-store.ts'
@@ -29,6 +27,7 @@ import type { Stoppable } from './job.ts'
 import { Loans } from './loans.ts'
 import { logPath, tailOf } from './logs.ts'
 import type { Nested } from './nested.ts'
+import { defaultFiles, storeIgnored, storeOutputs } from './outputs.ts'
 import { Releases } from './releases.ts'
 import { readResult } from './results.ts'
 import type { Result } from './results.ts'
@@ -495,29 +494,10 @@ export class Executor {
 
   #finishNow(task: Task, { startedAt, took, outputs, usage }: Ending): void {
     const { returns } = jobOf(task).definition
-    this.#store(task, outputs, returns || 1)
+    storeOutputs(task, outputs, returns || 1)
     if (returns > 0) this.releases.finishing(task)
     this.#forget(task)
     this.#runtime.engine.finished(task, Math.min(startedAt + took, this.#runtime.now()), took, usage)
-  }
-
-  /** Puts the values that a task made where their readers will look. */
-  #store(task: Task, outputs: readonly (Kept | undefined)[], returns: number): void {
-    const { slots, definition } = jobOf(task)
-    const { accesses } = task
-    for (let i = 0; i < returns && !definition.stream; i++) {
-      const version = accesses[slots.length + i]?.write
-      // What was released is not what comes with the end, and may be gone by now.
-      if (version && !version.settled) version.value = outputs[i]
-    }
-    let next = returns
-    for (let i = 0; i < slots.length; i++) {
-      const { write, mode } = accesses[i] as Access
-      if (!write || mode === 'in' || (slots[i] as Slot).kind !== 'value') continue
-      const output = outputs[next++]
-      if (output !== undefined) write.value = output
-      else if (write.value === undefined) write.value = source(accesses[i] as Access)?.value
-    }
   }
 
   async #commitFiles(task: Task, onlyExisting = false): Promise<void> {
@@ -577,7 +557,7 @@ export class Executor {
     const { engine } = this.#runtime
     const next = engine.afterFailure(task)
     if (task.state === 'stopping' || (!printed && !live.paths && !live.command)) {
-      if (next === 'ignore') this.#storeIgnored(task, partial)
+      if (next === 'ignore') storeIgnored(task, partial, this.#runtime)
       this.#settleFailure(task, error, undefined, undefined)
     } else void this.#failLater(task, error, printed, partial)
   }
@@ -587,8 +567,8 @@ export class Executor {
     const log = printed ? logPath(this.#options.logs, task) : undefined
     const tail = log ? await tailOf(log) : undefined
     if (this.#runtime.engine.afterFailure(task) === 'ignore') {
-      this.#storeIgnored(task, partial)
-      await this.#defaultFiles(task).catch(() => undefined)
+      storeIgnored(task, partial, this.#runtime)
+      await defaultFiles(task, this.files).catch(() => undefined)
       await this.#commitFiles(task, true).catch(() => undefined)
     } else await this.#dropFiles(task)
     this.#settleFailure(task, error, log, tail)
@@ -606,56 +586,6 @@ export class Executor {
     if (final) job.caller.unhandled.add(task)
     engine.failed(task, facts, error, this.#runtime.now(), log)
     this.#runtime.schedule()
-  }
-
-  /** What an ignored failure leaves: what was written, and defaults where there are any. */
-  #storeIgnored(task: Task, partial: readonly (Kept | undefined)[]): void {
-    const { definition, slots, args } = jobOf(task)
-    const { defaults } = definition.options
-    const returns = definition.returns || 1
-    if (definition.stream) {
-      const values = (defaults?.returns as unknown[] | undefined) ?? []
-      this.#runtime.channels.madeBy(task)?.goOnWith(values.map(value => this.#keep(value)))
-    }
-    const given =
-      definition.returns > 0 ? ((defaults?.returns as unknown[] | undefined) ?? []) : [defaults?.returns]
-    const outputs: (Kept | undefined)[] = Array.from({ length: returns }, (_, i) => this.#keep(given[i]))
-    outputs.push(...partial)
-    this.#store(task, outputs, returns)
-    for (const [position, value] of Object.entries(defaults?.params ?? {})) {
-      const argument = args[Number(position)]
-      const index = argument instanceof SlotArgument ? argument.slot : -1
-      const write = task.accesses[index]?.write
-      if (write && slots[index]?.kind === 'value') write.value = this.#keep(value)
-    }
-    for (let i = 0; i < slots.length; i++) {
-      const write = task.accesses[i]?.write
-      if (!write || slots[i]?.kind !== 'value' || write.value !== undefined) continue
-      write.value = slots[i]?.initial ?? keepPrimitive(undefined)
-    }
-  }
-
-  async #defaultFiles(task: Task): Promise<void> {
-    const { definition, slots, args } = jobOf(task)
-    for (const [position, value] of Object.entries(definition.options.defaults?.params ?? {})) {
-      const argument = args[Number(position)]
-      const index = argument instanceof SlotArgument ? argument.slot : -1
-      const slot = slots[index]
-      const write = task.accesses[index]?.write
-      if (!slot || !write || slot.kind === 'value' || write.value !== undefined) continue
-      const path = await this.files.copyIn(write, slot.kind === 'directory', String(value))
-      await this.files.commit(write, path)
-    }
-  }
-
-  #keep(value: unknown): Kept {
-    if (isPrimitive(value)) return keepPrimitive(value)
-    const encoder = new Encoder()
-    encoder.value(value, {
-      classes: this.#runtime.modules,
-      blob: view => ({ buffer: shareCopy(view), offset: 0 }),
-    })
-    return new Stored(encoder.copy(), encoder.blobs)
   }
 
   async #dropFiles(task: Task): Promise<void> {
