@@ -22,7 +22,7 @@ import type { CommandExtra, CommandHooks } from '../model/task.ts'
 import { FileCopy, FileStore } from '../storage/file-store.ts'
 import { runCommand } from './commands.ts'
 import { factsOf } from './failure.ts'
-import { jobOf, liveOf } from './job.ts'
+import { endLive, jobOf, liveOf } from './job.ts'
 import type { Stoppable } from './job.ts'
 import { Loans } from './loans.ts'
 import { logPath, tailOf } from './logs.ts'
@@ -580,7 +580,7 @@ export class Executor {
     if (task.demand.io) this.#threads.left(task)
     if (job.live?.timer) clearTimeout(job.live.timer)
     if (job.live?.session) this.#runtime.engine.closeGroup(job.live.session.group)
-    job.live = null
+    endLive(job)
   }
 
   // --- threads that end ---

@@ -21,24 +21,31 @@ export function readResult(decoder: Decoder, end: number, blobs: readonly ArrayB
   const startedAt = Math.round(decoder.double() * 1000) / 1000
   const took = Math.round(decoder.double() * 1000) / 1000
   const error = status === STATUS.failed ? decoder.value() : undefined
-  const outputs: (Kept | undefined)[] = []
-  let beside = 0
-  if (decoder.at < end) {
-    for (let count = decoder.varint(); count > 0; count--) {
-      const length = decoder.varint()
-      if (length === 0) {
-        outputs.push(undefined)
-        continue
-      }
-      const after = decoder.at + length - 1
-      const value = readKept(decoder, after)
-      const own = decoder.varint()
-      if (own > 0 && value instanceof Stored) value.blobs = blobs.slice(beside, beside + own)
-      beside += own
-      outputs.push(value)
-    }
-  }
+  const outputs = decoder.at < end ? readOutputs(decoder, blobs) : []
   return { status, printed, startedAt, took, error, outputs }
+}
+
+function readOutputs(decoder: Decoder, blobs: readonly ArrayBufferLike[]): (Kept | undefined)[] {
+  const count = decoder.varint()
+  const beside = { at: 0 }
+  if (count === 1) return [readOutput(decoder, blobs, beside)]
+  const outputs: (Kept | undefined)[] = []
+  for (let i = 0; i < count; i++) outputs.push(readOutput(decoder, blobs, beside))
+  return outputs
+}
+
+function readOutput(
+  decoder: Decoder,
+  blobs: readonly ArrayBufferLike[],
+  beside: { at: number },
+): Kept | undefined {
+  const length = decoder.varint()
+  if (length === 0) return undefined
+  const value = readKept(decoder, decoder.at + length - 1)
+  const own = decoder.varint()
+  if (own > 0 && value instanceof Stored) value.blobs = blobs.slice(beside.at, beside.at + own)
+  beside.at += own
+  return value
 }
 
 function readKept(decoder: Decoder, after: number): Kept {

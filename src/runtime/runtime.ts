@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { Datum, nearestValid } from '../core/data.ts'
 import type { Access, Version } from '../core/data.ts'
 import { Engine } from '../core/engine.ts'
-import type { Instruction } from '../core/engine.ts'
+import type { AccessRequest, Instruction } from '../core/engine.ts'
 import { MillraceError } from '../core/errors.ts'
 import type { Observer } from '../core/events.ts'
 import type { NodeDescription } from '../core/machine.ts'
@@ -10,7 +10,7 @@ import type { Policy } from '../core/policy.ts'
 import type { Group, Task } from '../core/task.ts'
 import { nearest } from '../general/nearest.ts'
 import { TaskModules } from '../execute/modules.ts'
-import type { Call } from '../model/call.ts'
+import type { Call, Slot } from '../model/call.ts'
 import type { Client } from '../model/client.ts'
 import { Decoder } from '../model/decode.ts'
 import type { Definition } from '../model/definition.ts'
@@ -124,9 +124,7 @@ export class Runtime implements Client {
     priority = priorityOf(call.definition, call.given),
   ): Task {
     const { definition, args, slots } = call
-    const accesses: { datum: Datum; mode: Access['mode'] }[] = []
-    for (const { datum, mode } of slots) accesses.push({ datum, mode })
-    for (const datum of results) accesses.push({ datum, mode: 'out' })
+    const accesses = makeRequests(slots, results)
     return this.engine.submit(
       {
         kind: this.#kinds.of(definition),
@@ -316,10 +314,12 @@ export class Runtime implements Client {
   schedule(): void {
     if (this.#scheduled) return
     this.#scheduled = true
-    queueMicrotask(() => {
-      this.#scheduled = false
-      this.decide()
-    })
+    queueMicrotask(this.#decideNow)
+  }
+
+  readonly #decideNow = (): void => {
+    this.#scheduled = false
+    this.decide()
   }
 
   /** Carries out what the core decides until there is nothing more to do at once. */
@@ -410,6 +410,13 @@ function wake<K>(map: Map<K, (() => void)[]>, key: K): void {
   const waiting = map.get(key)
   map.delete(key)
   for (const go of waiting ?? []) go()
+}
+
+/** Literals are as long as they have to be; arrays that are pushed to have room for a dozen more. */
+function makeRequests(slots: readonly Slot[], results: readonly Datum[]): AccessRequest[] {
+  if (slots.length === 0 && results.length === 1) return [{ datum: results[0] as Datum, mode: 'out' }]
+  const out = results.map((datum): AccessRequest => ({ datum, mode: 'out' }))
+  return [...slots.map(({ datum, mode }) => ({ datum, mode })), ...out]
 }
 
 function makeResults({ returns }: Definition): Datum[] {
