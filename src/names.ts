@@ -15,6 +15,8 @@ export {
 export { auto } from './model/bandwidth.ts'
 export type { AutoBandwidth, BandwidthOption } from './model/bandwidth.ts'
 export { shared } from './model/shared.ts'
+export { stream, StreamFile } from './model/stream.ts'
+export type { StreamOptions } from './model/stream.ts'
 export { Future } from './model/future.ts'
 export {
   IN,
@@ -33,6 +35,7 @@ export {
 } from './model/directions.ts'
 export type { Direction } from './model/directions.ts'
 export type { CommonOptions, Defaults } from './model/options.ts'
+export type { Cost } from './model/cost.ts'
 export { MillraceError } from './core/errors.ts'
 export type { ErrorCode } from './core/errors.ts'
 export { CancelledError, ExitError, TaskError } from './model/errors.ts'

@@ -1,4 +1,5 @@
 import { Team, Version, nearestValid } from './data.ts'
+import { canFollow, isFollower, keepsWaiting, takeFollowers } from './flow.ts'
 import type { Access, AccessMode, Datum } from './data.ts'
 import type { AfterFailure, FailureFacts, Observer, RunEvent, TaskUsage } from './events.ts'
 import { again, doomReason, isUnmade, members, othersRead } from './graph.ts'
@@ -81,7 +82,13 @@ export class Engine {
     this.nodes = options.nodes.map((node, index) => new Node(index, node))
     this.policy = options.policy ?? fifo
     this.observer = options.observer ?? null
-    this.io = new IoCore(this.nodes, options.nodes, options, () => this.observer)
+    this.io = new IoCore(
+      this.nodes,
+      options.nodes,
+      options,
+      () => this.observer,
+      version => this.#discardIfUnused(version),
+    )
     this.#placement = new Placement(this.nodes, this.policy, this.io)
   }
 
@@ -89,12 +96,13 @@ export class Engine {
 
   submit(spec: TaskSpec, accesses: readonly AccessRequest[], now: number): Task {
     if (spec.demand !== this.#suited.demand || spec.kind !== this.#suited.kind) this.#checkSuits(spec)
-    if (spec.demand.storage) this.io.check(spec)
+    if (spec.demand.storage) this.io.check(spec, accesses)
     if (spec.parent) rejectNestedCycle(spec.parent, spec.kind.name, accesses)
     const task = new Task(++this.#lastTask, spec, now)
     if (accesses.length === 1) task.accesses = [this.#access(task, accesses[0] as AccessRequest, now)]
     else if (accesses.length > 0) task.accesses = accesses.map(request => this.#access(task, request, now))
     const doom = this.#waitForInputs(task)
+    this.io.bound?.submitted(task)
     task.queueable =
       spec.kind.form === 'function' &&
       !task.timed &&
@@ -163,6 +171,7 @@ export class Engine {
       next: then,
       ...(log ? { log } : {}),
     })
+    this.dryUp(task)
     if (then === 'retry') {
       task.attempt++
       this.#queueAgain(task, now)
@@ -185,6 +194,7 @@ export class Engine {
     // A version of a task that was being tried and told nothing is to be tried again.
     task.implementation.begun--
     this.#release(task, now)
+    this.dryUp(task)
     this.observer?.({ type: 'returned', at: now, task: task.id, reason })
     this.#queueAgain(task, now)
     this.#doomIfRefused(task)
@@ -223,6 +233,7 @@ export class Engine {
     for (const { read, write } of task.accesses) {
       if (write?.datum.inPlace) this.#lose(task, write, now)
       if (read) this.#readerEnded(read, now)
+      read?.flow?.followers.delete(task)
     }
     this.#leave(task)
     this.#carryOutDoom(now)
@@ -239,6 +250,22 @@ export class Engine {
     this.#carryOutDoom(now)
   }
 
+  /** An attempt of its producer has begun to write it, and it may be read as it grows. */
+  flow(version: Version, now: number): void {
+    if (version.state !== 'pending' || !version.flow || version.flow.open) return
+    version.flow.open = true
+    for (const task of takeFollowers(version)) {
+      version.flow.followers.add(task)
+      if (--task.missing === 0) this.#makeReady(task, now)
+    }
+    this.#carryOutDoom(now)
+  }
+
+  /** What was written so far is void; those who read it are brought back by `returned`. */
+  dryUp(task: Task): void {
+    for (const { write } of task.accesses) if (write?.flow) write.flow.open = false
+  }
+
   /** Commits a version before its producer has ended. */
   commit(version: Version, now: number): void {
     if (version.state !== 'pending') return
@@ -250,6 +277,10 @@ export class Engine {
       this.observer?.({ type: 'committed', at: now, version: version.id, bytes: 0 })
     }
     this.#settle(version, now)
+    // Who follows nothing any more wants a CPU like everybody else.
+    if (version.flow) {
+      for (const task of version.flow.followers) if (!isFollower(task)) this.unblocked(task)
+    }
   }
 
   /** Nothing new starts; what has not started is cancelled. */
@@ -333,6 +364,7 @@ export class Engine {
   remove(datum: Datum, now: number): void {
     this.#closeTeam(datum.current, now)
     datum.removed = true
+    this.io.bound?.removed(datum.current)
     this.#retireFrom(datum.current)
   }
 
@@ -341,6 +373,8 @@ export class Engine {
   decide(now: number): Instruction[] {
     const start = (task: Task): void => {
       task.move('running', now)
+      if (this.io.moves.prefetches) this.io.moves.want(task, -1)
+      this.io.bound?.started(task)
       this.#instructions.push({ type: 'start', task })
     }
     const resume = (task: Task): void => {
@@ -352,8 +386,9 @@ export class Engine {
       task.move('parked', now)
       this.#wakeParked(task, now)
     }
+    this.io.refresh(now)
     this.#placement.decide(now, start, resume, park)
-    this.io.decide(now, {
+    const hasMore = this.io.decide(now, {
       start: task => {
         this.#placement.takeTokens(task)
         start(task)
@@ -366,6 +401,7 @@ export class Engine {
       },
       instruct: instruction => this.#instructions.push(instruction),
     })
+    if (hasMore) this.#placement.decide(now, start, resume, park)
     if (this.#instructions.length === 0) return EMPTY
     let instructions = this.#instructions
     this.#instructions = []
@@ -421,11 +457,12 @@ export class Engine {
     for (const { read } of task.accesses) {
       if (!read) continue
       read.readers++
-      if (read.state === 'pending') {
+      if (read.flow?.open && canFollow(task)) read.flow.followers.add(task)
+      if (keepsWaiting(task, read)) {
         if (read.waiters) read.waiters.push(task)
         else read.waiters = [task]
         task.missing++
-      } else if (read.state !== 'ready') doom = read
+      } else if (read.state === 'failed' || read.state === 'cancelled') doom = read
     }
     for (const { write } of task.accesses) if (write?.datum.inPlace) this.#afterReaders(task, write)
     return doom
@@ -453,6 +490,8 @@ export class Engine {
 
   #discardIfUnused(version: Version): void {
     if (version.obsolete && version.readers === 0 && version.settled && version.value !== undefined) {
+      // What is on its way to another device is discarded when it has arrived.
+      if (version.place?.move) return
       this.#instructions.push({ type: 'discard', version })
     }
   }
@@ -481,6 +520,7 @@ export class Engine {
 
   #makeReady(task: Task, now: number): void {
     const at = task.move('ready', now)
+    if (this.io.moves.prefetches) this.io.moves.want(task, 1)
     task.turn = ++this.#turn
     try {
       task.score = scoreOf(this.policy, task, { now, turn: task.turn, releasedBy: this.#ending })
@@ -488,14 +528,40 @@ export class Engine {
       this.#fault ??= error
     }
     this.observer?.({ type: 'ready', at, task: task.id })
-    this.#placement.enqueue(task, this.#ending)
+    if (isFollower(task)) this.#follow(task, now)
+    else this.#placement.enqueue(task, this.#ending)
+  }
+
+  /** Starts it at once, and without a CPU; its node is the one where the data are. */
+  #follow(task: Task, now: number): void {
+    task.node = this.nodes.findIndex(node => this.#suits(node, task))
+    task.lane = task.id % (this.nodes[task.node]?.lanes.length ?? 1)
+    task.move('running', now)
+    this.#instructions.push({ type: 'start', task })
+    this.started(task, now)
+    task.move('blocked', now)
+    this.observer?.({
+      type: 'blocked',
+      at: now,
+      task: task.id,
+      reason: 'it reads what is still being written',
+    })
   }
 
   /** It keeps its turn: it was in the queue before, where an entry of it may even be left. */
   #queueAgain(task: Task, now: number): void {
     task.startedAt = -1
+    const missing = task.accesses.filter(({ read }) => read && keepsWaiting(task, read))
+    if (missing.length > 0) {
+      task.missing = missing.length
+      for (const { read } of missing) if (read) (read.waiters ??= []).push(task)
+      task.move('waiting', now)
+      return
+    }
     task.move('ready', now)
-    this.#placement.enqueue(task, null)
+    for (const { read } of task.accesses) if (read?.flow?.open) read.flow.followers.add(task)
+    if (isFollower(task)) this.#follow(task, now)
+    else this.#placement.enqueue(task, null)
   }
 
   /** `took` is negative if nothing of the attempt is kept. */
@@ -529,6 +595,7 @@ export class Engine {
         else this.commit(write, now)
       }
       if (read) this.#readerEnded(read, now)
+      read?.flow?.followers.delete(task)
     }
     this.#ending = null
     this.#leave(task)
@@ -555,6 +622,9 @@ export class Engine {
     version.cause = by.state === 'failed' ? by : (by.cause ?? by)
     // Whoever waits for it is told which task was to make it.
     version.producer = by
+    if (version.flow) {
+      for (const task of version.flow.followers) this.#doom(task, version.cause, doomReason(version))
+    }
     this.#settle(version, now)
   }
 
@@ -577,6 +647,7 @@ export class Engine {
 
   #readerEnded(version: Version, now: number): void {
     version.readers--
+    if (version.readers === 0 && version.place) this.io.unread(version)
     const { afterReaders } = version
     if (afterReaders) {
       version.afterReaders = afterReaders.filter(writer => {
@@ -687,6 +758,7 @@ export class Engine {
     if (task.next) task.next.before = task.before
     task.next = task.before = null
     task.parent?.calls?.delete(task)
+    this.io.bound?.ended(task)
     for (const { read, write } of task.accesses) (write ?? read)?.datum.users?.delete(task)
     for (let at: Group | null = group; at; at = at.parent) {
       at.live--
@@ -699,13 +771,14 @@ export class Engine {
   }
 
   #checkSuits(spec: TaskSpec): void {
-    const { kind, demand } = spec
-    const isSuited = this.nodes.some(
-      node =>
-        node.suits(demand) || kind.implementations.some(({ demand: own }) => own !== null && node.suits(own)),
+    if (!this.nodes.some(node => this.#suits(node, spec))) refuse(spec, this.nodes)
+    this.#suited = { kind: spec.kind, demand: spec.demand }
+  }
+
+  #suits(node: Node, { kind, demand }: Pick<TaskSpec, 'kind' | 'demand'>): boolean {
+    return (
+      node.suits(demand) || kind.implementations.some(({ demand: own }) => own !== null && node.suits(own))
     )
-    if (!isSuited) refuse(spec, this.nodes)
-    this.#suited = { kind, demand }
   }
 }
 

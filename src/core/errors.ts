@@ -142,6 +142,11 @@ export const ERRORS = {
     meaning: 'Streaming does not work on this machine.',
     remedy: 'Use Linux on x86-64 with the GNU C library.',
   },
+  MR_WORKFLOW_FILE: {
+    meaning:
+      'A workflow in a file cannot be simulated: the file is malformed, or what it says makes no sense.',
+    remedy: 'The message says where, and what is wrong there.',
+  },
   MR_FLOW_FILE: {
     meaning: 'There is no workflow file, or it does not say what to make.',
     remedy: 'Write a flow.ts with rules and targets, or name another file with --file.',

@@ -39,6 +39,7 @@ export class Placement {
     this.queue = this.#ranked ?? new ReadyQueue()
     this.#free = new FreeNodes(nodes)
     this.#io = io
+    io.storage.onMemory = node => this.#free.update(node)
   }
 
   /** A task is new in the graph. */
@@ -101,15 +102,25 @@ export class Placement {
         return this.#place(task)
       },
       // Who waits for room on a device must not keep away those who would make room.
-      hold: task => task.io === null && this.#hold(task),
+      hold: task => task.io === null && (this.#io.bound?.allows(task) ?? true) && this.#hold(task),
       inTheWay: (started, task) => this.#suits(this.#nodes[started.node] as Node, task),
     }
     for (;;) {
-      const task = this.queue.take(placer)
+      const task = this.queue.take(placer) ?? this.#firstInOrder(placer)
       if (this.#held.size > 0) this.#held.clear()
       if (!task) return
       start(task)
     }
+  }
+
+  /** Where data are bounded, the first task in program order may wait behind one that is held back. */
+  #firstInOrder({ place }: Placer): Task | null {
+    const first = this.#io.bound?.first()
+    if (!first || first.demand.io || first.state !== 'ready') return null
+    const isPlaced = place(first)
+    // It may have been set aside instead.
+    if (isPlaced || (first as Task).state !== 'ready') this.queue.forget(first)
+    return isPlaced ? first : null
   }
 
   demandOf(task: Task): Demand {
@@ -227,7 +238,8 @@ export class Placement {
       const [first] = lane.released.filter(task => task.state === 'ready').sort(byRank)
       lane.released = []
       if (!first || !lane.free || first.io || first.kind.implementations.length > 1) continue
-      if (this.#busyTeam(first) || !node.fitsNow(first.demand) || !this.#mayGoFirst(first, node)) continue
+      const fits = !this.#io.bound && !this.#busyTeam(first) && node.fitsNow(first.demand)
+      if (!fits || !this.#mayGoFirst(first, node)) continue
       this.queue.forget(first)
       this.#occupy(first, node, first.implementation, lane)
       start(first)
@@ -273,6 +285,7 @@ export class Placement {
 
   /** Each version of a task is tried once; then the fastest that fits is taken. */
   #place(task: Task): boolean {
+    if (this.#io.bound && !this.#io.bound.allows(task)) return false
     const { implementations } = task.kind
     let best: Implementation | null = null
     let where: Node | null = null

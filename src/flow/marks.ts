@@ -9,8 +9,16 @@ export interface Marks {
   readonly directory?: true
 }
 
+const BRAND = Symbol.for('millrace.flow.marked')
+
 /** A path, or pattern, with marks. */
 export class Marked<P extends string = string> {
+  /** A workflow may have a copy of Millrace of its own, other than the one that runs it. */
+  static [Symbol.hasInstance](value: unknown): boolean {
+    return typeof value === 'object' && value !== null && BRAND in value
+  }
+
+  readonly [BRAND] = true
   readonly path: P
   readonly marks: Marks
 

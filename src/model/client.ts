@@ -28,6 +28,8 @@ export function setHost(next: Host): void {
   globalState.host = next
 }
 
+export const hasHost = (): boolean => globalState.host !== null
+
 export function currentHost(): Host {
   const { host } = globalState
   if (!host) throw new MillraceError('MR_INTERNAL', 'no host is set')

@@ -3,6 +3,7 @@ import type { OnFailure } from '../core/task.ts'
 import { nearest } from '../general/nearest.ts'
 import { parseBytes, parseCount, parseDuration } from '../general/units.ts'
 import type { BandwidthOption } from './bandwidth.ts'
+import type { Cost } from './cost.ts'
 import { DIRECTIONS } from './directions.ts'
 import type { Direction } from './directions.ts'
 import { fromEnvironment } from './environment.ts'
@@ -34,6 +35,13 @@ export interface CommonOptions<A extends readonly unknown[]> {
   direction?: 'read' | 'write'
   /** The name of the only device that its files may be written to. @default the fastest with room */
   storage?: string
+  /** What it costs, for `millrace simulate`, which does not run it. */
+  cost?: Cost<A>
+  /**
+   * The files that it writes are for other tasks only: they count as intermediates, are deleted after the last
+   * reader that was called before removeFile(), and come to their paths only if waitOnFile() asks. @default false
+   */
+  temporary?: boolean
   /** Higher runs first among ready tasks. @default 0 */
   priority?: number | ((...args: Known<A>) => number)
   /**
@@ -67,6 +75,8 @@ const COMMON = [
   'size',
   'direction',
   'storage',
+  'cost',
+  'temporary',
   'priority',
   'onFailure',
   'retries',

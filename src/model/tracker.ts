@@ -11,6 +11,7 @@ import { BLOB_SIZE, Encoder } from './encode.ts'
 import type { ClassNames, EncodeHooks } from './encode.ts'
 import { Future } from './future.ts'
 import { Paths } from './paths.ts'
+import { StreamFile } from './stream.ts'
 import { SharedMemory } from './shared.ts'
 import { Stored, isPrimitive, sameStored, shareCopy } from './stored.ts'
 import type { Kept } from './stored.ts'
@@ -268,6 +269,21 @@ export class Tracker {
   // --- files and directories ---
 
   #path(call: Call, value: unknown, kind: DatumKind, mode: AccessMode, direction: Direction): Argument {
+    if (value instanceof StreamFile) {
+      if (direction !== 'FILE_OUT' || call.definition.form !== 'command') {
+        throw new MillraceError(
+          'MR_DIRECTION',
+          `stream() is for FILE_OUT of a command, not for ${direction}`,
+          {
+            hint: 'Give whoever reads the file its plain path.',
+          },
+        )
+      }
+      const argument = this.#path(call, value.path, kind, mode, direction)
+      const slot = argument instanceof SlotArgument ? call.slots[argument.slot] : undefined
+      if (slot) slot.stream = value.rules
+      return argument
+    }
     if (typeof value !== 'string' || value === '' || value.includes('\0')) {
       const got = value instanceof Future ? 'a future; its path is not known yet' : describePath(value)
       throw new MillraceError('MR_DIRECTION', `${direction} needs a path, and got ${got}`)

@@ -1,5 +1,6 @@
 import type { Direction, PathDirection, ValueDirection, ValueWriteDirection } from './directions.ts'
 import type { Future } from './future.ts'
+import type { StreamFile } from './stream.ts'
 
 /** The types that make wrong directions and wrong arguments compile errors. */
 
@@ -24,7 +25,7 @@ export type DirectionsFor<A extends readonly unknown[]> = { readonly [K in keyof
 
 /** What a caller may give for a parameter of type T: the value, a future of it, or parts that are futures. */
 export type Passable<T> = T extends Primitive | Whole
-  ? T | Future<T>
+  ? T | Future<T> | (string extends T ? StreamFile : never)
   : T extends (...args: never[]) => unknown
     ? never
     : T extends readonly unknown[]

@@ -1,7 +1,7 @@
 import type { Outcome, RunEvent } from '../core/events.ts'
 import { EarlyStarts } from './early-starts.ts'
 import { IdTable } from './id-table.ts'
-import { emptyKind, type Attempt, type KindStatistics } from './statistics-kind.ts'
+import { addUsage, emptyKind, type Attempt, type KindStatistics } from './statistics-kind.ts'
 
 type Of<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>
 
@@ -157,7 +157,7 @@ export class Statistics {
         break
       case 'finished':
         this.#advance(event.at)
-        this.#end(event.task, event.at, 'done')
+        this.#finish(event)
         break
       case 'failed':
         this.#advance(event.at)
@@ -336,6 +336,13 @@ export class Statistics {
     }
     if (attempt && state !== 'done') this.lostMs += attempt.ranMs
     return attempt
+  }
+
+  #finish({ task, at, usage }: Of<'finished'>): void {
+    const attempt = this.#end(task, at, 'done')
+    if (!attempt || !usage) return
+    addUsage(attempt.kind, usage, attempt.ranMs)
+    addUsage(this.total, usage, attempt.ranMs)
   }
 
   #fail(event: Of<'failed'>): void {

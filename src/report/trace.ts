@@ -156,7 +156,7 @@ class Tracer {
   }
 
   #slice(slice: Slice): void {
-    const { task, attempt, outcome, implementation, detail } = slice
+    const { task, attempt, outcome, implementation, detail, usage } = slice
     const kind = this.#kinds.get(task.kind) ?? { name: `kind ${task.kind}`, form: 'function' }
     const pid = slice.node + 1
     const tid = slice.lane
@@ -170,6 +170,7 @@ class Tracer {
       ...(implementation !== undefined && { implementation }),
       outcome,
       ...(detail !== undefined && { detail }),
+      ...usage,
     }
     const name = JSON.stringify(kind.name)
     const span = `"ts":${micros(slice.start)},"dur":${micros(slice.end - slice.start)}`

@@ -21,6 +21,7 @@ import type { Kept } from '../model/stored.ts'
 import type { CommandExtra, CommandHooks } from '../model/task.ts'
 import { FileCopy, FileStore } from '../storage/file-store.ts'
 import { runCommand } from './commands.ts'
+import { Devices } from './devices.ts'
 import { factsOf } from './failure.ts'
 import { endLive, jobOf, liveOf } from './job.ts'
 import type { Stoppable } from './job.ts'
@@ -30,6 +31,7 @@ import type { Nested } from './nested.ts'
 import { readResult } from './results.ts'
 import type { Result } from './results.ts'
 import type { Runtime, RuntimeOptions } from './runtime.ts'
+import { Streaming, hasProgram } from './streaming.ts'
 import { Threads } from './threads.ts'
 
 /** Looks after results that were not announced and after lanes that got stuck; milliseconds. */
@@ -47,6 +49,7 @@ type Ending = Pick<Result, 'startedAt' | 'took' | 'outputs'> & { usage?: TaskUsa
 /** Carries out what the core decides: starts, stops and finishes tasks on threads and as processes. */
 export class Executor {
   readonly files: FileStore
+  readonly devices: Devices
   readonly #runtime: Runtime
   readonly #options: RuntimeOptions
   readonly #nested: Nested
@@ -55,6 +58,7 @@ export class Executor {
   readonly #cpus: readonly number[] | null
   readonly #loans = new Loans()
   readonly #threads: Threads
+  readonly #streaming: Streaming
   /** Lanes with tasks that are sent when their turn comes. */
   readonly #queued = new Set<number>()
   readonly #running = new Map<number, Task>()
@@ -78,6 +82,20 @@ export class Executor {
       this.#runtime.engine.observer?.({ type: 'note', at, level: 'warning', text })
     })
     this.files = new FileStore(options.id, folder => this.#guard.folder(folder))
+    this.#streaming = new Streaming(runtime, options.id, {
+      files: this.files,
+      announce: folder => this.#guard.folder(folder),
+      stop: task => {
+        const { process } = liveOf(task)
+        if (process && hasProgram(task)) this.#stopProcess(process)
+      },
+    })
+    this.devices = new Devices(
+      runtime.engine,
+      this.files,
+      () => runtime.now(),
+      () => runtime.schedule(),
+    )
     this.#threads = new Threads(options.node.cpus, this.#loans, () => this.#threadOptions(), {
       result: (decoder, end, blobs, lent) => this.#result(decoder, end, blobs, lent),
       message: (message, lane) => {
@@ -173,6 +191,10 @@ export class Executor {
     if (version.value instanceof FileCopy) {
       void this.files
         .discard(version)
+        .then(() => {
+          this.#runtime.engine.io.gone(version)
+          this.#runtime.schedule()
+        })
         .then(() => this.#publishLatest(version.datum))
         .catch(() => undefined)
     } else version.value = undefined
@@ -221,17 +243,22 @@ export class Executor {
     }
   }
 
-  async end(data: Iterable<Datum>): Promise<void> {
+  /** Returns the files that could not be brought to their places, and where they are. */
+  async end(data: Iterable<Datum>): ReturnType<FileStore['end']> {
     this.keepAlive(false)
     this.#processes.end(true)
     await this.#threads.end()
-    await this.files.end(data)
+    await this.#streaming.end()
+    await this.devices.end()
+    const stranded = await this.files.end(data)
     this.#guard.end()
+    return stranded
   }
 
   /** For the end of the process, where nothing can be waited for. */
   endNow(): void {
     this.#processes.end(false)
+    this.#streaming.endNow()
     this.files.endNow()
     // Threads run to the very end and may still write, and children of commands may have left their group.
     this.#guard.release()
@@ -253,7 +280,7 @@ export class Executor {
       return this.#failed(task, error, false)
     }
     live.handling = false
-    if (task.state === 'running') {
+    if (isLive(task)) {
       this.#launch(task)
       this.#threads.announce()
     } else this.#lost(task, true, task.reason)
@@ -264,7 +291,8 @@ export class Executor {
     if (slot.kind === 'value') return null
     const access = task.accesses[i] as Access
     const { read, write, mode } = access
-    if (!write) return this.files.read(read as Version)
+    if (!write) return this.#streaming.pathOf(read as Version) ?? this.files.read(read as Version)
+    if (slot.stream) return this.#streaming.stage(task, write)
     const directory = slot.kind === 'directory'
     if (mode === 'concurrent') return this.#sharedStage(access, directory)
     const from = mode === 'out' ? null : source(access)
@@ -332,10 +360,12 @@ export class Executor {
     if (task.accesses.length > 0) await this.#inputsBack(task)
     const starting = this.#processes.start()
     if (starting) await starting
-    if (task.state !== 'running') return this.#lost(task, true, task.reason)
+    if (!isLive(task)) return this.#lost(task, true, task.reason)
     this.#limit(task)
     this.#guard.start()
     try {
+      const step = this.#streaming.concerns(task) ? await this.#streaming.prepare(task) : null
+      if (step && !isLive(task)) return this.#lost(task, true, task.reason)
       const outcome = await runCommand(task, {
         processes: this.#processes,
         run: this.#options.id,
@@ -343,14 +373,23 @@ export class Executor {
         cpusOf: one => this.#cpusOf(one),
         decode: (stored, slots) => this.#runtime.decode(stored, slots),
         valueOf: (one, slot) => source(one.accesses[slot] as Access)?.value as Kept,
+        step,
+        began: one => this.#streaming.began(one),
       })
+      if (step && (await this.#streaming.wasBereft(task, false))) return this.#bereft(task)
       const { took, usage } = outcome
       const startedAt = this.#runtime.timeOf(outcome.beganAt)
       await this.#finish(task, { startedAt, took, outputs: [outcome.exitCode], usage }, outcome.kept)
     } catch (error) {
+      if (await this.#streaming.wasBereft(task, true)) return this.#bereft(task)
       const timedOut = liveOf(task).timedOut
       this.#failed(task, timedOut ? timeout(task) : error, (error as { printed?: boolean }).printed ?? false)
     }
+  }
+
+  /** What it read was void; it runs again when there is something to read. */
+  #bereft(task: Task): void {
+    this.#lost(task, false, 'what it read came from an attempt that failed')
   }
 
   /** With `bind`, the CPUs behind the lanes that the task holds. */
@@ -419,12 +458,14 @@ export class Executor {
   async #finish(task: Task, result: Ending, isKept = false): Promise<void> {
     liveOf(task).handling = true
     try {
+      if (task.io && !isKept) await this.devices.measure(task)
       if (isKept) await this.#dropFiles(task)
       else await this.#commitFiles(task)
     } catch (error) {
       return this.#failed(task, error, false)
     }
     this.#finishNow(task, result)
+    if (task.io) this.devices.settle(task)
     this.#runtime.schedule()
   }
 
@@ -461,7 +502,9 @@ export class Executor {
     for (let i = 0; i < slots.length; i++) {
       const { write, mode } = task.accesses[i] as Access
       const path = paths[i]
-      if (write && path && mode !== 'concurrent') outputs.push({ write, path })
+      // A stream may have been complete, and in its place, long before.
+      const isDone = path && this.#streaming.isOurs(path) && write?.state !== 'pending'
+      if (write && path && mode !== 'concurrent' && !isDone) outputs.push({ write, path })
     }
     const hooks = hooksOf(task)
     if (hooks && !onlyExisting) await hooks.beforeCommit(jobOf(task).args, paths)
@@ -476,14 +519,28 @@ export class Executor {
         await this.files.drop(path)
         continue
       }
-      await this.files.commit(write, path)
+      const home = this.#streaming.isOurs(path) ? await this.#streaming.bringHome(write, path) : path
+      await this.files.commit(write, home)
       if (old instanceof FileCopy && old.staged) await this.files.drop(old.path)
     }
   }
 
   // --- failing ---
 
+  /** A task that failed because of its device is not to blame: it starts again on another one. */
   #failed(task: Task, error: unknown, printed: boolean, partial: readonly (Kept | undefined)[] = []): void {
+    const live = liveOf(task)
+    if (!task.io?.device || task.state === 'stopping' || live.timedOut) {
+      return this.#failNow(task, error, printed, partial)
+    }
+    live.handling = true
+    void this.devices.trouble(task, error).then(trouble => {
+      if (trouble === null) this.#failNow(task, error, printed, partial)
+      else this.#lost(task, false, trouble)
+    })
+  }
+
+  #failNow(task: Task, error: unknown, printed: boolean, partial: readonly (Kept | undefined)[]): void {
     const live = liveOf(task)
     const { engine } = this.#runtime
     const next = engine.afterFailure(task)
@@ -512,6 +569,7 @@ export class Executor {
     const facts = factsOf(error, command?.line, command?.cwd)
     if (tail) facts.tail = tail
     const final = engine.afterFailure(task) === 'fail'
+    this.#streaming.spoil(task)
     this.#forget(task)
     if (final) job.caller.unhandled.add(task)
     engine.failed(task, facts, error, this.#runtime.now(), log)
@@ -579,8 +637,10 @@ export class Executor {
     this.#running.delete(task.id)
     if (task.demand.io) this.#threads.left(task)
     if (job.live?.timer) clearTimeout(job.live.timer)
+    if (job.live?.paths) void this.files.tiers.unuse(job.live.paths).catch(() => undefined)
     if (job.live?.session) this.#runtime.engine.closeGroup(job.live.session.group)
     endLive(job)
+    if (task.kind.form === 'command') this.#streaming.over(task)
   }
 
   // --- threads that end ---
@@ -694,6 +754,9 @@ export class Executor {
   }
 }
 
+/** It has not been stopped meanwhile; who follows a stream is `blocked` all the time. */
+const isLive = (task: Task): boolean => task.state === 'running' || task.state === 'blocked'
+
 const hooksOf = (task: Task): CommandHooks | undefined =>
   (jobOf(task).definition.extra as CommandExtra | null)?.hooks
 
@@ -703,7 +766,12 @@ function besideOf(task: Task, i: number, earlier: readonly (string | null)[]): s
   const folder = dirname(slots[i]?.datum.path ?? '')
   for (let j = 0; j < i; j++) {
     const path = earlier[j]
-    if (path && task.accesses[j]?.write && dirname(slots[j]?.datum.path ?? '') === folder)
+    if (
+      path &&
+      task.accesses[j]?.write &&
+      !slots[j]?.stream &&
+      dirname(slots[j]?.datum.path ?? '') === folder
+    )
       return dirname(path)
   }
   return null

@@ -1,6 +1,8 @@
 import { pathToFileURL } from 'node:url'
 import { MillraceError } from '../core/errors.ts'
-import type { Outcome } from '../core/events.ts'
+import type { DeviceFacts, Outcome } from '../core/events.ts'
+import type { Device } from '../core/io/device.ts'
+import type { NodeDescription } from '../core/machine.ts'
 import { fifo, findPolicy } from '../core/policy.ts'
 import type { Policy } from '../core/policy.ts'
 import { TaskModules } from '../execute/modules.ts'
@@ -10,9 +12,11 @@ import { TaskError, CancelledError } from '../model/errors.ts'
 import { isPolicyFile, launchedPolicy, loadPolicyFile } from './policy-file.ts'
 import { Reporting } from './reporting.ts'
 import { describeNode, describedNode } from './describe-node.ts'
+import { ioOptions } from './describe-storage.ts'
 import { USAGE_CODES, runOptions } from './run-options.ts'
 import type { RunOptions } from './run-options.ts'
 import { Runtime } from './runtime.ts'
+import { recover } from '../storage/recover.ts'
 import { taskError } from './failure.ts'
 import { packageVersion } from './version.ts'
 
@@ -51,7 +55,7 @@ export class EmbeddedHost implements Host {
       await afterLoading()
       await loadPolicy(runOptions())
       const { runtime } = this.#start()
-      await this.#loadClasses(runtime)
+      await Promise.all([this.#loadClasses(runtime), this.#prepareDevices(runtime)])
       await body()
       await runtime.idle(runtime.main.group)
     } catch (error) {
@@ -71,6 +75,7 @@ export class EmbeddedHost implements Host {
       id: runId(),
       node,
       policy,
+      io: ioOptions(options, node.storage?.length ?? 0),
       logs: reporting.logs,
       bind: options.bind ?? false,
       observer: reporting.observer,
@@ -89,7 +94,8 @@ export class EmbeddedHost implements Host {
       args: process.argv.slice(2),
       cwd: process.cwd(),
       pid: process.pid,
-      nodes: [{ name: node.name, cpus: node.cpus, memory: node.memory }],
+      nodes: [nodeFacts(node)],
+      ...(runtime.engine.io.devices.length > 0 ? { devices: deviceFacts(runtime.engine.io.devices) } : {}),
       policy: policy.name,
       simulated: false,
     })
@@ -99,13 +105,34 @@ export class EmbeddedHost implements Host {
     }
     // A workflow of commands needs no threads.
     if (taskModules().size > 0) runtime.executor.warmUp()
-    if (!this.#hasMain) void this.#loadClasses(runtime)
+    if (!this.#hasMain) {
+      void this.#loadClasses(runtime)
+      void this.#prepareDevices(runtime)
+    }
     process.on('SIGINT', this.#onSignal)
     process.on('SIGTERM', this.#onSignal)
     process.on('beforeExit', this.#onBeforeExit)
     process.on('exit', this.#onExit)
     process.on('uncaughtExceptionMonitor', this.#onUncaught)
     return this.#run
+  }
+
+  /** Finds out which devices are there, and brings home what killed runs left on them. */
+  async #prepareDevices(runtime: Runtime): Promise<void> {
+    const { engine, executor } = runtime
+    const { devices } = engine.io
+    if (devices.length === 0) return
+    await executor.devices.check()
+    for (const { path, from, left } of await recover(devices.map(device => device.path))) {
+      const text = left === null ? `${path}: brought from ${from}` : `${path} is left in ${from}: ${left}`
+      const note = `a killed run left results. ${text}`
+      engine.observer?.({
+        type: 'note',
+        at: runtime.now(),
+        level: left === null ? 'info' : 'warning',
+        text: note,
+      })
+    }
   }
 
   /** Classes that task modules export can cross between threads; here they are known already, or soon. */
@@ -208,6 +235,23 @@ export class EmbeddedHost implements Host {
     } else if (failed) complain(failure)
   }
 }
+
+function nodeFacts({ name, cpus, memory, ioExecutors, storage }: NodeDescription) {
+  const facts = { name, cpus, memory }
+  return storage && ioExecutors !== undefined ? { ...facts, ioExecutors } : facts
+}
+
+const deviceFacts = (devices: readonly Device[]): DeviceFacts[] =>
+  devices.map(({ name, path, node, read, write, capacity }) => ({
+    name,
+    path,
+    node,
+    read: finite(read.limit),
+    write: finite(write.limit),
+    capacity: finite(capacity),
+  }))
+
+const finite = (value: number): number | null => (Number.isFinite(value) ? value : null)
 
 function exitCodeFor(failure: unknown): number {
   const isUsage = failure instanceof MillraceError && !(failure instanceof TaskError)

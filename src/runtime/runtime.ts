@@ -4,6 +4,7 @@ import type { Access, Version } from '../core/data.ts'
 import { Engine } from '../core/engine.ts'
 import type { AccessRequest, Instruction } from '../core/engine.ts'
 import { MillraceError } from '../core/errors.ts'
+import type { IoOptions } from '../core/io/io-core.ts'
 import type { Observer } from '../core/events.ts'
 import type { NodeDescription } from '../core/machine.ts'
 import type { Policy } from '../core/policy.ts'
@@ -26,6 +27,7 @@ import { taskError, versionError } from './failure.ts'
 import { Job, jobOf } from './job.ts'
 import { Kinds } from './kinds.ts'
 import { createSession } from './session.ts'
+import { Streaming } from './streaming.ts'
 import type { Session } from './session.ts'
 import { Nested } from './nested.ts'
 
@@ -34,6 +36,7 @@ export interface RuntimeOptions {
   id: string
   node: NodeDescription
   policy: Policy
+  io: IoOptions
   logs: string | null
   /** Bind commands to the CPUs of their lanes. */
   bind: boolean
@@ -67,7 +70,8 @@ export class Runtime implements Client {
   #ended = false
 
   constructor(options: RuntimeOptions) {
-    this.engine = new Engine({ nodes: [options.node], policy: options.policy, observer: options.observer })
+    const { node, policy, observer } = options
+    this.engine = new Engine({ nodes: [node], policy, observer, ...options.io })
     this.main = createSession(null, this.engine.root)
     this.logs = options.logs
     this.#kinds = new Kinds(this.engine, () => this.now())
@@ -125,7 +129,10 @@ export class Runtime implements Client {
   ): Task {
     const { definition, args, slots } = call
     const accesses = makeRequests(slots, results)
-    return this.engine.submit(
+    const streams = slots.some(({ stream }) => stream)
+    if (demand.io || demand.storage) this.#executor.devices.locate(slots)
+    if (definition.options.temporary) markTemporary(slots)
+    const task = this.engine.submit(
       {
         kind: this.#kinds.of(definition),
         group,
@@ -140,6 +147,8 @@ export class Runtime implements Client {
       accesses,
       this.now(),
     )
+    if (streams) Streaming.mark(task)
+    return task
   }
 
   waitOn(value: unknown): Promise<unknown> {
@@ -204,8 +213,11 @@ export class Runtime implements Client {
     const datum = this.paths.find(absolute)
     if (datum) {
       const version = this.engine.read(datum, this.now())
+      // No reader will follow: what waits for room can count on that from now on.
+      if (datum.temporary) this.engine.remove(datum, this.now())
       await this.settled(version)
-      this.engine.remove(datum, this.now())
+      if (!datum.removed) this.engine.remove(datum, this.now())
+      this.schedule()
       await this.unread(version)
     }
     await this.#executor.files.remove(absolute)
@@ -348,7 +360,11 @@ export class Runtime implements Client {
 
   async end(): Promise<void> {
     this.#ended = true
-    await this.#executor.end(this.paths.all())
+    for (const { version, path, error } of await this.#executor.end(this.paths.all())) {
+      const why = error instanceof Error ? error.message : String(error)
+      const text = `${version.datum.path} could not be written (${why}): it is kept as ${path}`
+      this.engine.observer?.({ type: 'note', at: this.now(), level: 'warning', text })
+    }
   }
 
   #carryOut(instruction: Instruction): void {
@@ -362,8 +378,9 @@ export class Runtime implements Client {
       case 'discard':
         return this.#executor.discard(instruction.version)
       case 'move':
+        return this.#executor.devices.move(instruction.move)
       case 'pace':
-        // Only with `flush` or `prefetch`, which nothing turns on here yet.
+        // Whoever moves looks at the rate all the time.
         return
       case 'settled':
         return wake(this.#settled, instruction.version)
@@ -417,6 +434,10 @@ function makeRequests(slots: readonly Slot[], results: readonly Datum[]): Access
   if (slots.length === 0 && results.length === 1) return [{ datum: results[0] as Datum, mode: 'out' }]
   const out = results.map((datum): AccessRequest => ({ datum, mode: 'out' }))
   return [...slots.map(({ datum, mode }) => ({ datum, mode })), ...out]
+}
+
+function markTemporary(slots: readonly Slot[]): void {
+  for (const { datum, mode } of slots) if (mode !== 'in' && datum.path !== null) datum.temporary = true
 }
 
 function makeResults({ returns }: Definition): Datum[] {

@@ -19,6 +19,8 @@ export interface TaskIo {
   sourceBandwidth: number
   /** What it held before it was blocked. */
   paused: number
+  /** It makes temporary data. */
+  isTemporary: boolean
   /** Bytes that are reserved on its device until it ends. */
   reserved: number
   /** Bytes that it moved, if the runtime knows better than the sizes of its files. */
@@ -41,6 +43,7 @@ export interface Place {
   bytes: number
   /** The runtime has said how large it is. */
   measured: number | null
+  readonly temporary: boolean
   move: Move | null
 }
 
@@ -52,9 +55,13 @@ export interface Move {
   readonly from: Device
   readonly to: Device
   readonly bytes: number
+  /** The file at `from` is the user's: it stays when the copy is made. */
+  readonly keepsOriginal: boolean
   /** Bytes per second that it may use now; 0 means: pause. `pace` says when this changes. */
   rate: number
 }
+
+export type MoveInstruction = { type: 'move' | 'pace'; move: Move }
 
 const isFile = (version: Version | null): version is Version =>
   version !== null && version.datum.path !== null
@@ -105,6 +112,7 @@ export function describeIo(task: Task, devices: readonly Device[]): TaskIo {
     bandwidth: 0,
     sourceBandwidth: 0,
     paused: 0,
+    isTemporary: writes && task.accesses.some(({ write }) => isFile(write) && write.datum.temporary),
     reserved: 0,
     bytes: null,
     startedAt: -1,
