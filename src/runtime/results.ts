@@ -10,7 +10,7 @@ export interface Result {
   startedAt: number
   took: number
   error: unknown
-  /** Undefined for memory that was written in place. */
+  /** Undefined for memory that was written in place, and for what was released before. */
   outputs: (Kept | undefined)[]
 }
 
@@ -27,25 +27,29 @@ export function readResult(decoder: Decoder, end: number, blobs: readonly ArrayB
 
 function readOutputs(decoder: Decoder, blobs: readonly ArrayBufferLike[]): (Kept | undefined)[] {
   const count = decoder.varint()
-  const beside = { at: 0 }
-  if (count === 1) return [readOutput(decoder, blobs, beside)]
+  if (count === 1) return [readOutput(decoder, blobs, 0).value]
   const outputs: (Kept | undefined)[] = []
-  for (let i = 0; i < count; i++) outputs.push(readOutput(decoder, blobs, beside))
+  let beside = 0
+  for (let i = 0; i < count; i++) {
+    const output = readOutput(decoder, blobs, beside)
+    beside = output.beside
+    outputs.push(output.value)
+  }
   return outputs
 }
 
-function readOutput(
+/** One output, whose buffers begin at `beside`; those of the next begin where it returns. */
+export function readOutput(
   decoder: Decoder,
   blobs: readonly ArrayBufferLike[],
-  beside: { at: number },
-): Kept | undefined {
+  beside: number,
+): { value: Kept | undefined; beside: number } {
   const length = decoder.varint()
-  if (length === 0) return undefined
+  if (length === 0) return { value: undefined, beside }
   const value = readKept(decoder, decoder.at + length - 1)
   const own = decoder.varint()
-  if (own > 0 && value instanceof Stored) value.blobs = blobs.slice(beside.at, beside.at + own)
-  beside.at += own
-  return value
+  if (own > 0 && value instanceof Stored) value.blobs = blobs.slice(beside, beside + own)
+  return { value, beside: beside + own }
 }
 
 function readKept(decoder: Decoder, after: number): Kept {
