@@ -254,6 +254,7 @@ export class Executor {
         if (this.#runtime.now() > GUARDED_FROM) this.#guard.start()
         this.#threads.drain()
         this.#threads.takeBack(this.#runtime.engine, this.#runtime.now())
+        this.devices.sample()
         this.#runtime.decide()
       }, TICK)
     } else if (!needed && this.#ticking) {
