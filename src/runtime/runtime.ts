@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { Datum, nearestValid } from '../core/data.ts'
-import type { Access, Version } from '../core/data.ts'
+import type { Version } from '../core/data.ts'
 import { Engine } from '../core/engine.ts'
 import type { AccessRequest, Instruction } from '../core/engine.ts'
 import { MillraceError } from '../core/errors.ts'
