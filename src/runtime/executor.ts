@@ -376,7 +376,11 @@ export class Executor {
         step,
         began: one => this.#streaming.began(one),
       })
-      if (step && (await this.#streaming.wasBereft(task, false))) return this.#bereft(task)
+      if (step) {
+        await this.#streaming.inputsComplete(task)
+        if (await this.#streaming.wasBereft(task, false)) return this.#bereft(task)
+        if (!isLive(task)) return this.#lost(task, true, task.reason)
+      }
       const { took, usage } = outcome
       const startedAt = this.#runtime.timeOf(outcome.beganAt)
       await this.#finish(task, { startedAt, took, outputs: [outcome.exitCode], usage }, outcome.kept)
