@@ -256,6 +256,7 @@ export class Executor {
         if (this.#runtime.now() > GUARDED_FROM) this.#guard.start()
         this.#threads.drain()
         this.#threads.takeBack(this.#runtime.engine, this.#runtime.now())
+        this.devices.sample()
         this.#runtime.decide()
       }, TICK)
     } else if (!needed && this.#ticking) {
@@ -397,7 +398,11 @@ export class Executor {
         step,
         began: one => this.#streaming.began(one),
       })
-      if (step && (await this.#streaming.wasBereft(task, false))) return this.#bereft(task)
+      if (step) {
+        await this.#streaming.inputsComplete(task)
+        if (await this.#streaming.wasBereft(task, false)) return this.#bereft(task)
+        if (!isLive(task)) return this.#lost(task, true, task.reason)
+      }
       const { took, usage } = outcome
       const startedAt = this.#runtime.timeOf(outcome.beganAt)
       await this.#finish(task, { startedAt, took, outputs: [outcome.exitCode], usage }, outcome.kept)
