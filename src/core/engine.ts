@@ -369,9 +369,28 @@ export class Engine {
       task.move('parked', now)
       this.#wakeParked(task, now)
     }
-    this.io.refresh(now)
+    const isIdle = this.io.isIdle
+    if (!isIdle) this.io.refresh(now)
     this.#placement.decide(now, start, resume, park)
-    const hasMore = this.io.decide(now, {
+    if (!isIdle && this.#decideIo(now, start, resume, park)) this.#placement.decide(now, start, resume, park)
+    if (this.#instructions.length === 0) return EMPTY
+    let instructions = this.#instructions
+    this.#instructions = []
+    if (this.#stops) {
+      // Some may have ended by themselves since.
+      instructions = instructions.filter(one => one.type !== 'stop' || one.task.state === 'stopping')
+      this.#stops = false
+    }
+    return instructions
+  }
+
+  #decideIo(
+    now: number,
+    start: (task: Task) => void,
+    resume: (task: Task) => void,
+    park: (task: Task) => void,
+  ): boolean {
+    return this.io.decide(now, {
       start: task => {
         this.#placement.takeTokens(task)
         start(task)
@@ -384,16 +403,6 @@ export class Engine {
       },
       instruct: instruction => this.#instructions.push(instruction),
     })
-    if (hasMore) this.#placement.decide(now, start, resume, park)
-    if (this.#instructions.length === 0) return EMPTY
-    let instructions = this.#instructions
-    this.#instructions = []
-    if (this.#stops) {
-      // Some may have ended by themselves since.
-      instructions = instructions.filter(one => one.type !== 'stop' || one.task.state === 'stopping')
-      this.#stops = false
-    }
-    return instructions
   }
 
   /** Why the task is where it is, in one sentence. */

@@ -13,6 +13,7 @@ import { Limits } from './limits.ts'
 import { Moves } from './moves.ts'
 import { refuseIo } from './refuse.ts'
 import { Storage } from './storage.ts'
+import { Telling } from './telling.ts'
 import type { Spot } from './storage.ts'
 import { bytesRead, describeIo, inputDevice, writtenFiles } from './task-io.ts'
 import type { Move, MoveInstruction, TaskIo } from './task-io.ts'
@@ -64,6 +65,7 @@ export class IoCore {
   readonly bound: Bound | null
   readonly estimates = new Estimates()
   readonly #policy: IoPolicy
+  readonly #telling: Telling
   readonly #observer: () => Observer | null
   /** Tells the engine that a version may be discarded again, if it is to be. */
   readonly #freed: (version: Version) => void
@@ -88,6 +90,7 @@ export class IoCore {
     this.moves = new Moves(this.storage, options, observer)
     this.#policy = findIoPolicy(options.ioPolicy ?? 'fcfs')
     this.#observer = observer
+    this.#telling = new Telling(observer)
   }
 
   get devices(): readonly Device[] {
@@ -118,6 +121,11 @@ export class IoCore {
     this.queue.remove(task)
   }
 
+  /** Nothing of this concerns a run without I/O, which is not to pay for it. */
+  get isIdle(): boolean {
+    return this.queue.size === 0 && this.#resuming.size === 0 && !this.moves.isOn && !this.limits.isLearning
+  }
+
   /** Comes first in each decision. */
   refresh(now: number): void {
     this.limits.refresh(now)
@@ -129,6 +137,7 @@ export class IoCore {
     if (this.queue.size > 0) this.#startSome(now, host)
     const hasDropped = this.limits.dropIdleClaims()
     if (hasDropped && this.queue.size > 0) this.#startSome(now, host)
+    if (this.queue.size > 0) this.#telling.waiting(this, now)
     if (this.moves.isOn) {
       for (const version of this.#fresh.splice(0)) this.moves.unread(version)
       const isQuiet = this.queue.size === 0 && !this.isBusy
@@ -161,6 +170,8 @@ export class IoCore {
       },
       bandwidthOf: task => this.#bandwidthOf(task),
       isBusy: () => this.isBusy,
+      hasSlots: () => storage.hasSlots(),
+      couldUse: (task, device) => storage.couldUse(task, task.io as TaskIo, device),
       hopes: task => storage.hopes(task, task.io as TaskIo),
       estimate: (task, device) => estimates.mean(task.kind, device),
       untilFirstEnds: device => estimates.untilFirstEnds(device, now),
@@ -219,6 +230,7 @@ export class IoCore {
     const io = task.io as TaskIo
     const lane = this.storage.take(task, io, spot, now)
     this.limits.started(task, io, now)
+    if (io.device) this.#telling.device(io.device, this.queue.size, now)
     return lane
   }
 
@@ -231,6 +243,7 @@ export class IoCore {
     const written = this.storage.settle(task, io, took >= 0)
     if (took >= 0) for (const version of writtenFiles(task)) this.#made(version)
     if (!ran) return
+    if (io.device) this.#telling.device(io.device, this.queue.size, now)
     const isMeasured = took >= 0 && took < Infinity
     if (isMeasured && io.device) this.estimates.record(task.kind, io.device, took)
     this.limits.ended(task, io, took, io.bytes ?? (io.direction === 'read' ? bytesRead(task) : written), now)

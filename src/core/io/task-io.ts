@@ -28,6 +28,8 @@ export interface TaskIo {
   startedAt: number
   /** It has its lane and bandwidth: not while it is blocked. */
   holds: boolean
+  /** It was told why it waits. */
+  isTold: boolean
   /** It runs as part of a trial. */
   isTrial: boolean
   /** For tasks whose limit adapts: what was known when it began. */
@@ -117,6 +119,7 @@ export function describeIo(task: Task, devices: readonly Device[]): TaskIo {
     bytes: null,
     startedAt: -1,
     holds: false,
+    isTold: false,
     isTrial: false,
     begun: null,
     queuedIn: null,
