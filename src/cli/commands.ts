@@ -1,4 +1,5 @@
 import type { CommandSpec, OperandSpec, OptionSpec } from './spec.ts'
+import { simulateCommand } from './simulate-command.ts'
 import { STREAM_COMMANDS } from './stream-commands.ts'
 
 // The names are repeated here, because the modules that own them are heavier than all of the parser; a test
@@ -161,6 +162,15 @@ export const COMMANDS: readonly CommandSpec[] = [
     load: () => import('./story.ts'),
   },
   {
+    name: 'explain',
+    summary: 'which limits a run has learned for its storage, and from what',
+    usage: 'millrace explain [RUN]',
+    operands: [RUN],
+    options: [],
+    notes: [WHICH_RUN],
+    load: () => import('./explain.ts'),
+  },
+  {
     name: 'logs',
     summary: 'what one task printed',
     usage: 'millrace logs TASK [RUN] [--attempt N]',
@@ -178,5 +188,6 @@ export const COMMANDS: readonly CommandSpec[] = [
     notes: ['Exit code 1 when a check fails; warnings do not count.'],
     load: () => import('./doctor.ts'),
   },
+  simulateCommand(POLICY_NAMES, [TRACE, GRAPH, PICTURE]),
   ...STREAM_COMMANDS,
 ]

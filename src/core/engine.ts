@@ -1,4 +1,5 @@
 import { Team, Version, nearestValid } from './data.ts'
+import { canFollow, isFollower, keepsWaiting, takeFollowers } from './flow.ts'
 import type { Access, AccessMode, Datum } from './data.ts'
 import type { AfterFailure, FailureFacts, Observer, RunEvent, TaskUsage } from './events.ts'
 import { again, doomReason, isUnmade, members, othersRead } from './graph.ts'
@@ -177,6 +178,7 @@ export class Engine {
       next: then,
       ...(log ? { log } : {}),
     })
+    this.dryUp(task)
     if (then === 'retry') {
       task.attempt++
       this.#queueAgain(task, now)
@@ -199,6 +201,7 @@ export class Engine {
     // A version of a task that was being tried and told nothing is to be tried again.
     task.implementation.begun--
     this.#release(task, now)
+    this.dryUp(task)
     this.observer?.({ type: 'returned', at: now, task: task.id, reason })
     this.#queueAgain(task, now)
     this.#doomIfRefused(task)
@@ -237,6 +240,7 @@ export class Engine {
     for (const { read, write } of task.accesses) {
       if (write?.datum.inPlace) this.#lose(task, write, now)
       if (read) this.#readerEnded(read, now)
+      read?.flow?.followers.delete(task)
     }
     this.#leave(task)
     this.#carryOutDoom(now)
@@ -253,6 +257,29 @@ export class Engine {
     this.#carryOutDoom(now)
   }
 
+  /** A version that was to be released never comes, because of this task. */
+  lose(version: Version, by: Task, now: number): void {
+    if (version.state !== 'pending') return
+    this.#spoil(version, by, now)
+    this.#carryOutDoom(now)
+  }
+
+  /** An attempt of its producer has begun to write it, and it may be read as it grows. */
+  flow(version: Version, now: number): void {
+    if (version.state !== 'pending' || !version.flow || version.flow.open) return
+    version.flow.open = true
+    for (const task of takeFollowers(version)) {
+      version.flow.followers.add(task)
+      if (--task.missing === 0) this.#makeReady(task, now)
+    }
+    this.#carryOutDoom(now)
+  }
+
+  /** What was written so far is void; those who read it are brought back by `returned`. */
+  dryUp(task: Task): void {
+    for (const { write } of task.accesses) if (write?.flow) write.flow.open = false
+  }
+
   /** Commits a version before its producer has ended. */
   commit(version: Version, now: number): void {
     if (version.state !== 'pending') return
@@ -264,6 +291,10 @@ export class Engine {
       this.observer?.({ type: 'committed', at: now, version: version.id, bytes: 0 })
     }
     this.#settle(version, now)
+    // Who follows nothing any more wants a CPU like everybody else.
+    if (version.flow) {
+      for (const task of version.flow.followers) if (!isFollower(task)) this.unblocked(task)
+    }
   }
 
   /** Nothing new starts; what has not started is cancelled. */
@@ -449,11 +480,12 @@ export class Engine {
     for (const { read } of task.accesses) {
       if (!read) continue
       read.readers++
-      if (read.state === 'pending') {
+      if (read.flow?.open && canFollow(task)) read.flow.followers.add(task)
+      if (keepsWaiting(task, read)) {
         if (read.waiters) read.waiters.push(task)
         else read.waiters = [task]
         task.missing++
-      } else if (read.state !== 'ready') doom = read
+      } else if (read.state === 'failed' || read.state === 'cancelled') doom = read
     }
     for (const { write } of task.accesses) if (write?.datum.inPlace) this.#afterReaders(task, write)
     return doom
@@ -519,14 +551,40 @@ export class Engine {
       this.#fault ??= error
     }
     this.observer?.({ type: 'ready', at, task: task.id })
-    this.#placement.enqueue(task, this.#ending)
+    if (isFollower(task)) this.#follow(task, now)
+    else this.#placement.enqueue(task, this.#ending)
+  }
+
+  /** Starts it at once, and without a CPU; its node is the one where the data are. */
+  #follow(task: Task, now: number): void {
+    task.node = this.nodes.findIndex(node => this.#suits(node, task))
+    task.lane = task.id % (this.nodes[task.node]?.lanes.length ?? 1)
+    task.move('running', now)
+    this.#instructions.push({ type: 'start', task })
+    this.started(task, now)
+    task.move('blocked', now)
+    this.observer?.({
+      type: 'blocked',
+      at: now,
+      task: task.id,
+      reason: 'it reads what is still being written',
+    })
   }
 
   /** It keeps its turn: it was in the queue before, where an entry of it may even be left. */
   #queueAgain(task: Task, now: number): void {
     task.startedAt = -1
+    const missing = task.accesses.filter(({ read }) => read && keepsWaiting(task, read))
+    if (missing.length > 0) {
+      task.missing = missing.length
+      for (const { read } of missing) if (read) (read.waiters ??= []).push(task)
+      task.move('waiting', now)
+      return
+    }
     task.move('ready', now)
-    this.#placement.enqueue(task, null)
+    for (const { read } of task.accesses) if (read?.flow?.open) read.flow.followers.add(task)
+    if (isFollower(task)) this.#follow(task, now)
+    else this.#placement.enqueue(task, null)
   }
 
   /** `took` is negative if nothing of the attempt is kept. */
@@ -560,6 +618,7 @@ export class Engine {
         else this.commit(write, now)
       }
       if (read) this.#readerEnded(read, now)
+      read?.flow?.followers.delete(task)
     }
     this.#ending = null
     this.#leave(task)
@@ -586,6 +645,9 @@ export class Engine {
     version.cause = by.state === 'failed' ? by : (by.cause ?? by)
     // Whoever waits for it is told which task was to make it.
     version.producer = by
+    if (version.flow) {
+      for (const task of version.flow.followers) this.#doom(task, version.cause, doomReason(version))
+    }
     this.#settle(version, now)
   }
 

@@ -1,0 +1,61 @@
+import { MillraceError } from '../core/errors.ts'
+import { nearest } from '../general/nearest.ts'
+
+/** When a file that a command writes is complete, and when others may start on it. */
+export interface StreamOptions {
+  /**
+   * `'on_termination'`: when the command has ended well. `'on_close'`: when it has closed the file, `'on_close:3'`:
+   * for the third time. @default 'on_termination'
+   */
+  commit?: string
+  /**
+   * `'update'`: others start when the file is complete. `'no_update'`: commands that read it start together with
+   * its producer and read it as it grows; it must be written from start to end. @default 'update'
+   */
+  fire?: 'update' | 'no_update'
+}
+
+export interface StreamRules {
+  /** Closes that complete it; 0 for the end of its producer. */
+  readonly closes: number
+  readonly grows: boolean
+}
+
+/** What `stream` returns: a path with rules, for an output of a command. */
+export class StreamFile {
+  readonly path: string
+  readonly rules: StreamRules
+
+  constructor(path: string, rules: StreamRules) {
+    this.path = path
+    this.rules = rules
+  }
+}
+
+/**
+ * Makes an output of a command a stream.
+ *
+ *     make(stream('numbers.txt', { commit: 'on_close', fire: 'no_update' }))
+ *     use('numbers.txt')                          // runs at the same time, and reads as the file grows
+ */
+export function stream(path: string, options: StreamOptions = {}): StreamFile {
+  const refuse = (message: string, hint: string): never => {
+    throw new MillraceError('MR_OPTION', `stream: ${message}`, { hint })
+  }
+  if (typeof path !== 'string' || path === '')
+    refuse('the first argument is not a path', 'Give the path of a file.')
+  for (const name of Object.keys(options)) {
+    if (name === 'commit' || name === 'fire') continue
+    const close = nearest(name, ['commit', 'fire'])
+    refuse(`there is no option ${name}`, close ? `Did you mean ${close}?` : 'There are commit and fire.')
+  }
+  const { commit = 'on_termination', fire = 'update' } = options
+  const closes =
+    commit === 'on_termination' ? 0 : Number(/^on_close(?::([1-9]\d{0,8}))?$/.exec(commit)?.[1] ?? NaN)
+  const once = commit === 'on_close' ? 1 : closes
+  if (Number.isNaN(once))
+    refuse(`commit is '${commit}'`, "Write 'on_termination', 'on_close' or 'on_close:N' with N from 1.")
+  if (fire !== 'update' && fire !== 'no_update')
+    refuse(`fire is '${String(fire)}'`, "Write 'update' or 'no_update'.")
+  return new StreamFile(path, { closes: once, grows: fire === 'no_update' })
+}
