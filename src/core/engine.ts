@@ -105,7 +105,7 @@ export class Engine {
       !task.timed &&
       task.demand.cpus === 1 &&
       task.demand.memory === 0 &&
-      task.demand.storage === null &&
+      !this.io.concerns(task) &&
       !task.accesses.some(access => access.mode === 'commutative')
     this.#join(task)
     this.#placement.added(task)
@@ -400,10 +400,7 @@ export class Engine {
       task.move('parked', now)
       this.#wakeParked(task, now)
     }
-    const isIdle = this.io.isIdle
-    if (!isIdle) this.io.refresh(now)
-    this.#placement.decide(now, start, resume, park)
-    if (!isIdle && this.#decideIo(now, start, resume, park)) this.#placement.decide(now, start, resume, park)
+    this.#placement.decide({ now, start, resume, park, instruct: one => this.#instructions.push(one) })
     if (this.#instructions.length === 0) return EMPTY
     let instructions = this.#instructions
     this.#instructions = []
@@ -413,27 +410,6 @@ export class Engine {
       this.#stops = false
     }
     return instructions
-  }
-
-  #decideIo(
-    now: number,
-    start: (task: Task) => void,
-    resume: (task: Task) => void,
-    park: (task: Task) => void,
-  ): boolean {
-    return this.io.decide(now, {
-      start: task => {
-        this.#placement.takeTokens(task)
-        start(task)
-      },
-      resume,
-      park: task => {
-        const busy = this.#placement.parkIfBusy(task)
-        if (busy) park(task)
-        return busy
-      },
-      instruct: instruction => this.#instructions.push(instruction),
-    })
   }
 
   /** Why the task is where it is, in one sentence. */

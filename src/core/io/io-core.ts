@@ -2,7 +2,7 @@ import type { AccessMode, Datum, Version } from '../data.ts'
 import type { Observer } from '../events.ts'
 import type { Node, NodeDescription } from '../machine.ts'
 import type { Task, TaskSpec } from '../task.ts'
-import { Bound } from './bound.ts'
+import { Bound, temporaryOutputs } from './bound.ts'
 import type { Device } from './device.ts'
 import type { IoNode } from './io-node.ts'
 import { Estimates } from './estimates.ts'
@@ -86,7 +86,7 @@ export class IoCore {
     this.queue = new IoQueue(this.devices.length)
     this.limits = new Limits(this.devices, this.queue, options, observer)
     const bound = boundOf(options.maxIntermediate, this.devices)
-    this.bound = bound === Infinity ? null : new Bound(bound, task => this.storage.sizeOf(task))
+    this.bound = bound === Infinity ? null : new Bound(bound, task => this.storage.knownSizeOf(task))
     this.moves = new Moves(this.storage, options, observer)
     this.#policy = findIoPolicy(options.ioPolicy ?? 'fcfs')
     this.#observer = observer
@@ -109,6 +109,12 @@ export class IoCore {
     this.limits.submitted(spec.kind, storage.bandwidth)
   }
 
+  /** Whether the task has to do with storage, beside what it asks for: it makes data that are bounded. */
+  concerns(task: Task): boolean {
+    if (task.demand.io || task.demand.storage) return true
+    return this.bound !== null && temporaryOutputs(task).length > 0
+  }
+
   ready(task: Task): void {
     task.io = describeIo(task, this.devices)
     if (!task.demand.io) return
@@ -123,7 +129,8 @@ export class IoCore {
 
   /** Nothing of this concerns a run without I/O, which is not to pay for it. */
   get isIdle(): boolean {
-    return this.queue.size === 0 && this.#resuming.size === 0 && !this.moves.isOn && !this.limits.isLearning
+    if (this.bound || this.moves.isOn || this.limits.isLearning) return false
+    return this.queue.size === 0 && this.#resuming.size === 0
   }
 
   /** Comes first in each decision. */
@@ -138,6 +145,7 @@ export class IoCore {
     const hasDropped = this.limits.dropIdleClaims()
     if (hasDropped && this.queue.size > 0) this.#startSome(now, host)
     if (this.queue.size > 0) this.#telling.waiting(this, now)
+    if (this.bound && !this.isBusy) this.#telling.stuck(this.bound, this.storage.nodes, now)
     if (this.moves.isOn) {
       for (const version of this.#fresh.splice(0)) this.moves.unread(version)
       const isQuiet = this.queue.size === 0 && !this.isBusy

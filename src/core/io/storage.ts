@@ -35,7 +35,12 @@ export class Storage {
 
   /** Bytes that the task will write, as far as anybody knows. */
   sizeOf(task: Task): number {
-    return task.demand.storage?.size ?? this.#sizes.get(task.kind) ?? 0
+    return this.knownSizeOf(task) ?? 0
+  }
+
+  /** Null while nobody said it and no task of the kind has ended. */
+  knownSizeOf(task: Task): number | null {
+    return task.demand.storage?.size ?? this.#sizes.get(task.kind) ?? null
   }
 
   /**

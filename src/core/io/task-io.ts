@@ -101,6 +101,7 @@ export function describeIo(task: Task, devices: readonly Device[]): TaskIo {
   const { storage, io } = task.demand
   const writes = writesFiles(task)
   const input = inputDevice(task)
+  const isTemporary = task.accesses.some(({ write }) => isFile(write) && write.datum.temporary)
   const readsOnly = !writes && task.accesses.some(({ read }) => isFile(read))
   const direction = storage?.direction ?? (readsOnly ? 'read' : 'write')
   const pinned =
@@ -110,11 +111,12 @@ export function describeIo(task: Task, devices: readonly Device[]): TaskIo {
     pinned,
     source: writes && direction === 'write' && input !== null ? input : null,
     direction,
-    needsDevice: devices.length > 0 && (storage !== null || (io && (writes || input !== null))),
+    needsDevice:
+      devices.length > 0 && (storage !== null || isTemporary || (io && (writes || input !== null))),
     bandwidth: 0,
     sourceBandwidth: 0,
     paused: 0,
-    isTemporary: writes && task.accesses.some(({ write }) => isFile(write) && write.datum.temporary),
+    isTemporary,
     reserved: 0,
     bytes: null,
     startedAt: -1,

@@ -1,7 +1,11 @@
 import type { Observer } from '../events.ts'
+import type { Task } from '../task.ts'
+import type { Bound } from './bound.ts'
 import type { Device } from './device.ts'
 import { explainIo } from './explain.ts'
 import type { IoCore } from './io-core.ts'
+import type { IoNode } from './io-node.ts'
+import { bytesText } from './words.ts'
 
 /** Milliseconds between two events of one device, unless it has become idle. */
 const PAUSE = 50
@@ -12,6 +16,7 @@ const MOST_REASONS = 8
 export class Telling {
   readonly #observer: () => Observer | null
   readonly #toldAt: number[] = []
+  #stuck: Task | null = null
 
   constructor(observer: () => Observer | null) {
     this.#observer = observer
@@ -34,6 +39,18 @@ export class Telling {
       running: running.size,
       waiting,
     })
+  }
+
+  /** The program cannot go on by itself: it may still remove data, but a person should know. */
+  stuck(bound: Bound, nodes: readonly IoNode[], now: number): void {
+    const observer = this.#observer()
+    const task = bound.first()
+    if (!observer || !task || task.state !== 'ready' || this.#stuck === task) return
+    if (nodes.some(({ node, taken }) => taken > 0 || node.freeLanes < node.cpus)) return
+    if (!bound.isStuckWith(task)) return
+    this.#stuck = task
+    const text = `${task.name} cannot start: temporary data take ${bytesText(bound.alive)} of ${bytesText(bound.limit)}, and no task that runs or could start will free any; raise maxIntermediate`
+    observer({ type: 'note', at: now, level: 'warning', text })
   }
 
   /** Each task once: what it waits for first. */
