@@ -108,7 +108,7 @@ export class Engine {
       !task.timed &&
       task.demand.cpus === 1 &&
       task.demand.memory === 0 &&
-      task.demand.storage === null &&
+      !this.io.concerns(task) &&
       !task.accesses.some(access => access.mode === 'commutative')
     this.#join(task)
     this.#placement.added(task)
@@ -393,22 +393,7 @@ export class Engine {
       task.move('parked', now)
       this.#wakeParked(task, now)
     }
-    this.io.refresh(now)
-    this.#placement.decide(now, start, resume, park)
-    const hasMore = this.io.decide(now, {
-      start: task => {
-        this.#placement.takeTokens(task)
-        start(task)
-      },
-      resume,
-      park: task => {
-        const busy = this.#placement.parkIfBusy(task)
-        if (busy) park(task)
-        return busy
-      },
-      instruct: instruction => this.#instructions.push(instruction),
-    })
-    if (hasMore) this.#placement.decide(now, start, resume, park)
+    this.#placement.decide({ now, start, resume, park, instruct: one => this.#instructions.push(one) })
     if (this.#instructions.length === 0) return EMPTY
     let instructions = this.#instructions
     this.#instructions = []
