@@ -23,6 +23,9 @@ import { enableTypescript } from './typescript.ts'
 export async function execute(given: Given): Promise<void> {
   const { flags } = given
   const path = findFlow(valueOf(given, 'file'))
+  if (flags.get('watch')) return (await import('./flow-watch.ts')).watch(path)
+  const cache = valueOf(given, 'cache')
+  const cacheFolder = cache === undefined ? null : resolve(cache)
   giveParameters(given.rest)
   const options = optionsOf(given)
   if (options.policy !== undefined) await setPolicy(options.policy)
@@ -44,6 +47,7 @@ export async function execute(given: Given): Promise<void> {
       force: flags.get('force') === true,
       keepGoing: flags.get('keep-going') === true,
       lean: valueOf(given, 'graph') === undefined,
+      cache: cacheFolder,
       onPlan: (works, flow) => {
         if (explain && !isDry) for (const line of explainLines(works, flow)) remark(line)
       },

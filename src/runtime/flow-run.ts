@@ -2,6 +2,7 @@ import { rm } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { MillraceError } from '../core/errors.ts'
 import { parameters } from '../flow/params.ts'
+import { OutputCache } from '../flow/cache.ts'
 import type { LooksAhead } from '../flow/looks-ahead.ts'
 import { Planner } from '../flow/planner.ts'
 import type { Plan } from '../flow/planner.ts'
@@ -26,6 +27,8 @@ export interface FlowOptions {
   readonly keepGoing: boolean
   /** Tasks that are up to date may be forgotten. */
   readonly lean?: boolean
+  /** A folder that keeps outputs by what they were made of. */
+  readonly cache?: string | null
   /** Told of work before it is begun, in the order in which it could be done. */
   onPlan?(works: readonly Work[], run: FlowRun): void
 }
@@ -62,7 +65,8 @@ export class FlowRun {
       force: options.force,
       lean: options.lean ?? false,
     })
-    this.flow = new FlowState(options.root, this.state, this.planner)
+    const cache = options.cache ? new OutputCache(options.cache, options.root, this.state.files) : null
+    this.flow = new FlowState(options.root, this.state, this.planner, cache)
     this.#temps = new TempFiles(this.state.files, this.planner.makers)
   }
 
