@@ -1,6 +1,7 @@
 // `npm test [-- FILTER…]`: installs, builds, lints, checks types and runs the tests (those whose path
 // contains a FILTER, when given; lint and types are then left out).
-import { readdirSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { existsSync, readdirSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { build, ensureInstalled, root, run } from './shared.mjs'
 
@@ -8,6 +9,7 @@ const filters = process.argv.slice(2)
 
 ensureInstalled()
 build()
+installPrograms()
 if (filters.length === 0) {
   run('npm', ['run', '--silent', 'lint'])
   run('npm', ['run', '--silent', 'types'])
@@ -29,3 +31,28 @@ run(process.execPath, [
   '--test-concurrency=2',
   ...files,
 ])
+
+/** Real programs that tests of examples use. Where they cannot be installed those tests skip themselves. */
+function installPrograms() {
+  if (process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) return
+  const packages = {
+    montage: 'mProjectPP',
+    hmmer: 'hmmbuild',
+    bwa: 'bwa',
+    samtools: 'samtools',
+    bcftools: 'bcftools',
+  }
+  const missing = Object.entries({ ...packages, make: 'make', 'ninja-build': 'ninja' })
+    .filter(([, program]) => !existsSync(`/usr/bin/${program}`))
+    .map(([name]) => name)
+  if (missing.length === 0) return
+  const apt = args =>
+    spawnSync('apt-get', args, {
+      stdio: 'ignore',
+      timeout: 60_000,
+      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+    }).status === 0
+  const install = () => apt(['install', '-y', '-q', '--no-install-recommends', ...missing])
+  if (!install() && !(apt(['update', '-q']) && install()))
+    console.error(`not installed: ${missing.join(', ')}`)
+}

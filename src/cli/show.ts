@@ -1,11 +1,12 @@
 import { keptFailureBlocks } from '../report/failure-block.ts'
-import { formatCount, formatDuration } from '../report/format.ts'
+import { formatBytes, formatCount, formatDuration, formatPercent } from '../report/format.ts'
 import { writeGraph } from '../report/graph.ts'
 import { writePicture } from '../report/picture.ts'
 import { readJournal } from '../report/journal-reader.ts'
 import type { Paint } from '../report/paint.ts'
 import { findRun, showRun } from '../report/runs.ts'
 import type { RunInfo } from '../report/runs.ts'
+import { cacheHitRate } from '../report/statistics-kind.ts'
 import type { KindStatistics } from '../report/statistics-kind.ts'
 import type { Statistics } from '../report/statistics.ts'
 import { summaryLines } from '../report/summary.ts'
@@ -22,15 +23,10 @@ const FAILURES_IN_FULL = 10
 export async function execute(given: Given): Promise<void> {
   const base = process.cwd()
   const name = given.operands[0] ?? 'last'
-  const files: Files = {}
-  for (const name of ['trace', 'graph', 'picture'] as const) {
-    const path = valueOf(given, name)
-    if (path !== undefined) files[name] = path
-  }
   if (given.flags.get('json')) {
     const run = await findRun(base, name)
     await printJson(readJournal(run.journal))
-    return writeFiles(run, files)
+    return writeFiles(run, given)
   }
   const { run, statistics } = await showRun(base, name)
   const paint = paintFor(process.stdout)
@@ -41,7 +37,7 @@ export async function execute(given: Given): Promise<void> {
     lines.push('', ...keptFailureBlocks(statistics, FAILURES_IN_FULL, paint))
   }
   printLines(lines)
-  await writeFiles(run, files)
+  await writeFiles(run, given)
 }
 
 /** What a journal without an end means. */
@@ -54,14 +50,28 @@ function stateLines({ outcome, pid }: RunInfo): string[] {
 
 const COLUMNS: readonly Column[] = [
   { title: 'kind', canShrink: true },
-  ...['tasks', 'ok', 'failed', 'ignored', 'cancelled', 'retried', 'busy', 'mean', 'longest'].map(title => ({
+  ...[
+    'tasks',
+    'ok',
+    'failed',
+    'ignored',
+    'cancelled',
+    'retried',
+    'busy',
+    'mean',
+    'longest',
+    'cpu',
+    'peak',
+    'read',
+    'cached',
+  ].map(title => ({
     title,
     align: 'right' as const,
   })),
 ]
 
 /** Columns that are zero for all are left out. */
-function kindLines(statistics: Statistics, paint: Paint): string[] {
+export function kindLines(statistics: Statistics, paint: Paint): string[] {
   const kinds = [...statistics.kinds.values()].sort((a, b) => b.busyMs - a.busyMs || a.kind - b.kind)
   const rows = kinds.map(kind => [
     clean(kind.name),
@@ -69,33 +79,44 @@ function kindLines(statistics: Statistics, paint: Paint): string[] {
     formatDuration(kind.busyMs),
     kind.done > 0 ? formatDuration(meanOf(kind)) : '-',
     formatDuration(kind.longestMs),
+    ...usageCells(kind),
   ])
   const isShown = COLUMNS.map((_, index) => index < 3 || rows.some(row => row[index] !== '0'))
   const pick = <T>(cells: readonly T[]): T[] => cells.filter((_, index) => isShown[index])
   return tableLines(pick(COLUMNS), rows.map(pick), paint, terminalWidth())
 }
 
+/** Share of a CPU while running, largest memory, bytes read, and how many of them the page cache had. */
+function usageCells(kind: KindStatistics): string[] {
+  if (kind.measured === 0) return ['0', '0', '0', '0']
+  const rate = cacheHitRate(kind)
+  return [
+    kind.measuredMs > 0 ? formatPercent(kind.cpuMs / kind.measuredMs) : '-',
+    formatBytes(kind.peakBytes),
+    formatBytes(kind.askedBytes),
+    rate === null ? '-' : formatPercent(rate),
+  ]
+}
+
 /** Of attempts: those that failed took time as well. */
 const meanOf = ({ busyMs, done, failed, ignored, retried }: KindStatistics): number =>
   busyMs / (done + failed + ignored + retried)
 
-interface Files {
-  trace?: string
-  graph?: string
-  picture?: string
-}
-
-async function writeFiles(run: RunInfo, { trace, graph, picture }: Files): Promise<void> {
+/** What is asked for by --trace, --graph and --picture. */
+export async function writeFiles({ journal }: Pick<RunInfo, 'journal'>, given: Given): Promise<void> {
+  const trace = valueOf(given, 'trace')
+  const graph = valueOf(given, 'graph')
+  const picture = valueOf(given, 'picture')
   if (trace !== undefined) {
-    await writeTrace(readJournal(run.journal), trace)
+    await writeTrace(readJournal(journal), trace)
     remark(`trace written to ${trace} (open it in ui.perfetto.dev)`)
   }
   if (graph !== undefined) {
-    await writeGraph(readJournal(run.journal), graph)
+    await writeGraph(readJournal(journal), graph)
     remark(`graph written to ${graph} (draw it with: dot -Tsvg ${graph} -o graph.svg)`)
   }
   if (picture !== undefined) {
-    await writePicture(readJournal(run.journal), picture)
+    await writePicture(readJournal(journal), picture)
     remark(`picture written to ${picture}`)
   }
 }

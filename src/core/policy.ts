@@ -11,6 +11,21 @@ export interface Situation {
   readonly releasedBy: Task | null
 }
 
+/** What a policy that goes by rank may know when a task is to be taken: the ready tasks of one priority. */
+export interface ReadyRanks {
+  /** CPUs of the nodes that these tasks are for. */
+  readonly cores: number
+  readonly size: number
+  /** The highest rank among them, and how many have it. */
+  readonly highest: number
+  readonly atHighest: number
+  /** A rank by chance, each as likely as its tasks are short, by the mean of those that have ended. */
+  pick(): number
+}
+
+/** The rank to take a task of, the last in first; null: the last in of all. */
+export type Choose = (ranks: ReadyRanks) => number | null
+
 /**
  * A scheduling policy. Among ready tasks the one of highest `priority` runs first; among equals the one of
  * highest score; among equals the one that became ready first. The score is asked once, at that moment.
@@ -20,6 +35,11 @@ export interface Policy {
   score(task: Task, situation: Situation): number
   /** Tasks released by the task that has just ended on a lane go first on that lane. */
   readonly successorsFirst?: boolean
+  /**
+   * Asked each time a task is taken, instead of the score. The rank of a task is its distance from the end of
+   * the graph, and rises as the graph grows.
+   */
+  readonly choose?: Choose
 }
 
 /** First in, first out: in the order of becoming ready. */
@@ -31,7 +51,24 @@ export const lifo: Policy = { name: 'lifo', score: (_task, { turn }) => turn }
 /** Successors of the task that has just ended first, in order; then FIFO. */
 export const fifoData: Policy = { name: 'fifo-data', score: () => 0, successorsFirst: true }
 
-export const POLICIES: readonly Policy[] = [fifo, lifo, fifoData]
+/** Highest rank first: what the longest way to the end begins with, so that nothing trails behind. */
+export const hrf: Policy = { name: 'hrf', score: () => 0, choose: ({ highest }) => highest }
+
+/** Last in, first out while there is plenty of the highest rank, else highest rank first. */
+export const lifoHrf: Policy = {
+  name: 'lifo+hrf',
+  score: () => 0,
+  choose: ({ cores, highest, atHighest }) => (atHighest > cores ? null : highest),
+}
+
+/** Tasks of all ranks side by side, so that those that compute run with those that read; at the end by rank. */
+export const rank: Policy = {
+  name: 'rank',
+  score: () => 0,
+  choose: ranks => (ranks.size < ranks.cores ? ranks.highest : ranks.pick()),
+}
+
+export const POLICIES: readonly Policy[] = [fifo, lifo, fifoData, hrf, lifoHrf, rank]
 
 export function findPolicy(name: string): Policy {
   const found = POLICIES.find(policy => policy.name === name.toLowerCase())

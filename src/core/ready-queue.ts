@@ -29,11 +29,8 @@ export interface Placer {
  */
 export class ReadyQueue {
   readonly #classes = new Map<object, ReadyClass>()
-  #size = 0
-
-  get size(): number {
-    return this.#size
-  }
+  /** Tasks that are ready and in here. */
+  size = 0
 
   push(task: Task): void {
     const key = task.kind.implementations.length > 1 ? task.kind : task.demand
@@ -45,12 +42,12 @@ export class ReadyQueue {
       )
     const queue = task.queueable ? entry.queueable : entry.others
     queue.push(task)
-    this.#size++
+    this.size++
   }
 
   /** A task that was cancelled or taken by other means stays in its queue until it comes to the top. */
-  forget(): void {
-    this.#size--
+  forget(_task: Task): void {
+    this.size--
   }
 
   /**
@@ -59,14 +56,27 @@ export class ReadyQueue {
    * small ones.
    */
   take({ place, hold, inTheWay }: Placer): Task | null {
-    while (this.#size > 0) {
+    while (this.size > 0) {
+      const only = this.#only()
+      if (only) {
+        // Most programs have one kind of demand; nothing is made for them but the decision.
+        const task = headOf(only)
+        const isPlaced = task !== undefined && place(task)
+        if (task && (isPlaced || task.state === 'parked')) {
+          only.pop()
+          this.size--
+        }
+        if (isPlaced) return task
+        if (task?.state === 'parked') continue
+        if (task && starved(task)) hold(task)
+        return null
+      }
       const heads = this.heads()
       let parked = false
       for (let i = 0; i < heads.length; i++) {
-        const { task, queue } = heads[i] as Head
+        const { task } = heads[i] as Head
         if (place(task)) {
-          queue.pop()
-          this.#size--
+          this.remove(heads[i] as Head)
           for (let j = 0; j < i; j++) {
             const passed = (heads[j] as Head).task
             if (inTheWay(task, passed)) passed.bypassed++
@@ -74,8 +84,7 @@ export class ReadyQueue {
           return task
         }
         if (task.state === 'parked') {
-          queue.pop()
-          this.#size--
+          this.remove(heads[i] as Head)
           parked = true
           break
         }
@@ -84,6 +93,21 @@ export class ReadyQueue {
       if (!parked) return null
     }
     return null
+  }
+
+  /** The queue with all tasks in it, if there is such a one. */
+  #only(): OrderedQueue<Task> | null {
+    if (this.#classes.size !== 1) return null
+    for (const { queueable, others } of this.#classes.values()) {
+      if (others.size === 0) return queueable
+      if (queueable.size === 0) return others
+    }
+    return null
+  }
+
+  protected remove({ queue }: Head): void {
+    queue?.pop()
+    this.size--
   }
 
   /** The best task of each class, best first. */
@@ -106,15 +130,21 @@ interface ReadyClass {
 
 export interface Head {
   task: Task
-  queue: OrderedQueue<Task>
+  queue: OrderedQueue<Task> | null
 }
 
 function addHead(heads: Head[], queue: OrderedQueue<Task>): boolean {
+  const task = headOf(queue)
+  if (task) heads.push({ task, queue })
+  return task !== undefined
+}
+
+/** The best task that is still ready. */
+function headOf(queue: OrderedQueue<Task>): Task | undefined {
   let task = queue.peek()
   while (task && task.state !== 'ready') {
     queue.pop()
     task = queue.peek()
   }
-  if (task) heads.push({ task, queue })
-  return task !== undefined
+  return task
 }

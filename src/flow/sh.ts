@@ -5,8 +5,16 @@ import type { Place } from './shell-text.ts'
 /** What can be put into `sh`: words, lists of words, and shell text made by `sh` itself. */
 export type Word = string | number | bigint | ShellCommand | readonly Word[]
 
+const BRAND = Symbol.for('millrace.flow.command')
+
 /** Text for a shell, in which everything that was put in is quoted. */
 export class ShellCommand {
+  /** A workflow may have a copy of Millrace of its own, other than the one that runs it. */
+  static [Symbol.hasInstance](value: unknown): boolean {
+    return typeof value === 'object' && value !== null && BRAND in value
+  }
+
+  readonly [BRAND] = true
   readonly text: string
   readonly #template: Template
   readonly #values: readonly Word[]

@@ -6,6 +6,8 @@ export interface DecodeHooks {
   /** The class that a module exports under a name, or null when it does not. */
   findClass(module: string, name: string): Function | null
   slot(index: number): unknown
+  /** The values of a generator task; only compute threads meet them. */
+  stream?(id: number, memory: ArrayBufferLike): unknown
 }
 
 /** Reads what `Encoder` wrote. */
@@ -126,6 +128,10 @@ export class Decoder {
         return this.#seen[this.varint()]
       case TAG.slot:
         return this.hooks.slot(this.varint())
+      case TAG.stream: {
+        const id = this.varint()
+        return this.hooks.stream?.(id, this.#blob())
+      }
       default:
         return this.#object(tag)
     }
@@ -135,6 +141,8 @@ export class Decoder {
     switch (tag) {
       case TAG.array:
         return this.#array()
+      case TAG.namedArray:
+        return this.#properties(this.#keep(emptyArray(this.varint())))
       case TAG.object:
         return this.#properties(this.#keep({}))
       case TAG.bareObject:
@@ -277,4 +285,11 @@ function newError(type: (typeof ERROR_TYPES)[number]): Error {
 
 function parseHex(text: string): bigint {
   return text.startsWith('-') ? -BigInt(`0x${text.slice(1)}`) : BigInt(`0x${text}`)
+}
+
+/** As long as it was, with holes where it had some. */
+function emptyArray(length: number): unknown[] {
+  const array: unknown[] = []
+  array.length = length
+  return array
 }

@@ -26,6 +26,15 @@ export interface EncodeHooks {
 /** Arrays from this size on go beside the bytes. */
 export const BLOB_SIZE = 32 * 1024
 
+/** Looking for names costs as much as encoding, and long arrays with names are not a thing. */
+const MOST_NAMED = 10_000
+
+/** Names come after all indices. */
+function isNamed(array: unknown[]): boolean {
+  const last = Object.keys(array).at(-1)
+  return last !== undefined && String(Number(last)) !== last
+}
+
 /** Classes whose instances are more than their properties. */
 const BUILT_IN = [Map, Set, Promise, Array, Date, RegExp, Error, WeakMap, WeakSet, Number, String, Boolean]
 
@@ -206,6 +215,11 @@ export class Encoder {
 
   #array(value: unknown[]): void {
     const { length } = value
+    if (length <= MOST_NAMED && isNamed(value)) {
+      this.byte(TAG.namedArray)
+      this.varint(length)
+      return this.#properties(value)
+    }
     this.byte(TAG.array)
     this.varint(length)
     const depth = this.#path.length

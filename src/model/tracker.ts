@@ -11,7 +11,9 @@ import { BLOB_SIZE, Encoder } from './encode.ts'
 import type { ClassNames, EncodeHooks } from './encode.ts'
 import { Future } from './future.ts'
 import { Paths } from './paths.ts'
+import { StreamFile } from './stream.ts'
 import { SharedMemory } from './shared.ts'
+import { Stream } from './value-stream.ts'
 import { Stored, isPrimitive, sameStored, shareCopy } from './stored.ts'
 import type { Kept } from './stored.ts'
 import { TAG } from './tags.ts'
@@ -137,6 +139,13 @@ export class Tracker {
 
   /** The slot of a value that exists on its own: a future, a tracked object, shared memory; else -1. */
   #readSlot(call: Call, value: object): number {
+    if (value instanceof Stream) {
+      if (call.definition.form !== 'function') {
+        throw new MillraceError('MR_DIRECTION', 'a command cannot take the values of a stream')
+      }
+      value.takeFor(call.definition.name)
+      return addSlot(call, value.datum, 'in', 'value')
+    }
     if (value instanceof Future) {
       checkRemoved(value.datum)
       if (value.object) this.#refresh(value.object)
@@ -171,6 +180,12 @@ export class Tracker {
   // --- values that are written ---
 
   #write(call: Call, value: unknown, mode: AccessMode, direction: Direction): Argument {
+    if (value instanceof Stream) {
+      throw new MillraceError(
+        'MR_DIRECTION',
+        `${direction} needs an object that the task can write, and got a stream`,
+      )
+    }
     if (value instanceof Future) {
       checkRemoved(value.datum)
       if (value.object) this.#refreshAndGiveAway(value.object)
@@ -191,8 +206,10 @@ export class Tracker {
     }
     this.rejectPart(value)
     let tracked = this.#tracked.get(value)
-    if (!tracked?.dirty && this.#isCollectionToWrite(value))
+    if (!tracked?.dirty && this.#isCollectionToWrite(value)) {
+      if (this.#holdsOthers(value)) throw mixed(direction)
       return this.#encode(value, inner => this.#writeElement(call, inner, mode))
+    }
     if (tracked) {
       checkRemoved(tracked.datum)
       if (!tracked.dirty && mode !== 'out') this.#refresh(value, true)
@@ -226,12 +243,18 @@ export class Tracker {
     if (!this.#isCollection(value)) return false
     const isElsewhere = (item: object): boolean =>
       item instanceof Future || isSharedView(item) || (this.#tracked.get(item)?.dirty ?? false)
-    if (holds(value, null, isElsewhere)) return true
-    return !holds(value, null, item => !this.#isElement(item) && !ArrayBuffer.isView(item), true)
+    return holds(value, null, isElsewhere) || !this.#holdsOthers(value)
+  }
+
+  /** Values that are not data of their own. */
+  #holdsOthers(value: object): boolean {
+    return holds(value, null, item => !this.#isElement(item) && !ArrayBuffer.isView(item), true)
   }
 
   #isElement(value: object): boolean {
-    return value instanceof Future || this.#tracked.has(value) || isSharedView(value)
+    return (
+      value instanceof Future || value instanceof Stream || this.#tracked.has(value) || isSharedView(value)
+    )
   }
 
   #writeElement(call: Call, inner: object, mode: AccessMode): number {
@@ -262,6 +285,21 @@ export class Tracker {
   // --- files and directories ---
 
   #path(call: Call, value: unknown, kind: DatumKind, mode: AccessMode, direction: Direction): Argument {
+    if (value instanceof StreamFile) {
+      if (direction !== 'FILE_OUT' || call.definition.form !== 'command') {
+        throw new MillraceError(
+          'MR_DIRECTION',
+          `stream() is for FILE_OUT of a command, not for ${direction}`,
+          {
+            hint: 'Give whoever reads the file its plain path.',
+          },
+        )
+      }
+      const argument = this.#path(call, value.path, kind, mode, direction)
+      const slot = argument instanceof SlotArgument ? call.slots[argument.slot] : undefined
+      if (slot) slot.stream = value.rules
+      return argument
+    }
     if (typeof value !== 'string' || value === '' || value.includes('\0')) {
       const got = value instanceof Future ? 'a future; its path is not known yet' : describePath(value)
       throw new MillraceError('MR_DIRECTION', `${direction} needs a path, and got ${got}`)
@@ -399,6 +437,13 @@ function rejectUnshareable(value: unknown): void {
     )
   }
 }
+
+const mixed = (direction: Direction): MillraceError =>
+  new MillraceError(
+    'MR_DIRECTION',
+    `${direction} got an object that holds futures or shared arrays beside other values, and what the task writes to those others would not come back`,
+    { hint: 'Wait for the object first (waitOn), or pass the parts as arguments of their own.' },
+  )
 
 const describePath = (value: unknown): string =>
   typeof value === 'string' ? JSON.stringify(value) : typeof value

@@ -1,3 +1,5 @@
+import type { TaskUsage } from '../core/events.ts'
+
 /** The tasks of one kind by state; each task is counted in exactly one of the states. */
 export interface KindStatistics {
   readonly kind: number
@@ -20,6 +22,15 @@ export interface KindStatistics {
   /** Running time of all attempts; time blocked is not in it. */
   busyMs: number
   longestMs: number
+  /** What attempts used that ended well and whose use the system told; see `TaskUsage`. */
+  measured: number
+  measuredMs: number
+  cpuMs: number
+  /** The largest of them. */
+  peakBytes: number
+  askedBytes: number
+  readBytes: number
+  writtenBytes: number
   /** Lane time that lay idle while tasks of this kind ran and others waited for data; see `#advance`. */
   blameMs: number
 }
@@ -40,6 +51,29 @@ export interface Attempt {
   blameAt: number
 }
 
+/** Adds what an attempt used that ran so long. */
+export function addUsage(kind: KindStatistics, usage: TaskUsage, ranMs: number): void {
+  kind.measured++
+  kind.measuredMs += ranMs
+  kind.cpuMs += usage.cpuMs
+  kind.peakBytes = Math.max(kind.peakBytes, usage.peakBytes)
+  kind.askedBytes += usage.askedBytes
+  kind.readBytes += usage.readBytes
+  kind.writtenBytes += usage.writtenBytes
+}
+
+/**
+ * The share of the bytes asked for that came from the page cache; null when too few were asked for to mean
+ * anything. Devices may read ahead more than was asked for, so it cannot be below 0.
+ */
+export function cacheHitRate({ askedBytes, readBytes, measured }: KindStatistics): number | null {
+  // A program that only starts reads some tens of KB of its libraries.
+  if (askedBytes <= measured * STARTING_BYTES) return null
+  return Math.max(0, 1 - readBytes / askedBytes)
+}
+
+const STARTING_BYTES = 100_000
+
 export function emptyKind(kind: number, name: string): KindStatistics {
   return {
     kind,
@@ -56,6 +90,13 @@ export function emptyKind(kind: number, name: string): KindStatistics {
     retried: 0,
     busyMs: 0,
     longestMs: 0,
+    measured: 0,
+    measuredMs: 0,
+    cpuMs: 0,
+    peakBytes: 0,
+    askedBytes: 0,
+    readBytes: 0,
+    writtenBytes: 0,
     blameMs: 0,
   }
 }

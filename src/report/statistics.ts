@@ -1,7 +1,8 @@
 import type { Outcome, RunEvent } from '../core/events.ts'
+import { DeviceStatistics } from './device-statistics.ts'
 import { EarlyStarts } from './early-starts.ts'
 import { IdTable } from './id-table.ts'
-import { emptyKind, type Attempt, type KindStatistics } from './statistics-kind.ts'
+import { addUsage, emptyKind, type Attempt, type KindStatistics } from './statistics-kind.ts'
 
 type Of<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>
 
@@ -20,6 +21,7 @@ export class Statistics {
   readonly kinds = new Map<number, KindStatistics>()
   readonly total: KindStatistics = emptyKind(-1, 'all')
   readonly early = new EarlyStarts()
+  readonly devices = new DeviceStatistics()
   run: Of<'run-started'> | null = null
   /** Null until the run ended. */
   outcome: Outcome | null = null
@@ -127,10 +129,12 @@ export class Statistics {
     this.early.observe(event)
     switch (event.type) {
       case 'run-started':
+        this.devices.observe(event)
         this.run = event
         this.#cpus = event.nodes.reduce((sum, node) => sum + node.cpus, 0)
         break
       case 'kind-defined':
+        this.devices.observe(event)
         this.#kind(event.kind).name = event.name
         break
       case 'submitted':
@@ -157,7 +161,7 @@ export class Statistics {
         break
       case 'finished':
         this.#advance(event.at)
-        this.#end(event.task, event.at, 'done')
+        this.#finish(event)
         break
       case 'failed':
         this.#advance(event.at)
@@ -185,6 +189,9 @@ export class Statistics {
       case 'trial':
       case 'verdict':
       case 'move':
+        this.devices.observe(event)
+        this.#advance(event.at)
+        break
       case 'thread-died':
       case 'interrupted':
         this.#advance(event.at)
@@ -336,6 +343,13 @@ export class Statistics {
     }
     if (attempt && state !== 'done') this.lostMs += attempt.ranMs
     return attempt
+  }
+
+  #finish({ task, at, usage }: Of<'finished'>): void {
+    const attempt = this.#end(task, at, 'done')
+    if (!attempt || !usage) return
+    addUsage(attempt.kind, usage, attempt.ranMs)
+    addUsage(this.total, usage, attempt.ranMs)
   }
 
   #fail(event: Of<'failed'>): void {

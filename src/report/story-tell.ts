@@ -1,4 +1,4 @@
-import type { RunEvent } from '../core/events.ts'
+import type { RunEvent, TaskUsage } from '../core/events.ts'
 import { formatBytes, formatDuration, plural } from './format.ts'
 import type { StoryWorld } from './story-world.ts'
 import { clean } from './text.ts'
@@ -60,7 +60,7 @@ class Teller {
       case 'finished': {
         const more = this.#released - MAX_VERSIONS
         if (more > 0) this.#say(event, `released ${plural(more, 'more version')} by then`)
-        this.#say(event, `finished${this.#ran(event)}`)
+        this.#say(event, `finished${this.#ran(event)}${usageText(event.usage)}`)
         return this.#made()
       }
       case 'released':
@@ -180,4 +180,11 @@ function time(at: number): string {
 
 function since(from: number | null, to: number): string | null {
   return from === null ? null : formatDuration(Math.max(0, to - from))
+}
+
+/** What a command used, where the system told. */
+function usageText(usage: TaskUsage | undefined): string {
+  if (!usage) return ''
+  const cpu = `${formatDuration(usage.cpuMs)} of CPU, ${formatBytes(usage.peakBytes)} at most`
+  return `, with ${cpu}; ${formatBytes(usage.askedBytes)} read, ${formatBytes(usage.readBytes)} of it from devices`
 }

@@ -1,7 +1,8 @@
 import type { Outcome } from '../core/events.ts'
 import { finding } from './finding.ts'
-import { formatCount, formatDuration, plural } from './format.ts'
+import { formatBytes, formatCount, formatDuration, formatPercent, plural } from './format.ts'
 import type { Paint } from './paint.ts'
+import { cacheHitRate } from './statistics-kind.ts'
 import type { Statistics } from './statistics.ts'
 import { clean } from './text.ts'
 
@@ -19,7 +20,9 @@ export function summaryLines(statistics: Statistics, paint: Paint, journal?: str
   add('tasks', taskCounts(statistics))
   if (total.retried > 0) add('repeated', `${plural(total.retried, 'attempt')} failed and made again`)
   if (total.busyMs > 0) {
-    const cpus = statistics.cpus > 0 ? ` (${plural(statistics.cpus, 'cpu')})` : ''
+    const { idleShare } = statistics
+    const used = idleShare === null ? '' : `, ${formatPercent(1 - idleShare)} used`
+    const cpus = statistics.cpus > 0 ? ` (${plural(statistics.cpus, 'cpu')}${used})` : ''
     const mean = `${statistics.parallelism.toFixed(1)} tasks at once, on average while any ran`
     add('parallelism', mean + cpus)
   }
@@ -30,6 +33,9 @@ export function summaryLines(statistics: Statistics, paint: Paint, journal?: str
     const spent = `${formatDuration(longest.busyMs)} in ${plural(count, 'task')}`
     add('slowest', `${clean(longest.name)}: ${spent}, longest ${formatDuration(longest.longestMs)}`)
   }
+  for (const verdict of statistics.devices.verdicts().slice(0, 2)) add('limit', verdict)
+  add('moved', statistics.devices.moved())
+  add('page cache', cacheText(statistics))
   add('finding', finding(statistics))
   if (statistics.warnings > 0) add('warnings', formatCount(statistics.warnings))
   if (journal !== undefined) {
@@ -45,6 +51,17 @@ function earlyText({ early, cpus }: Statistics): string | null {
   const began = `${plural(early.tasks, 'task')} began before what feeds ${early.tasks === 1 ? 'it' : 'them'} ended`
   const saved = formatDuration(early.workMs / Math.max(1, cpus))
   return `${began}: ${formatDuration(early.workMs)} of work, which saved up to ${saved}`
+}
+
+/** How much of what was read was still in memory, over all and for the kinds that read most. */
+function cacheText({ total, kinds }: Statistics): string | null {
+  const rate = cacheHitRate(total)
+  if (rate === null) return null
+  const most = [...kinds.values()].filter(kind => cacheHitRate(kind) !== null)
+  most.sort((a, b) => b.askedBytes - a.askedBytes || a.kind - b.kind)
+  const each = most.slice(0, 3).map(kind => `${clean(kind.name)} ${formatPercent(cacheHitRate(kind) ?? 0)}`)
+  const whole = `${formatPercent(rate)} of ${formatBytes(total.askedBytes)} read was there`
+  return most.length > 1 ? `${whole} (${each.join(', ')}${most.length > 3 ? ', …' : ''})` : whole
 }
 
 export function taskCounts({ total, ended }: Statistics): string {

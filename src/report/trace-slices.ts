@@ -1,4 +1,4 @@
-import type { RunEvent } from '../core/events.ts'
+import type { RunEvent, TaskUsage } from '../core/events.ts'
 import { Heap } from '../general/heap.ts'
 
 type Of<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>
@@ -16,6 +16,7 @@ export interface Slice {
   implementation: string | undefined
   outcome: SliceOutcome
   detail: string | undefined
+  usage: TaskUsage | undefined
   /** The first slice of a task is where the arrows of its inputs end. */
   isFirst: boolean
 }
@@ -84,7 +85,7 @@ export class Slicer {
         this.#move(event.task, 'blocked')
         break
       case 'finished':
-        this.#cut(event.task, event.at, 'ok')
+        this.#cut(event.task, event.at, 'ok', undefined, event.usage)
         this.#end(event.task)
         break
       case 'failed':
@@ -144,11 +145,11 @@ export class Slicer {
   #open(task: TracedTask, { at, node, lane }: Of<'started' | 'resumed'>, isFirst: boolean): void {
     const { attempt, implementation } = task
     const start = nanos(at)
-    const ending = { end: start, outcome: 'unfinished', detail: undefined } as const
+    const ending = { end: start, outcome: 'unfinished', detail: undefined, usage: undefined } as const
     task.open = { start, node, lane, task, attempt, implementation, isFirst, ...ending }
   }
 
-  #cut(id: number, at: number, outcome: SliceOutcome, detail?: string): void {
+  #cut(id: number, at: number, outcome: SliceOutcome, detail?: string, usage?: TaskUsage): void {
     const task = this.tasks.get(id)
     const slice = task?.open
     if (!task || !slice) return
@@ -156,6 +157,7 @@ export class Slicer {
     slice.end = Math.max(slice.start, nanos(at))
     slice.outcome = outcome
     slice.detail = detail
+    slice.usage = usage
     this.#held.push(slice)
     if (this.#held.size > HELD_BACK) this.#release(this.#held.pop()!)
   }

@@ -97,6 +97,9 @@ const CASES: Case[] = [
   { name: 'a hundred chains', shape: chains, policy: 'fifo-data', many: 200_000, factor: 3 },
   { name: 'one COMMUTATIVE datum', shape: commutative, policy: 'fifo', many: 100_000, factor: 3 },
   { name: 'one datum overwritten', shape: overwritten, policy: 'lifo', many: 100_000, factor: 3 },
+  { name: 'a hundred chains', shape: chains, policy: 'lifo+hrf', many: 100_000, factor: 6 },
+  { name: 'flat', shape: flat, policy: 'rank', many: 100_000, factor: 6 },
+  { name: 'priorities in no order', shape: mixed, policy: 'hrf', many: 100_000, factor: 6 },
   // A heap costs the logarithm, and misses of the cache on the way.
   { name: 'priorities in no order', shape: mixed, policy: 'fifo', many: 100_000, factor: 6 },
 ]

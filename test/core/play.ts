@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { nearestValid } from '../../src/core/data.ts'
 import type { Datum } from '../../src/core/data.ts'
 import type { AccessRequest } from '../../src/core/engine.ts'
-import { fifo, fifoData, lifo } from '../../src/core/policy.ts'
+import { findPolicy } from '../../src/core/policy.ts'
 import type { Policy } from '../../src/core/policy.ts'
 import { Implementation } from '../../src/core/task.ts'
 import type { Group, Kind, Task } from '../../src/core/task.ts'
@@ -217,9 +217,7 @@ const datumOf = ({ data, results }: World, { datum, result }: Omit<Use, 'mode'>)
   (result ? results.at(-1 - datum) : data[datum]) as Datum
 
 function policyOf({ policy, seed }: Program): Policy {
-  if (policy === 'fifo') return fifo
-  if (policy === 'lifo') return lifo
-  if (policy === 'fifo-data') return fifoData
+  if (policy !== 'random') return findPolicy(policy)
   const random = new Random(seed ^ 0x5bd1e995)
   return { name: 'random', score: () => random.below(5) }
 }

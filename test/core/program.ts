@@ -5,10 +5,12 @@ import { demandOf } from '../../src/core/task.ts'
 import type { Demand, OnFailure } from '../../src/core/task.ts'
 
 /** A random program: what a main program would do, as data. Indices are taken modulo what there is. */
+const POLICY_NAMES = ['fifo', 'lifo', 'fifo-data', 'hrf', 'lifo+hrf', 'rank', 'random'] as const
+
 export interface Program {
   seed: number
   nodes: NodeDescription[]
-  policy: 'fifo' | 'lifo' | 'fifo-data' | 'random'
+  policy: (typeof POLICY_NAMES)[number]
   data: { inPlace: boolean; path: string | null }[]
   kinds: { form: 'function' | 'command'; demands: (Demand | null)[]; short: boolean }[]
   /** Parent of each group: -1 is the root group. */
@@ -184,7 +186,7 @@ export const programs = (wishes: Wishes): fc.Arbitrary<Program> =>
     .record({
       seed: fc.nat(0x7fffffff),
       nodes: fc.array(node, { minLength: 1, maxLength: 3 }),
-      policy: fc.constantFrom('fifo' as const, 'lifo' as const, 'fifo-data' as const, 'random' as const),
+      policy: fc.constantFrom(...POLICY_NAMES),
       data: fc.array(fc.record({ inPlace: flag(0.35), file: flag(0.2) }), {
         minLength: DATA,
         maxLength: DATA,

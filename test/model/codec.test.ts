@@ -171,6 +171,21 @@ test('several values in one buffer do not reach into each other', () => {
   )
 })
 
+test('an array keeps what it has beside its elements', () => {
+  const match = /b(?<inner>c)/.exec('abcd')
+  assert.deepEqual(roundTrip(match), match)
+  const strange = Object.assign([1, 2, 3] as unknown[], {
+    '': 1,
+    '1e0': 2,
+  })
+  strange.length = 5
+  assert.deepEqual(roundTrip(strange), strange)
+  assert.deepEqual(
+    roundTrip(Object.assign([] as unknown[], { name: 'empty' })),
+    Object.assign([], { name: 'empty' }),
+  )
+})
+
 test('a date that is none stays so', () => {
   assert(Number.isNaN((roundTrip(new Date(NaN)) as Date).getTime()))
 })

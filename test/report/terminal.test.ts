@@ -26,7 +26,7 @@ const summary = [
   'failed brisk-otter after 3.5s',
   '  tasks        4 ok, 1 failed, 1 cancelled, of 6',
   '  repeated     1 attempt failed and made again',
-  '  parallelism  1.3 tasks at once, on average while any ran (2 cpus)',
+  '  parallelism  1.3 tasks at once, on average while any ran (2 cpus, 75% used)',
   '  slowest      project: 3.3s in 2 tasks, longest 2.0s',
   '  finding      13% of the running time was lost in attempts that did not succeed',
   '  warnings     1',

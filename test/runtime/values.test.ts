@@ -198,6 +198,11 @@ test('a reader of an older version of a large array is not disturbed by a writer
   assert.deepEqual([await old, await fresh], [LARGE, 2 * LARGE])
 })
 
+test('an object that holds a future beside other values cannot be written', () => {
+  const error = thrown(() => tasks.bump({ n: 1, self: tasks.add(1, 2) }))
+  assert.deepEqual([error.code, /beside other values/.test(error.message)], ['MR_DIRECTION', true])
+})
+
 test('a part of an object that a task writes is refused until the whole is waited for', async () => {
   const inner = { list: [1] }
   const box: Box = { n: 1, inner }

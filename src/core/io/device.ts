@@ -1,5 +1,6 @@
 import type { Task } from '../task.ts'
 import { Budget } from './budget.ts'
+import type { AutoTuner } from './tuner.ts'
 
 /** A place for files, as the machine's description gives it. */
 export interface DeviceDescription {
@@ -33,10 +34,18 @@ export class Device {
   capacity: number
   /** Bytes that lie there or are reserved for tasks that run. */
   used = 0
+  /** Of these, bytes of temporary data. */
+  temporary = 0
   /** I/O executors of the nodes that reach it. */
   executors = 0
   /** Tasks that work on it now. */
   readonly running = new Set<Task>()
+  /** Whoever learns there, and wants to be alone. */
+  learner: AutoTuner | null = null
+  /** Those that want to learn next. */
+  readonly learners = new Set<AutoTuner>()
+  /** For the rest of this decision nobody may claim it. */
+  refusesLearning = false
   /** Why it cannot be used any more. */
   offline: string | null = null
 
@@ -54,6 +63,16 @@ export class Device {
 
   get free(): number {
     return Math.max(0, this.capacity - this.used)
+  }
+
+  hasRoom(bytes: number, temporary: boolean): boolean {
+    return bytes <= this.free && (!temporary || this.temporary + bytes <= this.maxIntermediate)
+  }
+
+  /** Takes room, or gives it back when negative. */
+  use(bytes: number, temporary: boolean): void {
+    this.used += bytes
+    if (temporary) this.temporary += bytes
   }
 }
 

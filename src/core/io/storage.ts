@@ -15,13 +15,15 @@ export interface Spot {
 }
 
 /** Says how much bandwidth a task holds on a device; negative: it must not start there now. */
-export type Limit = (task: Task, device: Device) => number
+export type Limit = (task: Task, io: TaskIo, device: Device) => number
 
 /** The devices of all nodes: what is free, who holds what, and which layer a task goes to. */
 export class Storage {
   readonly nodes: IoNode[]
   readonly devices: Device[]
   readonly #limit: Limit
+  /** Told when the free memory of a node has changed. */
+  onMemory: (node: Node) => void = () => undefined
   /** The most that a task of the kind has written: what the next one is expected to write. */
   readonly #sizes = new Map<Kind, number>()
 
@@ -33,14 +35,24 @@ export class Storage {
 
   /** Bytes that the task will write, as far as anybody knows. */
   sizeOf(task: Task): number {
-    return task.demand.storage?.size ?? this.#sizes.get(task.kind) ?? 0
+    return this.knownSizeOf(task) ?? 0
+  }
+
+  /** Null while nobody said it and no task of the kind has ended. */
+  knownSizeOf(task: Task): number | null {
+    return task.demand.storage?.size ?? this.#sizes.get(task.kind) ?? null
   }
 
   /**
    * The highest layer on which the task could start now, over all nodes, or on one node. Below the first
    * layer of a node that fits, its others are not looked at: they are slower.
    */
-  find(task: Task, io: TaskIo, only: IoNode | null = null): Spot | null {
+  find(
+    task: Task,
+    io: TaskIo,
+    only: IoNode | null = null,
+    avoid: ReadonlySet<Device> | null = null,
+  ): Spot | null {
     let best: Spot | null = null
     const { demand } = task
     for (const node of only ? [only] : this.nodes) {
@@ -54,6 +66,7 @@ export class Storage {
       }
       for (const device of node.layers) {
         if (best?.device && device.rank > best.device.rank) break
+        if (avoid?.has(device)) continue
         const bandwidth = this.#fitting(task, io, node, device)
         if (bandwidth < 0) continue
         if (best?.device === device && node.freeSlots <= best.node.freeSlots) break
@@ -64,13 +77,28 @@ export class Storage {
     return best
   }
 
+  /** The devices on which the task could run but for the bandwidth that others hold, highest first. */
+  hopes(task: Task, io: TaskIo): Device[] {
+    return this.devices.filter(device => this.couldUse(task, io, device)).sort((a, b) => a.rank - b.rank)
+  }
+
+  couldUse(task: Task, io: TaskIo, device: Device): boolean {
+    if (!io.needsDevice || device.offline !== null || (io.pinned && io.pinned !== device)) return false
+    return device.hasRoom(io.direction === 'write' ? this.sizeOf(task) : 0, io.isTemporary)
+  }
+
+  hasSlots(): boolean {
+    return this.nodes.some(({ freeSlots }) => freeSlots > 0)
+  }
+
   /** The bandwidth that the task would hold on this layer, or -1 if it does not fit there now. */
   #fitting(task: Task, io: TaskIo, node: IoNode, device: Device): number {
     if (device.offline !== null || (io.pinned && io.pinned !== device)) return -1
-    if (io.direction === 'write' && this.sizeOf(task) > device.free) return -1
-    const bandwidth = this.#limit(task, device)
-    if (bandwidth < 0) return -1
+    if (io.direction === 'write' && !device.hasRoom(this.sizeOf(task), io.isTemporary)) return -1
     const { direction, source } = io
+    if (source?.learner && source !== device) return -1
+    const bandwidth = this.#limit(task, io, device)
+    if (bandwidth < 0) return -1
     if (!device[direction].fits(bandwidth) || !node[direction].fits(bandwidth)) return -1
     if (source && typeof task.demand.storage?.bandwidth === 'number') {
       if (!source.read.fits(bandwidth) || !node.read.fits(bandwidth)) return -1
@@ -85,12 +113,18 @@ export class Storage {
     this.#hold(task, io, node, bandwidth)
     if (device) {
       io.reserved = io.direction === 'write' ? this.sizeOf(task) : 0
-      device.used += io.reserved
-      for (const version of writtenFiles(task)) version.place ??= placeOn(device)
+      device.use(io.reserved, io.isTemporary)
+      for (const version of writtenFiles(task)) version.place ??= placeOn(device, version)
     }
     if (!task.demand.io) return -1
-    node.node.freeMemory -= task.demand.memory
+    this.#claimMemory(node.node, task.demand.memory)
     return node.takeLane()
+  }
+
+  #claimMemory(node: Node, bytes: number): void {
+    if (bytes === 0) return
+    node.freeMemory -= bytes
+    this.onMemory(node)
   }
 
   #hold(task: Task, io: TaskIo, node: IoNode, bandwidth: number): void {
@@ -113,7 +147,7 @@ export class Storage {
     io.holds = false
     const node = this.nodes[task.node] as IoNode
     if (task.demand.io) {
-      node.node.freeMemory += task.demand.memory
+      this.#claimMemory(node.node, -task.demand.memory)
       node.giveLane(task.lane)
     }
     if (!io.device?.running.delete(task)) return
@@ -121,6 +155,7 @@ export class Storage {
     node[io.direction].give(io.bandwidth)
     io.source?.read.give(io.sourceBandwidth)
     node.read.give(io.sourceBandwidth)
+    io.paused = io.bandwidth
     io.bandwidth = io.sourceBandwidth = 0
   }
 
@@ -129,23 +164,22 @@ export class Storage {
     const node = this.nodes[task.node] as IoNode
     const isIo = task.demand.io
     if (isIo && (node.freeSlots <= 0 || task.demand.memory > node.node.freeMemory)) return false
-    const bandwidth = io.device ? this.#limit(task, io.device) : 0
-    if (bandwidth < 0) return false
+    const bandwidth = io.paused
     if (io.device && !(io.device[io.direction].fits(bandwidth) && node[io.direction].fits(bandwidth)))
       return false
     this.#hold(task, io, node, bandwidth)
     if (isIo) {
-      node.node.freeMemory -= task.demand.memory
+      this.#claimMemory(node.node, task.demand.memory)
       task.lane = node.takeLane()
     }
     return true
   }
 
-  /** The attempt is over: what it made is counted, what it had reserved beyond that is free. */
-  settle(task: Task, io: TaskIo, kept: boolean): void {
+  /** The attempt is over: what it made is counted, what it had reserved beyond that is free. Returns the bytes that it wrote. */
+  settle(task: Task, io: TaskIo, kept: boolean): number {
     const { device, reserved } = io
-    if (!device) return
-    device.used -= reserved
+    if (!device) return 0
+    device.use(-reserved, io.isTemporary)
     io.reserved = 0
     const files = [...writtenFiles(task)].filter(({ place }) => place)
     let total = 0
@@ -157,10 +191,11 @@ export class Storage {
       } else if (!version.team) version.place = null
     }
     if (kept) this.#sizes.set(task.kind, Math.max(this.#sizes.get(task.kind) ?? 0, total))
+    return total
   }
 
   #count(place: Place, bytes: number): void {
-    place.device.used += bytes - place.bytes
+    place.device.use(bytes - place.bytes, place.temporary)
     place.bytes = bytes
   }
 
@@ -174,10 +209,9 @@ export class Storage {
 
   /** The version lies there. `counted`: it takes room that the capacity was given for. */
   locate(version: Version, device: Device, bytes: number, counted: boolean): void {
-    version.place = placeOn(device)
-    version.place.bytes = counted ? bytes : 0
+    version.place = placeOn(device, version)
     version.place.measured = bytes
-    if (counted) device.used += bytes
+    if (counted) this.#count(version.place, bytes)
   }
 
   /** The version is on none of the devices any more. */
@@ -189,4 +223,10 @@ export class Storage {
   }
 }
 
-const placeOn = (device: Device): Place => ({ device, bytes: 0, measured: null, move: null })
+const placeOn = (device: Device, { datum }: Version): Place => ({
+  device,
+  bytes: 0,
+  measured: null,
+  temporary: datum.temporary,
+  move: null,
+})

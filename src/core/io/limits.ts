@@ -1,0 +1,261 @@
+import type { Observer } from '../events.ts'
+import type { Bandwidth, Kind, Task } from '../task.ts'
+import { AdaptiveLimit } from './adaptive.ts'
+import type { Device } from './device.ts'
+import type { Learned } from './io-core.ts'
+import type { IoQueue } from './io-queue.ts'
+import type { TaskIo } from './task-io.ts'
+import type { Trial } from './trials.ts'
+import { AutoTuner, allowance } from './tuner.ts'
+
+const isAuto = (bandwidth: Bandwidth | undefined): boolean =>
+  bandwidth === 'auto' || (typeof bandwidth === 'object' && bandwidth !== null)
+
+/** How much bandwidth each task holds where: given, learned, or found by going on trying. */
+export class Limits {
+  readonly #tuners = new Map<Kind, AutoTuner[]>()
+  readonly #adaptive: Record<'read' | 'write', AdaptiveLimit[]> = { read: [], write: [] }
+  /** Tasks that were submitted, per kind that learns. */
+  readonly #known = new Map<Kind, number>()
+  /** Kinds that have new tasks, for which the choice is to be made again. */
+  readonly #arrived = new Set<Kind>()
+  readonly #learned: readonly Learned[]
+  readonly #share: number
+  readonly #devices: readonly Device[]
+  readonly #queue: IoQueue
+  readonly #observer: () => Observer | null
+  #now = 0
+  /** A device was left idle because it was another kind's turn. */
+  #isIdleForTurn = false
+  #ignoresTurns = false
+
+  constructor(
+    devices: readonly Device[],
+    queue: IoQueue,
+    options: { learningShare?: number; learned?: readonly Learned[] },
+    observer: () => Observer | null,
+  ) {
+    this.#devices = devices
+    this.#queue = queue
+    this.#share = options.learningShare ?? 0.1
+    this.#learned = options.learned ?? []
+    this.#observer = observer
+  }
+
+  // --- what happens ---
+
+  submitted(kind: Kind, bandwidth: Bandwidth): void {
+    if (isAuto(bandwidth)) this.#known.set(kind, (this.#known.get(kind) ?? 0) + 1)
+  }
+
+  arrived({ kind, demand, io }: Task): void {
+    if (this.#tuners.has(kind)) this.#arrived.add(kind)
+    if (demand.storage?.bandwidth !== 'adaptive' || !io) return
+    const isNew = this.#queue.waiting(kind) === 1
+    for (const limit of this.#adaptive[io.direction]) limit?.expect(kind, isNew)
+  }
+
+  started(task: Task, io: TaskIo, now: number): void {
+    if (!io.device) return
+    const bandwidth = task.demand.storage?.bandwidth
+    if (isAuto(bandwidth)) io.isTrial = this.#tuner(task, io, io.device).started()
+    else if (bandwidth === 'adaptive') {
+      io.begun = this.#adaptiveOn(io.device, io.direction).started(
+        task.kind,
+        now,
+        task.demand.storage?.size ?? 0,
+      )
+    }
+  }
+
+  /** `took` is negative if the attempt came to nothing. */
+  ended(task: Task, io: TaskIo, took: number, bytes: number, now: number): void {
+    const { device, begun } = io
+    if (!device) return
+    const bandwidth = task.demand.storage?.bandwidth
+    this.#now = now
+    if (isAuto(bandwidth)) {
+      const tuner = this.#tuner(task, io, device)
+      if (tuner.ended(took, io.isTrial, this.#queue.waiting(task.kind))) this.#trialEnded(tuner, device)
+    } else if (begun) {
+      io.begun = null
+      const limit = this.#adaptiveOn(device, io.direction)
+      if (took >= 0) limit.ended(task.kind, begun, Math.max(bytes, 1), now)
+      else limit.dropped(task.kind, begun, now)
+    }
+  }
+
+  /** Learners take turns, trial by trial. */
+  #trialEnded(tuner: AutoTuner, device: Device): void {
+    const { learners } = device
+    learners.delete(tuner)
+    device.learner = null
+    this.#arrived.add(tuner.kind)
+    for (const next of learners) {
+      learners.delete(next)
+      if (this.#queue.waiting(next.kind) === 0) continue
+      device.learner = next
+      return
+    }
+  }
+
+  // --- what is asked ---
+
+  /** Some kind has a limit that is learned. */
+  get isLearning(): boolean {
+    return this.#tuners.size > 0
+  }
+
+  /** Comes first in each decision. */
+  refresh(now: number): void {
+    this.#now = now
+    this.#isIdleForTurn = this.#ignoresTurns = false
+    for (const device of this.#devices) {
+      device.refusesLearning = false
+      const { learner } = device
+      // Its tasks went elsewhere, or were cancelled.
+      if (learner && this.#queue.waiting(learner.kind) === 0) this.#leave(device, learner)
+    }
+    for (const kind of this.#arrived) {
+      const waiting = this.#queue.waiting(kind)
+      for (const tuner of this.#tuners.get(kind) ?? []) tuner?.choose(waiting, this.#allowed(kind))
+    }
+    this.#arrived.clear()
+  }
+
+  /** Bytes per second that the task would hold on the device; negative if it must not start there now. */
+  for(task: Task, io: TaskIo, device: Device): number {
+    const bandwidth = task.demand.storage?.bandwidth
+    if (isAuto(bandwidth)) return this.#auto(this.#tuner(task, io, device), device)
+    if (device.learner) return -1
+    if (bandwidth !== 'adaptive') return (bandwidth as number | null | undefined) ?? 0
+    const limit = this.#adaptiveOn(device, io.direction)
+    limit.expect(task.kind, false)
+    if (limit.running >= limit.limit) return -1
+    if (this.#ignoresTurns || limit.isTurnOf(task.kind, kind => this.#queue.waiting(kind) > 0)) return 0
+    if (limit.running === 0) this.#isIdleForTurn = true
+    return -1
+  }
+
+  #auto(tuner: AutoTuner, device: Device): number {
+    if (device.learner && device.learner !== tuner) {
+      device.learners.add(tuner)
+      return -1
+    }
+    if (tuner.isLearning) return tuner.offer()
+    const allowed = this.#allowed(tuner.kind)
+    const waiting = this.#queue.waiting(tuner.kind)
+    if (!tuner.wants(allowed, waiting) || device.refusesLearning) {
+      device.learner = null
+      return tuner.offer()
+    }
+    // It claims the device, and begins when the others there have ended.
+    device.learner = tuner
+    if (device.running.size > 0) return -1
+    tuner.begin(allowed, waiting)
+    return tuner.offer()
+  }
+
+  /** Each device has to be learned by itself. */
+  #allowed(kind: Kind): number {
+    const all = allowance(this.#known.get(kind) ?? 0, this.#share)
+    const others = (this.#tuners.get(kind) ?? []).length
+    return all === Infinity ? all : Math.floor(all / Math.max(1, others))
+  }
+
+  /**
+   * A claim to a device on which nothing runs and nothing begins is given up, and so is a turn: whoever has it
+   * waits for something else, which perhaps only the others can bring about. True if there was one.
+   */
+  dropIdleClaims(): boolean {
+    let dropped = this.#isIdleForTurn
+    this.#ignoresTurns = dropped
+    for (const device of this.#devices) {
+      if (!device.learner || device.running.size > 0) continue
+      this.#leave(device, device.learner)
+      device.refusesLearning = true
+      dropped = true
+    }
+    return dropped
+  }
+
+  #leave(device: Device, learner: AutoTuner): void {
+    if (learner.isLearning && device.running.size > 0) return
+    learner.giveUp()
+    this.#arrived.add(learner.kind)
+    device.learners.delete(learner)
+    device.learner = null
+  }
+
+  // --- tuners ---
+
+  #tuner(task: Task, io: TaskIo, device: Device): AutoTuner {
+    const { kind, demand } = task
+    let ofKind = this.#tuners.get(kind)
+    if (!ofKind) this.#tuners.set(kind, (ofKind = []))
+    let tuner = ofKind[device.index]
+    if (tuner) return tuner
+    const known = this.#learned.find(one => one.kind === kind.name && one.device === device.name)
+    const bandwidth = demand.storage?.bandwidth
+    tuner = new AutoTuner(
+      kind,
+      device,
+      device[io.direction].limit,
+      typeof bandwidth === 'object' ? bandwidth : null,
+      known?.trials ?? [],
+      {
+        trial: (of, trial) => this.#tellTrial(of, trial),
+        verdict: (of, reason) => this.#tellVerdict(of, reason),
+      },
+    )
+    ofKind[device.index] = tuner
+    this.#arrived.add(kind)
+    if (known) tuner.choose(this.#queue.waiting(kind), 0)
+    return tuner
+  }
+
+  /** What a task of this kind has been found to need on the device; null if it was not tried there. */
+  choiceOf(kind: Kind, device: Device): { bandwidth: number; concurrency: number } | null {
+    return this.#tuners.get(kind)?.[device.index]?.choice ?? null
+  }
+
+  #adaptiveOn(device: Device, direction: 'read' | 'write'): AdaptiveLimit {
+    return (this.#adaptive[direction][device.index] ??= new AdaptiveLimit(device.executors))
+  }
+
+  /** The controller of a device, if tasks have used it. */
+  adaptive(device: Device, direction: 'read' | 'write'): AdaptiveLimit | null {
+    return this.#adaptive[direction][device.index] ?? null
+  }
+
+  export(): Learned[] {
+    const all = this.#learned.filter(({ kind, device }) => !this.#has(kind, device))
+    for (const [kind, tuners] of this.#tuners) {
+      for (const tuner of tuners) {
+        if (!tuner || tuner.trials.length < 2) continue
+        const { bandwidth } = tuner.choice
+        all.push({ kind: kind.name, device: tuner.device.name, bandwidth, trials: [...tuner.trials] })
+      }
+    }
+    return all
+  }
+
+  #has(name: string, deviceName: string): boolean {
+    for (const [kind, tuners] of this.#tuners) {
+      if (kind.name !== name) continue
+      if (tuners.some(tuner => tuner?.device.name === deviceName && tuner.trials.length >= 2)) return true
+    }
+    return false
+  }
+
+  #tellTrial({ kind, device }: AutoTuner, { bandwidth, concurrency, mean }: Trial): void {
+    const about = { at: this.#now, kind: kind.id, device: device.index }
+    this.#observer()?.({ type: 'trial', ...about, bandwidth, concurrency, mean })
+  }
+
+  #tellVerdict({ kind, device, choice, spent }: AutoTuner, reason: string): void {
+    const { bandwidth, concurrency } = choice
+    const about = { at: this.#now, kind: kind.id, device: device.index }
+    this.#observer()?.({ type: 'verdict', ...about, bandwidth, concurrency, learned: spent, reason })
+  }
+}

@@ -1,0 +1,127 @@
+/**
+ * What is tried to find the bandwidth that tasks of a kind should ask for. A trial runs as many tasks at one
+ * time as its bandwidth allows and nothing else on the device, and ends when they have ended.
+ */
+
+/** A bandwidth and how many tasks may run with it at one time. */
+export interface Rung {
+  readonly bandwidth: number
+  readonly concurrency: number
+}
+
+/** A rung that was tried, and the milliseconds that a task took. */
+export interface Trial extends Rung {
+  readonly mean: number
+}
+
+export interface Bounds {
+  readonly min: number
+  readonly max: number
+  readonly delta: number
+}
+
+/** A quotient that is whole but for rounding must not lose one. */
+const wholePart = (quotient: number): number => Math.floor(quotient * (1 + 1e-9))
+
+/**
+ * The bandwidths to be tried, lowest first. Without bounds: from what allows every executor to run, doubled
+ * each time. With bounds: from `min` to `max`, times `delta` each time.
+ */
+export function ladder(limit: number, executors: number, bounds: Bounds | null): Rung[] {
+  const rungs: Rung[] = []
+  const first = bounds ? bounds.min : limit / executors
+  const last = Math.min(limit, bounds ? bounds.max : limit) * (1 + 1e-9)
+  const factor = bounds ? Math.max(bounds.delta, 1.01) : 2
+  for (let bandwidth = first; bandwidth <= last; bandwidth *= factor) {
+    const concurrency = Math.min(executors, Math.max(1, wholePart(limit / bandwidth)))
+    rungs.push({ bandwidth, concurrency })
+  }
+  return rungs
+}
+
+export const costOf = (rungs: readonly Rung[]): number =>
+  rungs.reduce((sum, { concurrency }) => sum + concurrency, 0)
+
+/** Whether doubling the bandwidth has at least halved the time. */
+export const hasHalved = (trials: readonly Trial[]): boolean => {
+  const [before, last] = trials.slice(-2)
+  return !before || !last || last.mean <= before.mean / 2
+}
+
+/** A gain in throughput that is worth more tasks at one time. */
+const GAIN = 1.03
+
+const throughput = ({ concurrency, mean }: Trial): number => concurrency / mean
+
+/**
+ * With few tasks to spend: from one task upwards by a factor of about four while throughput grows, then the
+ * untried rungs beside the best. The trials that cost many tasks come last, and only if they promise something.
+ */
+export function nextFrugal(
+  rungs: readonly Rung[],
+  trials: readonly Trial[],
+  left: number,
+  limit: number,
+): Rung | null {
+  const upward = [...rungs].sort((a, b) => a.concurrency - b.concurrency || b.bandwidth - a.bandwidth)
+  const distinct = upward.filter((rung, i) => rung.concurrency !== upward[i - 1]?.concurrency)
+  const first = distinct[0]
+  if (!first) return null
+  if (trials.length === 0) return first.concurrency <= left ? first : null
+  const tried = [...trials].sort((a, b) => a.concurrency - b.concurrency)
+  const best = tried.reduce((a, b) => (throughput(b) > throughput(a) * GAIN ? b : a))
+  const above = distinct.filter(({ concurrency }) => concurrency > best.concurrency)
+  if (best === tried.at(-1)) {
+    const goal = best.concurrency * 4
+    const leap = above.findLast(({ concurrency }) => concurrency <= goal) ?? above[0]
+    if (!leap) return beside(distinct, tried, best, left)
+    if (leap.concurrency <= left) return leap
+    const affordable = above.findLast(({ concurrency }) => concurrency <= left)
+    if (affordable) return affordable
+    const middle = Math.floor(left)
+    if (middle >= best.concurrency * 1.5) return { bandwidth: limit / middle, concurrency: middle }
+  }
+  return beside(distinct, tried, best, left)
+}
+
+function beside(rungs: readonly Rung[], tried: readonly Trial[], best: Trial, left: number): Rung | null {
+  const isNew = ({ concurrency }: Rung): boolean =>
+    concurrency <= left && !tried.some(trial => trial.concurrency === concurrency)
+  const next = tried[tried.indexOf(best) + 1]
+  const before = tried[tried.indexOf(best) - 1]
+  const above = rungs.find(({ concurrency }) => concurrency > best.concurrency)
+  if (above && next && above.concurrency < next.concurrency && isNew(above)) return above
+  const below = rungs.findLast(({ concurrency }) => concurrency < best.concurrency)
+  return below && before && below.concurrency > before.concurrency && isNew(below) ? below : null
+}
+
+/**
+ * The time that `tasks` tasks would take: full groups, and a rest that runs as the nearest larger group that
+ * was tried.
+ */
+export function timeFor(tasks: number, trial: Trial, trials: readonly Trial[]): number {
+  const groups = Math.floor(tasks / trial.concurrency)
+  const rest = tasks % trial.concurrency
+  let restTime = 0
+  if (rest > 0) {
+    let nearest = trial
+    for (const one of trials) {
+      if (one.concurrency >= rest && one.concurrency < nearest.concurrency) nearest = one
+    }
+    restTime = nearest.mean
+  }
+  return groups * trial.mean + restTime
+}
+
+/** The trial with which so many tasks would end first; among equals the one of highest bandwidth. */
+export function bestFor(tasks: number, trials: readonly Trial[]): Trial | null {
+  let best: Trial | null = null
+  let least = Infinity
+  for (const trial of trials) {
+    const time = timeFor(tasks, trial, trials)
+    if (time > least || (time === least && best && trial.bandwidth <= best.bandwidth)) continue
+    best = trial
+    least = time
+  }
+  return best
+}
