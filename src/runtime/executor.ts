@@ -22,7 +22,7 @@ import { runCommand } from './commands.ts'
 import { Devices } from './devices.ts'
 import { EarlyFiles } from './early-files.ts'
 import { factsOf } from './failure.ts'
-import { jobOf, liveOf } from './job.ts'
+import { endLive, jobOf, liveOf } from './job.ts'
 import type { Stoppable } from './job.ts'
 import { Limits } from './limits.ts'
 import { Loans } from './loans.ts'
@@ -211,7 +211,7 @@ export class Executor {
           this.#runtime.engine.io.gone(version)
           this.#runtime.schedule()
         })
-        .then(() => this.#publishLatest(version.datum))
+        .then(() => this.publishLatest(version.datum))
         .catch(() => undefined)
     } else version.value = undefined
   }
@@ -226,6 +226,7 @@ export class Executor {
     for (;;) {
       const inTheWay = await this.files.publish(version)
       if (!inTheWay) return
+      await this.#runtime.settled(inTheWay)
       await this.#runtime.unread(inTheWay)
     }
   }
@@ -612,7 +613,7 @@ export class Executor {
     if (job.live?.timer) clearTimeout(job.live.timer)
     if (job.live?.paths) void this.files.tiers.unuse(job.live.paths).catch(() => undefined)
     if (job.live?.session) this.#runtime.engine.closeGroup(job.live.session.group)
-    job.live = null
+    endLive(job)
     if (task.kind.form === 'command') this.#streaming.over(task)
   }
 
@@ -721,7 +722,7 @@ export class Executor {
     if (task) (liveOf(task).backups ??= []).push({ target, backup })
   }
 
-  async #publishLatest(datum: Datum): Promise<void> {
+  async publishLatest(datum: Datum): Promise<void> {
     const version = nearestValid(datum.current)
     if (version.state === 'ready' && !version.superseded && !datum.removed) await this.files.publish(version)
   }

@@ -1,8 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { Datum, nearestValid } from '../core/data.ts'
-import type { Access, Version } from '../core/data.ts'
+import type { Version } from '../core/data.ts'
 import { Engine } from '../core/engine.ts'
-import type { Instruction } from '../core/engine.ts'
+import type { AccessRequest, Instruction } from '../core/engine.ts'
 import { MillraceError } from '../core/errors.ts'
 import type { IoOptions } from '../core/io/io-core.ts'
 import type { Observer } from '../core/events.ts'
@@ -136,15 +136,10 @@ export class Runtime implements Client {
     priority = priorityOf(call.definition, call.given),
   ): Task {
     const { definition, args, slots } = call
-    const accesses: { datum: Datum; mode: Access['mode'] }[] = []
-    let streams = false
-    for (const { datum, mode, stream } of slots) {
-      accesses.push({ datum, mode })
-      if (stream) streams = true
-    }
+    const accesses = makeRequests(slots, results)
+    const streams = slots.some(({ stream }) => stream)
     if (demand.io || demand.storage) this.#executor.devices.locate(slots)
     if (definition.options.temporary) markTemporary(slots)
-    for (const datum of results) accesses.push({ datum, mode: 'out' })
     // A stream can be read from its first value on; its end is a datum of its own.
     if (definition.stream) accesses.push({ datum: new Datum(null, false, false), mode: 'out' })
     const task = this.engine.submit(
@@ -248,16 +243,22 @@ export class Runtime implements Client {
   async removeFile(path: string): Promise<void> {
     const absolute = Paths.absolute(path)
     const datum = this.paths.find(absolute)
-    if (datum) {
-      const version = this.engine.read(datum, this.now())
-      // No reader will follow: what waits for room can count on that from now on.
-      if (datum.temporary) this.engine.remove(datum, this.now())
-      await this.settled(version)
-      if (!datum.removed) this.engine.remove(datum, this.now())
-      this.schedule()
-      await this.unread(version)
-    }
-    await this.#executor.files.remove(absolute)
+    const version = datum && this.engine.read(datum, this.now())
+    // From here on the path means another file.
+    if (datum) this.engine.remove(datum, this.now())
+    this.schedule()
+    const gone = version ? this.#gone(version) : Promise.resolve()
+    await this.#executor.files.remove(absolute, version, gone)
+    const next = this.paths.find(absolute)
+    if (next) await this.#executor.publishLatest(next)
+  }
+
+  /** Nobody reads the version, or what is at its path, any more. */
+  async #gone(version: Version): Promise<void> {
+    await this.settled(version)
+    await this.unread(version)
+    const { files } = this.#executor
+    for (let at = files.readAt(version.datum); at; at = files.readAt(version.datum)) await this.unread(at)
   }
 
   // --- what programs and running tasks have in common ---
@@ -373,10 +374,12 @@ export class Runtime implements Client {
   schedule(): void {
     if (this.#scheduled) return
     this.#scheduled = true
-    queueMicrotask(() => {
-      this.#scheduled = false
-      this.decide()
-    })
+    queueMicrotask(this.#decideNow)
+  }
+
+  readonly #decideNow = (): void => {
+    this.#scheduled = false
+    this.decide()
   }
 
   /** Carries out what the core decides until there is nothing more to do at once. */
@@ -493,6 +496,13 @@ function wake<K>(map: Map<K, (() => void)[]>, key: K): void {
   if (!waiting) return
   map.delete(key)
   for (const go of waiting) go()
+}
+
+/** Literals are as long as they have to be; arrays that are pushed to have room for a dozen more. */
+function makeRequests(slots: readonly Slot[], results: readonly Datum[]): AccessRequest[] {
+  if (slots.length === 0 && results.length === 1) return [{ datum: results[0] as Datum, mode: 'out' }]
+  const out = results.map((datum): AccessRequest => ({ datum, mode: 'out' }))
+  return [...slots.map(({ datum, mode }) => ({ datum, mode })), ...out]
 }
 
 function markTemporary(slots: readonly Slot[]): void {
