@@ -1,6 +1,13 @@
 /** The public names that mean the same in the program and in its compute threads. */
 export { task, command, implement } from './model/task.ts'
-export type { Argv, CommandOptions, SeveralOptions, TaskFunction, TaskOptions } from './model/task.ts'
+export type {
+  Argv,
+  CommandOptions,
+  SeveralOptions,
+  SingleOptions,
+  TaskFunction,
+  TaskOptions,
+} from './model/task.ts'
 export {
   main,
   waitOn,
@@ -11,6 +18,8 @@ export {
   openFile,
   remove,
   removeFile,
+  ready,
+  committed,
 } from './model/api.ts'
 export { auto } from './model/bandwidth.ts'
 export type { AutoBandwidth, BandwidthOption } from './model/bandwidth.ts'
@@ -18,6 +27,7 @@ export { shared } from './model/shared.ts'
 export { stream, StreamFile } from './model/stream.ts'
 export type { StreamOptions } from './model/stream.ts'
 export { Future } from './model/future.ts'
+export { Stream } from './model/value-stream.ts'
 export {
   IN,
   OUT,

@@ -162,6 +162,15 @@ export const COMMANDS: readonly CommandSpec[] = [
     load: () => import('./story.ts'),
   },
   {
+    name: 'explain',
+    summary: 'which limits a run has learned for its storage, and from what',
+    usage: 'millrace explain [RUN]',
+    operands: [RUN],
+    options: [],
+    notes: [WHICH_RUN],
+    load: () => import('./explain.ts'),
+  },
+  {
     name: 'logs',
     summary: 'what one task printed',
     usage: 'millrace logs TASK [RUN] [--attempt N]',

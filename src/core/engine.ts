@@ -257,6 +257,13 @@ export class Engine {
     this.#carryOutDoom(now)
   }
 
+  /** A version that was to be released never comes, because of this task. */
+  lose(version: Version, by: Task, now: number): void {
+    if (version.state !== 'pending') return
+    this.#spoil(version, by, now)
+    this.#carryOutDoom(now)
+  }
+
   /** An attempt of its producer has begun to write it, and it may be read as it grows. */
   flow(version: Version, now: number): void {
     if (version.state !== 'pending' || !version.flow || version.flow.open) return

@@ -164,7 +164,7 @@ export function createGroup(name: string, parent: Group | null): Group {
  * ready      in the queue, waiting for resources
  * parked     ready, but another COMMUTATIVE task holds its datum
  * running    holds resources; it may still be second in a lane's queue
- * blocked    waits for tasks that it called; holds no lane
+ * blocked    waits for tasks that it called, for room, or for values of a stream; holds no lane
  * stopping   cancelled while running; holds its lane until it has stopped
  * done, ignored, failed, cancelled: ended
  */
@@ -229,7 +229,8 @@ export class Task {
   readonly priority: number
   readonly demand: Demand
   readonly onFailure: OnFailure
-  readonly retries: number
+  /** Further attempts; taken away from a task that cannot begin again. */
+  retries: number
   readonly timed: boolean
   /** What the runtime keeps for it; the core never looks inside. */
   payload: unknown

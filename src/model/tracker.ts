@@ -13,6 +13,7 @@ import { Future } from './future.ts'
 import { Paths } from './paths.ts'
 import { StreamFile } from './stream.ts'
 import { SharedMemory } from './shared.ts'
+import { Stream } from './value-stream.ts'
 import { Stored, isPrimitive, sameStored, shareCopy } from './stored.ts'
 import type { Kept } from './stored.ts'
 import { TAG } from './tags.ts'
@@ -138,6 +139,13 @@ export class Tracker {
 
   /** The slot of a value that exists on its own: a future, a tracked object, shared memory; else -1. */
   #readSlot(call: Call, value: object): number {
+    if (value instanceof Stream) {
+      if (call.definition.form !== 'function') {
+        throw new MillraceError('MR_DIRECTION', 'a command cannot take the values of a stream')
+      }
+      value.takeFor(call.definition.name)
+      return addSlot(call, value.datum, 'in', 'value')
+    }
     if (value instanceof Future) {
       checkRemoved(value.datum)
       if (value.object) this.#refresh(value.object)
@@ -172,6 +180,12 @@ export class Tracker {
   // --- values that are written ---
 
   #write(call: Call, value: unknown, mode: AccessMode, direction: Direction): Argument {
+    if (value instanceof Stream) {
+      throw new MillraceError(
+        'MR_DIRECTION',
+        `${direction} needs an object that the task can write, and got a stream`,
+      )
+    }
     if (value instanceof Future) {
       checkRemoved(value.datum)
       if (value.object) this.#refreshAndGiveAway(value.object)
@@ -238,7 +252,9 @@ export class Tracker {
   }
 
   #isElement(value: object): boolean {
-    return value instanceof Future || this.#tracked.has(value) || isSharedView(value)
+    return (
+      value instanceof Future || value instanceof Stream || this.#tracked.has(value) || isSharedView(value)
+    )
   }
 
   #writeElement(call: Call, inner: object, mode: AccessMode): number {

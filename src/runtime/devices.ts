@@ -12,6 +12,9 @@ import type { FileStore } from '../storage/file-store.ts'
 import { Abandoned, sizeOf } from '../storage/mover.ts'
 import { liveOf } from './job.ts'
 
+/** Milliseconds between two looks at what is in use. */
+const SAMPLE = 100
+
 /** Tells the core what happens on devices, and moves data between them as it says. */
 export class Devices {
   readonly #engine: Engine
@@ -20,6 +23,8 @@ export class Devices {
   readonly #schedule: () => void
   readonly #moves = new Set<Promise<void>>()
   #isEnding = false
+  #sampledAt = -Infinity
+  readonly #sampled = new Map<Device, string>()
 
   constructor(engine: Engine, files: FileStore, now: () => number, schedule: () => void) {
     this.#engine = engine
@@ -115,6 +120,28 @@ export class Devices {
     }
   }
 
+  /** Tells what is in use, now and then; called all the time while tasks run. */
+  sample(): void {
+    const { observer, io } = this.#engine
+    const now = this.#now()
+    if (!observer || this.#all.length === 0 || now - this.#sampledAt < SAMPLE) return
+    this.#sampledAt = now
+    for (const device of this.#all) {
+      const { index, read, write, used, running } = device
+      const state = {
+        read: read.used,
+        write: write.used,
+        used,
+        running: running.size,
+        waiting: io.queue.size,
+      }
+      const text = Object.values(state).join(' ')
+      if (this.#sampled.get(device) === text) continue
+      this.#sampled.set(device, text)
+      observer({ type: 'device', at: now, device: index, ...state })
+    }
+  }
+
   // --- moving ---
 
   move(move: Move): void {
@@ -143,5 +170,7 @@ export class Devices {
   async end(): Promise<void> {
     this.#isEnding = true
     await Promise.all(this.#moves)
+    this.#sampledAt = -Infinity
+    this.sample()
   }
 }

@@ -11,23 +11,24 @@ import { Guard } from '../execute/guard.ts'
 import { ownCpus } from '../execute/own-cpus.ts'
 import { Processes } from '../execute/processes.ts'
 import { STATUS } from '../execute/protocol.ts'
-import { SlotArgument } from '../model/call.ts'
 import type { Slot } from '../model/call.ts'
 import type { Decoder } from '../model/decode.ts'
 import { modulePath, taskModules } from '../model/definition.ts'
-import { Encoder } from '../model/encode.ts'
-import { Stored, isPrimitive, keepPrimitive, shareCopy } from '../model/stored.ts'
+import { Stored } from '../model/stored.ts'
 import type { Kept } from '../model/stored.ts'
 import type { CommandExtra, CommandHooks } from '../model/task.ts'
 import { FileCopy, FileStore } from '../storage/file-store.ts'
 import { runCommand } from './commands.ts'
 import { Devices } from './devices.ts'
+import { EarlyFiles } from './early-files.ts'
 import { factsOf } from './failure.ts'
 import { jobOf, liveOf } from './job.ts'
 import type { Stoppable } from './job.ts'
 import { Loans } from './loans.ts'
 import { logPath, tailOf } from './logs.ts'
 import type { Nested } from './nested.ts'
+import { defaultFiles, storeIgnored, storeOutputs } from './outputs.ts'
+import { Releases } from './releases.ts'
 import { readResult } from './results.ts'
 import type { Result } from './results.ts'
 import type { Runtime, RuntimeOptions } from './runtime.ts'
@@ -62,6 +63,8 @@ export class Executor {
   /** Lanes with tasks that are sent when their turn comes. */
   readonly #queued = new Set<number>()
   readonly #running = new Map<number, Task>()
+  readonly releases: Releases
+  readonly #earlyFiles: EarlyFiles
   /** Values that tasks which have ended put into shared memory, and that are not here yet. */
   readonly #late = new Map<number, Stored[]>()
   #ticking: NodeJS.Timeout | null = null
@@ -75,6 +78,7 @@ export class Executor {
     this.#runtime = runtime
     this.#options = options
     this.#nested = nested
+    this.releases = new Releases(runtime)
     this.#guard = new Guard(options.id)
     this.#cpus = options.bind ? ownCpus() : null
     this.#processes = new Processes(text => {
@@ -82,6 +86,9 @@ export class Executor {
       this.#runtime.engine.observer?.({ type: 'note', at, level: 'warning', text })
     })
     this.files = new FileStore(options.id, folder => this.#guard.folder(folder))
+    this.#earlyFiles = new EarlyFiles(this.files, (task, version) => {
+      runtime.engine.release(task, version, runtime.now(), runtime.now())
+    })
     this.#streaming = new Streaming(runtime, options.id, {
       files: this.files,
       announce: folder => this.#guard.folder(folder),
@@ -118,6 +125,12 @@ export class Executor {
     })
   }
 
+  /** Everything that was started waits for something else. */
+  get isAtRest(): boolean {
+    for (const task of this.#running.values()) if (task.state !== 'blocked') return false
+    return true
+  }
+
   get threads(): Threads {
     return this.#threads
   }
@@ -133,6 +146,7 @@ export class Executor {
   start(task: Task): void {
     this.#running.set(task.id, task)
     const { slots, definition } = jobOf(task)
+    if (definition.stream || definition.returns > 0) liveOf(task).early = this.releases.startOf(task)
     const begins = definition.form === 'command' || this.#threads.isReady(task.lane)
     if (begins && this.#isFirst(task)) this.#runtime.engine.started(task, this.#runtime.now())
     if (task.queueable && isShort(task.implementation.estimate)) this.#lookOut()
@@ -200,6 +214,11 @@ export class Executor {
     } else version.value = undefined
   }
 
+  /** A running task says that an output file is complete. */
+  async commitEarly(task: Task, facts: Parameters<EarlyFiles['commit']>[1]): Promise<void> {
+    await this.#earlyFiles.commit(task, facts)
+  }
+
   /** Brings the version to the path that the user named. */
   async publish(version: Version): Promise<void> {
     for (;;) {
@@ -235,6 +254,7 @@ export class Executor {
         if (this.#runtime.now() > GUARDED_FROM) this.#guard.start()
         this.#threads.drain()
         this.#threads.takeBack(this.#runtime.engine, this.#runtime.now())
+        this.devices.sample()
         this.#runtime.decide()
       }, TICK)
     } else if (!needed && this.#ticking) {
@@ -439,6 +459,10 @@ export class Executor {
   ): void {
     const task = this.#running.get(decoder.varint())
     if (!task) return
+    if (decoder.peek() === STATUS.released) {
+      decoder.byte()
+      return this.releases.receive(task, decoder, blobs)
+    }
     this.#results++
     const { engine } = this.#runtime
     const now = this.#runtime.now()
@@ -470,28 +494,11 @@ export class Executor {
   }
 
   #finishNow(task: Task, { startedAt, took, outputs, usage }: Ending): void {
-    const job = jobOf(task)
-    this.#store(task, outputs, job.definition.returns || 1)
+    const { returns } = jobOf(task).definition
+    storeOutputs(task, outputs, returns || 1)
+    if (returns > 0) this.releases.finishing(task)
     this.#forget(task)
     this.#runtime.engine.finished(task, Math.min(startedAt + took, this.#runtime.now()), took, usage)
-  }
-
-  /** Puts the values that a task made where their readers will look. */
-  #store(task: Task, outputs: readonly (Kept | undefined)[], returns: number): void {
-    const { slots } = jobOf(task)
-    const { accesses } = task
-    for (let i = 0; i < returns; i++) {
-      const version = accesses[slots.length + i]?.write
-      if (version) version.value = outputs[i]
-    }
-    let next = returns
-    for (let i = 0; i < slots.length; i++) {
-      const { write, mode } = accesses[i] as Access
-      if (!write || mode === 'in' || (slots[i] as Slot).kind !== 'value') continue
-      const output = outputs[next++]
-      if (output !== undefined) write.value = output
-      else if (write.value === undefined) write.value = source(accesses[i] as Access)?.value
-    }
   }
 
   async #commitFiles(task: Task, onlyExisting = false): Promise<void> {
@@ -507,6 +514,7 @@ export class Executor {
       if (write && path && mode !== 'concurrent' && !isDone) outputs.push({ write, path })
     }
     const hooks = hooksOf(task)
+    if (!onlyExisting) await this.#earlyFiles.expectUntouched(task)
     if (hooks && !onlyExisting) await hooks.beforeCommit(jobOf(task).args, paths)
     else if (!onlyExisting) {
       for (const { write, path } of outputs) await this.files.expectOutput(write, path, task.name)
@@ -514,6 +522,11 @@ export class Executor {
     // Cancelled meanwhile: then the files stay what they were.
     if (task.state === 'stopping') return
     for (const { write, path } of outputs) {
+      if (write.settled) {
+        if (onlyExisting) await this.files.drop(path)
+        else await this.#earlyFiles.expectSame(write, path)
+        continue
+      }
       const old = write.team ? write.value : undefined
       if (onlyExisting && !old && write.value instanceof FileCopy) {
         await this.files.drop(path)
@@ -545,7 +558,7 @@ export class Executor {
     const { engine } = this.#runtime
     const next = engine.afterFailure(task)
     if (task.state === 'stopping' || (!printed && !live.paths && !live.command)) {
-      if (next === 'ignore') this.#storeIgnored(task, partial)
+      if (next === 'ignore') storeIgnored(task, partial, this.#runtime)
       this.#settleFailure(task, error, undefined, undefined)
     } else void this.#failLater(task, error, printed, partial)
   }
@@ -555,8 +568,8 @@ export class Executor {
     const log = printed ? logPath(this.#options.logs, task) : undefined
     const tail = log ? await tailOf(log) : undefined
     if (this.#runtime.engine.afterFailure(task) === 'ignore') {
-      this.#storeIgnored(task, partial)
-      await this.#defaultFiles(task).catch(() => undefined)
+      storeIgnored(task, partial, this.#runtime)
+      await defaultFiles(task, this.files).catch(() => undefined)
       await this.#commitFiles(task, true).catch(() => undefined)
     } else await this.#dropFiles(task)
     this.#settleFailure(task, error, log, tail)
@@ -574,52 +587,6 @@ export class Executor {
     if (final) job.caller.unhandled.add(task)
     engine.failed(task, facts, error, this.#runtime.now(), log)
     this.#runtime.schedule()
-  }
-
-  /** What an ignored failure leaves: what was written, and defaults where there are any. */
-  #storeIgnored(task: Task, partial: readonly (Kept | undefined)[]): void {
-    const { definition, slots, args } = jobOf(task)
-    const { defaults } = definition.options
-    const returns = definition.returns || 1
-    const given =
-      definition.returns > 0 ? ((defaults?.returns as unknown[] | undefined) ?? []) : [defaults?.returns]
-    const outputs: (Kept | undefined)[] = Array.from({ length: returns }, (_, i) => this.#keep(given[i]))
-    outputs.push(...partial)
-    this.#store(task, outputs, returns)
-    for (const [position, value] of Object.entries(defaults?.params ?? {})) {
-      const argument = args[Number(position)]
-      const index = argument instanceof SlotArgument ? argument.slot : -1
-      const write = task.accesses[index]?.write
-      if (write && slots[index]?.kind === 'value') write.value = this.#keep(value)
-    }
-    for (let i = 0; i < slots.length; i++) {
-      const write = task.accesses[i]?.write
-      if (!write || slots[i]?.kind !== 'value' || write.value !== undefined) continue
-      write.value = slots[i]?.initial ?? keepPrimitive(undefined)
-    }
-  }
-
-  async #defaultFiles(task: Task): Promise<void> {
-    const { definition, slots, args } = jobOf(task)
-    for (const [position, value] of Object.entries(definition.options.defaults?.params ?? {})) {
-      const argument = args[Number(position)]
-      const index = argument instanceof SlotArgument ? argument.slot : -1
-      const slot = slots[index]
-      const write = task.accesses[index]?.write
-      if (!slot || !write || slot.kind === 'value' || write.value !== undefined) continue
-      const path = await this.files.copyIn(write, slot.kind === 'directory', String(value))
-      await this.files.commit(write, path)
-    }
-  }
-
-  #keep(value: unknown): Kept {
-    if (isPrimitive(value)) return keepPrimitive(value)
-    const encoder = new Encoder()
-    encoder.value(value, {
-      classes: this.#runtime.modules,
-      blob: view => ({ buffer: shareCopy(view), offset: 0 }),
-    })
-    return new Stored(encoder.copy(), encoder.blobs)
   }
 
   async #dropFiles(task: Task): Promise<void> {

@@ -139,6 +139,7 @@ export class FlowTasks {
       params: null,
       readsOnly: false,
       returns: 0,
+      stream: null,
       options,
       timeout: evaluateTimeout(`rule ${rule.name}`, timeout),
       variants: [{ name: rule.name, module: '', options, run: () => [] }],

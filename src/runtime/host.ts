@@ -57,6 +57,7 @@ export class EmbeddedHost implements Host {
       const { runtime } = this.#start()
       await Promise.all([this.#loadClasses(runtime), this.#prepareDevices(runtime)])
       await body()
+      runtime.programEnded()
       await runtime.idle(runtime.main.group)
     } catch (error) {
       failure = error
@@ -207,6 +208,7 @@ export class EmbeddedHost implements Host {
       const { runtime, reporting } = run
       if (failed) {
         runtime.close('the program failed')
+        runtime.programEnded()
         await runtime.idle(runtime.main.group)
       }
       await runtime.end()

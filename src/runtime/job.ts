@@ -1,6 +1,7 @@
 import type { Task } from '../core/task.ts'
 import type { Argument, Slot } from '../model/call.ts'
 import type { Definition } from '../model/definition.ts'
+import type { EarlyStart } from '../execute/early-wire.ts'
 import type { Stored } from '../model/stored.ts'
 import type { Session } from './session.ts'
 
@@ -57,6 +58,8 @@ export interface LiveJob {
   handling: boolean
   /** Copies of memory that it writes in place, to be put back when its thread ends under it. */
   backups: { target: Uint8Array; backup: Uint8Array }[] | null
+  /** What this attempt has to know of values that are released early. */
+  early: EarlyStart | null
 }
 
 const NONE: readonly Stored[] = []
@@ -83,5 +86,6 @@ export function liveOf(task: Task): LiveJob {
     guilty: false,
     handling: false,
     backups: null,
+    early: null,
   })
 }

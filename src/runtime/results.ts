@@ -10,7 +10,7 @@ export interface Result {
   startedAt: number
   took: number
   error: unknown
-  /** Undefined for memory that was written in place. */
+  /** Undefined for memory that was written in place, and for what was released before. */
   outputs: (Kept | undefined)[]
 }
 
@@ -25,20 +25,26 @@ export function readResult(decoder: Decoder, end: number, blobs: readonly ArrayB
   let beside = 0
   if (decoder.at < end) {
     for (let count = decoder.varint(); count > 0; count--) {
-      const length = decoder.varint()
-      if (length === 0) {
-        outputs.push(undefined)
-        continue
-      }
-      const after = decoder.at + length - 1
-      const value = readKept(decoder, after)
-      const own = decoder.varint()
-      if (own > 0 && value instanceof Stored) value.blobs = blobs.slice(beside, beside + own)
-      beside += own
-      outputs.push(value)
+      const output = readOutput(decoder, blobs, beside)
+      beside = output.beside
+      outputs.push(output.value)
     }
   }
   return { status, printed, startedAt, took, error, outputs }
+}
+
+/** One output, whose buffers begin at `beside`; those of the next begin where it returns. */
+export function readOutput(
+  decoder: Decoder,
+  blobs: readonly ArrayBufferLike[],
+  beside: number,
+): { value: Kept | undefined; beside: number } {
+  const length = decoder.varint()
+  if (length === 0) return { value: undefined, beside }
+  const value = readKept(decoder, decoder.at + length - 1)
+  const own = decoder.varint()
+  if (own > 0 && value instanceof Stored) value.blobs = blobs.slice(beside, beside + own)
+  return { value, beside: beside + own }
 }
 
 function readKept(decoder: Decoder, after: number): Kept {

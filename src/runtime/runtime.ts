@@ -20,8 +20,10 @@ import { Future } from '../model/future.ts'
 import { Paths } from '../model/paths.ts'
 import { NOTHING, Stored } from '../model/stored.ts'
 import type { Kept } from '../model/stored.ts'
+import { Stream } from '../model/value-stream.ts'
 import { Tracker } from '../model/tracker.ts'
 import { resolveInside } from '../model/wait.ts'
+import { Channels } from './channels.ts'
 import { Executor } from './executor.ts'
 import { taskError, versionError } from './failure.ts'
 import { Job, jobOf } from './job.ts'
@@ -59,8 +61,12 @@ export class Runtime implements Client {
   readonly #tracker: Tracker
   readonly #kinds: Kinds
   readonly #executor: Executor
+  readonly channels: Channels
   readonly #settled = new Map<Version, (() => void)[]>()
   readonly #unread = new Map<Version, (() => void)[]>()
+  /** The same for streams, which follow their values without holding anybody up. */
+  readonly #settledAside = new Map<Version, (() => void)[]>()
+  readonly #unreadAside = new Map<Version, (() => void)[]>()
   readonly #idle = new Map<Group, (() => void)[]>()
   readonly #group = new AsyncLocalStorage<Group>()
   #usesGroups = false
@@ -76,6 +82,7 @@ export class Runtime implements Client {
     this.logs = options.logs
     this.#kinds = new Kinds(this.engine, () => this.now())
     this.#tracker = new Tracker(this.modules, (datum, value) => this.engine.write(datum, value, this.now()))
+    this.channels = new Channels(this)
     this.#executor = new Executor(this, options, new Nested(this))
   }
 
@@ -115,6 +122,7 @@ export class Runtime implements Client {
       this.#executor.drain()
       this.decide()
     } else this.schedule()
+    if (definition.stream) return new Stream(results[0] as Datum)
     if (definition.returns > 0) return results.map(datum => new Future(datum))
     return new Future(results[0] as Datum)
   }
@@ -137,6 +145,8 @@ export class Runtime implements Client {
     if (demand.io || demand.storage) this.#executor.devices.locate(slots)
     if (definition.options.temporary) markTemporary(slots)
     for (const datum of results) accesses.push({ datum, mode: 'out' })
+    // A stream can be read from its first value on; its end is a datum of its own.
+    if (definition.stream) accesses.push({ datum: new Datum(null, false, false), mode: 'out' })
     const task = this.engine.submit(
       {
         kind: this.#kinds.of(definition),
@@ -153,7 +163,28 @@ export class Runtime implements Client {
       this.now(),
     )
     if (streams) Streaming.mark(task)
+    if (this.channels.any || definition.stream) this.#withStreams(task, call)
     return task
+  }
+
+  #withStreams(task: Task, { definition, slots }: Call): void {
+    const [stream, end] = task.accesses.slice(slots.length)
+    if (definition.stream) {
+      this.channels.open(task, stream?.write as Version, end?.write as Version, definition.stream)
+    }
+    this.channels.submitted(task, slots)
+  }
+
+  iterate({ datum }: Stream<unknown>): AsyncIterator<Future<unknown>, undefined, void> {
+    return this.channels.iterate(datum)
+  }
+
+  ready(index: number): void {
+    throw new MillraceError('MR_RELEASE', `ready(${index}, …) was called outside a task`)
+  }
+
+  committed(path: string): Promise<void> {
+    return Promise.reject(new MillraceError('MR_RELEASE', `committed('${path}') was called outside a task`))
   }
 
   waitOn(value: unknown): Promise<unknown> {
@@ -206,6 +237,7 @@ export class Runtime implements Client {
   }
 
   remove(value: unknown): void {
+    if (value instanceof Stream) return this.channels.remove(value.datum)
     const datum = value instanceof Future ? value.datum : this.#tracker.find(value as object)?.datum
     if (!datum || datum.removed) return
     // The tracker keeps the object, to tell those who use it once more.
@@ -312,6 +344,16 @@ export class Runtime implements Client {
     return this.#wait(this.#unread, version, () => this.engine.watchReaders(version))
   }
 
+  whenSettled(version: Version, go: () => void): void {
+    if (version.settled) go()
+    else this.#when(this.#settledAside, version, () => this.engine.watch(version), go)
+  }
+
+  whenUnread(version: Version, go: () => void): void {
+    if (version.readers === 0) go()
+    else this.#when(this.#unreadAside, version, () => this.engine.watchReaders(version), go)
+  }
+
   idle(group: Group): Promise<void> {
     if (group.live === 0) return Promise.resolve()
     return this.#wait(this.#idle, group, () => this.engine.watchGroup(group))
@@ -352,7 +394,25 @@ export class Runtime implements Client {
     }
     this.#executor.sendNext()
     this.#executor.threads.announce()
-    this.#executor.keepAlive(this.engine.root.live > 0)
+    // A program that only has a generator which is held, and takes no value, is at its end.
+    const isHeld = this.channels.any && this.channels.look() && !this.isAwaited
+    this.#executor.keepAlive(this.engine.root.live > 0 && !isHeld)
+  }
+
+  /** No task runs or could start: the program, or a value that is taken, has to come first. */
+  get isAtRest(): boolean {
+    return this.engine.readyCount === 0 && this.#executor.isAtRest
+  }
+
+  /** Someone waits for a task. */
+  get isAwaited(): boolean {
+    const waits = this.#settled.size + this.#unread.size + this.#idle.size
+    return waits > 0 || this.channels.isAwaited
+  }
+
+  /** The program takes no values of streams any more. */
+  programEnded(): void {
+    this.channels.programEnded()
   }
 
   /** Nothing more starts; what has not started is cancelled. */
@@ -386,8 +446,10 @@ export class Runtime implements Client {
         // Whoever moves looks at the rate all the time.
         return
       case 'settled':
+        wake(this.#settledAside, instruction.version)
         return wake(this.#settled, instruction.version)
       case 'unread':
+        wake(this.#unreadAside, instruction.version)
         return wake(this.#unread, instruction.version)
       case 'idle':
         return wake(this.#idle, instruction.group)
@@ -428,8 +490,9 @@ const microseconds = (milliseconds: number): number => Math.round(milliseconds *
 
 function wake<K>(map: Map<K, (() => void)[]>, key: K): void {
   const waiting = map.get(key)
+  if (!waiting) return
   map.delete(key)
-  for (const go of waiting ?? []) go()
+  for (const go of waiting) go()
 }
 
 function markTemporary(slots: readonly Slot[]): void {

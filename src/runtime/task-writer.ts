@@ -8,6 +8,7 @@ import { Encoder } from '../model/encode.ts'
 import type { EncodeHooks } from '../model/encode.ts'
 import { NOTHING, Stored } from '../model/stored.ts'
 import type { Kept } from '../model/stored.ts'
+import { writeEarly } from '../execute/early-wire.ts'
 import { ARGUMENT, FLAG, SHARE } from '../execute/protocol.ts'
 import { liveOf, jobOf } from './job.ts'
 import { plainBuffers, shareHere } from './loans.ts'
@@ -70,7 +71,10 @@ export class TaskWriter {
     encoder.varint(task.id)
     encoder.varint(task.attempt)
     encoder.varint(kindNumber)
-    encoder.byte((named ? FLAG.named : 0) | (task.onFailure === 'ignore' ? FLAG.partial : 0))
+    const { early } = liveOf(task)
+    encoder.byte(
+      (named ? FLAG.named : 0) | (task.onFailure === 'ignore' ? FLAG.partial : 0) | (early ? FLAG.early : 0),
+    )
     if (named) {
       encoder.text(definition.key)
       encoder.text(definition.module)
@@ -93,6 +97,7 @@ export class TaskWriter {
         } else encoder.value(argument, primitives)
       }
     }
+    if (early) writeEarly(encoder, early)
   }
 
   #version(task: Task, index: number): Version | null {

@@ -51,6 +51,7 @@ export class ProgramClient implements Client, Watcher {
   }
 
   call(definition: Definition, args: readonly unknown[]): unknown {
+    if (definition.stream) refuse(`${definition.name} is a generator; how many values it has is not known`)
     const { slots } = this.#tracker.call(definition, args)
     const results: Datum[] = []
     for (let i = 0; i < Math.max(1, definition.returns); i++) results.push(new Datum(null, false, false))
@@ -75,6 +76,18 @@ export class ProgramClient implements Client, Watcher {
     task.accesses.forEach(({ write }, i) => write && this.#sizes.set(write.id, work.bytes?.[i] ?? 0))
     this.#keepResults(definition, args, results)
     return definition.returns > 0 ? results.map(datum => new Future(datum)) : new Future(results[0] as Datum)
+  }
+
+  iterate(): never {
+    return refuse('a stream of values has no simulation')
+  }
+
+  ready(index: number): void {
+    refuse(`ready(${index}, …) was called outside a task`)
+  }
+
+  committed(path: string): Promise<void> {
+    return refuse(`committed('${path}') was called outside a task`)
   }
 
   waitOn(value: unknown): Promise<unknown> {
@@ -207,4 +220,10 @@ export class ProgramClient implements Client, Watcher {
     if (returns > 0) results.forEach((datum, i) => this.#results.set(datum, (value as unknown[])[i]))
     else this.#results.set(results[0] as Datum, value)
   }
+}
+
+function refuse(why: string): never {
+  throw new MillraceError('MR_SIMULATION', why, {
+    hint: 'Run the program, or simulate a version without it.',
+  })
 }
