@@ -182,9 +182,13 @@ export const COMMANDS: readonly CommandSpec[] = [
   {
     name: 'doctor',
     summary: 'check whether this machine and folder are fit for Millrace',
-    usage: 'millrace doctor [--json]',
+    usage: 'millrace doctor [--measure] [--machine FILE] [--json]',
     operands: [],
-    options: [{ name: 'json', help: ['one JSON object per line'] }],
+    options: [
+      { name: 'measure', help: ['measure how fast storage is, and remember it'] },
+      { name: 'machine', value: 'FILE', help: ['measure the devices that it describes'] },
+      { name: 'json', help: ['one JSON object per line'] },
+    ],
     notes: ['Exit code 1 when a check fails; warnings do not count.'],
     load: () => import('./doctor.ts'),
   },

@@ -13,9 +13,9 @@ import { Placement } from './placement.ts'
 import { fifo, scoreOf } from './policy.ts'
 import type { Policy } from './policy.ts'
 import { Task, createGroup } from './task.ts'
-import type { Group, TaskSpec } from './task.ts'
+import type { Demand, Group, Kind, TaskSpec } from './task.ts'
 import { rejectNestedCycle } from './nesting.ts'
-import { refuse, submittedEvent } from './submission.ts'
+import { refuse, startedEvent, submittedEvent } from './submission.ts'
 
 /**
  * The engine decides, others do. What happened comes in through the methods below, each with the time; what
@@ -66,6 +66,8 @@ export class Engine {
   #instructions: Instruction[] = []
   #lastTask = 0
   #turn = 0
+  /** What was found to suit a node last: tasks come in runs of the same kind. */
+  #suited: { kind: Kind | null; demand: Demand | null } = { kind: null, demand: null }
   /** The task whose end, or release, is being worked through: what becomes ready is released by it. */
   #ending: Task | null = null
   #closed: string | null = null
@@ -93,11 +95,12 @@ export class Engine {
   // --- what happens ---
 
   submit(spec: TaskSpec, accesses: readonly AccessRequest[], now: number): Task {
-    if (!this.nodes.some(node => this.#suits(node, spec))) refuse(spec, this.nodes)
+    if (spec.demand !== this.#suited.demand || spec.kind !== this.#suited.kind) this.#checkSuits(spec)
     if (spec.demand.storage) this.io.check(spec, accesses)
     if (spec.parent) rejectNestedCycle(spec.parent, spec.kind.name, accesses)
     const task = new Task(++this.#lastTask, spec, now)
-    if (accesses.length > 0) task.accesses = accesses.map(request => this.#access(task, request, now))
+    if (accesses.length === 1) task.accesses = [this.#access(task, accesses[0] as AccessRequest, now)]
+    else if (accesses.length > 0) task.accesses = accesses.map(request => this.#access(task, request, now))
     const doom = this.#waitForInputs(task)
     this.io.bound?.submitted(task)
     task.queueable =
@@ -105,7 +108,7 @@ export class Engine {
       !task.timed &&
       task.demand.cpus === 1 &&
       task.demand.memory === 0 &&
-      task.demand.storage === null &&
+      !this.io.concerns(task) &&
       !task.accesses.some(access => access.mode === 'commutative')
     this.#join(task)
     this.#placement.added(task)
@@ -122,17 +125,7 @@ export class Engine {
   started(task: Task, now: number): void {
     if (task.startedAt >= 0) return
     task.startedAt = now
-    this.observer?.({
-      type: 'started',
-      at: now,
-      task: task.id,
-      attempt: task.attempt,
-      node: task.node,
-      lane: task.lane,
-      cpus: this.#placement.demandOf(task).cpus,
-      ...(task.kind.implementations.length > 1 ? { implementation: task.implementation.name } : {}),
-      ...(task.io?.device ? { device: task.io.device.index } : {}),
-    })
+    this.observer?.(startedEvent(task, this.#placement.demandOf(task).cpus, now))
   }
 
   /**
@@ -400,22 +393,7 @@ export class Engine {
       task.move('parked', now)
       this.#wakeParked(task, now)
     }
-    this.io.refresh(now)
-    this.#placement.decide(now, start, resume, park)
-    const hasMore = this.io.decide(now, {
-      start: task => {
-        this.#placement.takeTokens(task)
-        start(task)
-      },
-      resume,
-      park: task => {
-        const busy = this.#placement.parkIfBusy(task)
-        if (busy) park(task)
-        return busy
-      },
-      instruct: instruction => this.#instructions.push(instruction),
-    })
-    if (hasMore) this.#placement.decide(now, start, resume, park)
+    this.#placement.decide({ now, start, resume, park, instruct: one => this.#instructions.push(one) })
     if (this.#instructions.length === 0) return EMPTY
     let instructions = this.#instructions
     this.#instructions = []
@@ -784,7 +762,12 @@ export class Engine {
     }
   }
 
-  #suits(node: Node, { kind, demand }: TaskSpec): boolean {
+  #checkSuits(spec: TaskSpec): void {
+    if (!this.nodes.some(node => this.#suits(node, spec))) refuse(spec, this.nodes)
+    this.#suited = { kind: spec.kind, demand: spec.demand }
+  }
+
+  #suits(node: Node, { kind, demand }: Pick<TaskSpec, 'kind' | 'demand'>): boolean {
     return (
       node.suits(demand) || kind.implementations.some(({ demand: own }) => own !== null && node.suits(own))
     )

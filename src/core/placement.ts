@@ -3,6 +3,7 @@ import type { Team } from './data.ts'
 import { FreeNodes } from './free-nodes.ts'
 import type { IoCore } from './io/io-core.ts'
 import type { Spot } from './io/storage.ts'
+import type { MoveInstruction } from './io/task-io.ts'
 import { chargeFor, isShort } from './machine.ts'
 import type { Lane, Node } from './machine.ts'
 import type { Policy } from './policy.ts'
@@ -11,6 +12,15 @@ import { Ranks } from './ranks.ts'
 import { ReadyQueue, before, starved } from './ready-queue.ts'
 import type { Placer } from './ready-queue.ts'
 import type { Demand, Implementation, Task } from './task.ts'
+
+/** What is done with what is decided. */
+export interface Orders {
+  now: number
+  start(task: Task): void
+  resume(task: Task): void
+  park(task: Task): void
+  instruct(instruction: MoveInstruction): void
+}
 
 /** Which ready task starts next, where, and in which of its versions. */
 export class Placement {
@@ -62,7 +72,7 @@ export class Placement {
 
   enqueue(task: Task, releasedBy: Task | null): void {
     task.bypassed = 0
-    if (task.demand.io || task.demand.storage) this.#io.ready(task)
+    if (this.#io.concerns(task)) this.#io.ready(task)
     if (task.demand.io) return
     this.queue.push(task)
     if (this.#policy.successorsFirst && releasedBy && releasedBy.lane >= 0) {
@@ -80,13 +90,32 @@ export class Placement {
     else this.queue.forget(task)
   }
 
-  decide(
-    now: number,
-    start: (task: Task) => void,
-    resume: (task: Task) => void,
-    park: (task: Task) => void,
-  ): void {
-    this.#now = now
+  decide(orders: Orders): void {
+    this.#now = orders.now
+    const io = this.#io
+    const isIdle = io.isIdle
+    if (!isIdle) io.refresh(orders.now)
+    this.#decide(orders)
+    if (isIdle) return
+    const hasMore = io.decide(orders.now, {
+      start: task => {
+        this.#takeTokens(task)
+        orders.start(task)
+      },
+      resume: orders.resume,
+      park: task => {
+        const busy = this.#busyTeam(task)
+        if (!busy) return false
+        this.#park(task, busy)
+        orders.park(task)
+        return true
+      },
+      instruct: orders.instruct,
+    })
+    if (hasMore) this.#decide(orders)
+  }
+
+  #decide({ start, resume, park }: Orders): void {
     if (this.#claimed.size > 0) this.#resumeClaimed(resume)
     if (this.queue.size === 0) return
     this.#settleRanks()
@@ -132,13 +161,6 @@ export class Placement {
     if (!node || task.demand.io) return
     node.release(task, this.demandOf(task))
     this.#free.update(node)
-  }
-
-  /** Sets a COMMUTATIVE I/O task aside if another task holds its datum. */
-  parkIfBusy(task: Task): boolean {
-    const busy = this.#busyTeam(task)
-    if (busy) this.#park(task, busy)
-    return busy !== null
   }
 
   // --- blocked tasks ---
@@ -220,7 +242,7 @@ export class Placement {
     return null
   }
 
-  takeTokens(task: Task): void {
+  #takeTokens(task: Task): void {
     if (task.queueable) return
     for (const { mode, write } of task.accesses)
       if (mode === 'commutative' && write?.team) write.team.holder = task
@@ -316,7 +338,7 @@ export class Placement {
     task.charge = chargeFor(implementation.estimate)
     task.lane = node.occupy(task, implementation.demand ?? task.demand, prefer).index
     this.#free.update(node)
-    this.takeTokens(task)
+    this.#takeTokens(task)
   }
 
   #queueOnLane(task: Task): boolean {

@@ -327,7 +327,8 @@ export class Task {
       return at
     }
     const at = Math.max(now, history[history.length - 1] as number)
-    history.push(code, at)
+    if (history.length <= 4) this.history = longer(history as [number, number, number, number], code, at)
+    else history.push(code, at)
     return at
   }
 
@@ -340,3 +341,6 @@ export class Task {
     return parts.join(', ')
   }
 }
+
+const longer = ([a, b, c, d]: [number, number, number?, number?], code: number, at: number): number[] =>
+  c === undefined || d === undefined ? [a, b, code, at] : [a, b, c, d, code, at]

@@ -29,7 +29,7 @@ import { ThreadLog } from './thread-log.ts'
  */
 
 /** A result may stay unannounced for this long while more short tasks follow; milliseconds. */
-const QUIET = 0.1
+const QUIET = 0.25
 /** How long to look for a next task before sleeping; milliseconds. */
 const LOOK_OUT = 0.05
 /** After this long in the loop over the ring, messages get their turn; milliseconds. */

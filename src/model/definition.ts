@@ -61,6 +61,10 @@ export function define(
   return definition
 }
 
+/** Whether there are tasks of which this is true; those whose modules are not loaded yet do not count. */
+export const someDefinition = (is: (definition: Definition) => boolean): boolean =>
+  [...byKey.values()].some(is)
+
 export const findDefinition = (key: string): Definition | undefined => byKey.get(key)
 
 export function noteModule(): string {

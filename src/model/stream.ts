@@ -39,23 +39,28 @@ export class StreamFile {
  *     use('numbers.txt')                          // runs at the same time, and reads as the file grows
  */
 export function stream(path: string, options: StreamOptions = {}): StreamFile {
+  if (typeof path !== 'string' || path === '') {
+    throw new MillraceError('MR_OPTION', 'stream: the first argument is not a path', {
+      hint: 'Give the path of a file.',
+    })
+  }
+  return new StreamFile(path, streamRules(options))
+}
+
+export function streamRules(options: StreamOptions): StreamRules {
   const refuse = (message: string, hint: string): never => {
     throw new MillraceError('MR_OPTION', `stream: ${message}`, { hint })
   }
-  if (typeof path !== 'string' || path === '')
-    refuse('the first argument is not a path', 'Give the path of a file.')
   for (const name of Object.keys(options)) {
     if (name === 'commit' || name === 'fire') continue
     const close = nearest(name, ['commit', 'fire'])
     refuse(`there is no option ${name}`, close ? `Did you mean ${close}?` : 'There are commit and fire.')
   }
   const { commit = 'on_termination', fire = 'update' } = options
-  const closes =
-    commit === 'on_termination' ? 0 : Number(/^on_close(?::([1-9]\d{0,8}))?$/.exec(commit)?.[1] ?? NaN)
-  const once = commit === 'on_close' ? 1 : closes
-  if (Number.isNaN(once))
+  const [, count = '1'] = /^on_close(?::([1-9]\d{0,8}))?$/.exec(commit) ?? []
+  if (commit !== 'on_termination' && !/^on_close(:[1-9]\d{0,8})?$/.test(commit))
     refuse(`commit is '${commit}'`, "Write 'on_termination', 'on_close' or 'on_close:N' with N from 1.")
   if (fire !== 'update' && fire !== 'no_update')
     refuse(`fire is '${String(fire)}'`, "Write 'update' or 'no_update'.")
-  return new StreamFile(path, { closes: once, grows: fire === 'no_update' })
+  return { closes: commit === 'on_termination' ? 0 : Number(count), grows: fire === 'no_update' }
 }

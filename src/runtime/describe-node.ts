@@ -5,6 +5,7 @@ import { parseBytes, parseCount } from '../general/units.ts'
 import { loadMachine } from '../storage/machine-file.ts'
 import type { MachineDescription, MachineNode } from '../storage/machine-file.ts'
 import { describedStorage, ioExecutors } from './describe-storage.ts'
+import { knownDevices } from './known-devices.ts'
 import type { RunOptions } from './run-options.ts'
 
 /** What this machine has: as the options say, else as its description says, else as it is found. */
@@ -25,7 +26,7 @@ export function describeNode(options: RunOptions, described: MachineNode | null)
     )
   }
   const tags = options.tags ?? described?.tags ?? []
-  const storage = describedStorage(options.machine, described)
+  const storage = knownDevices(describedStorage(options.machine, described))
   return {
     name: described?.name ?? 'local',
     cpus,

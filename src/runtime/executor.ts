@@ -22,8 +22,9 @@ import { runCommand } from './commands.ts'
 import { Devices } from './devices.ts'
 import { EarlyFiles } from './early-files.ts'
 import { factsOf } from './failure.ts'
-import { jobOf, liveOf } from './job.ts'
+import { endLive, jobOf, liveOf } from './job.ts'
 import type { Stoppable } from './job.ts'
+import { Limits } from './limits.ts'
 import { Loans } from './loans.ts'
 import { logPath, tailOf } from './logs.ts'
 import type { Nested } from './nested.ts'
@@ -64,6 +65,7 @@ export class Executor {
   readonly #queued = new Set<number>()
   readonly #running = new Map<number, Task>()
   readonly releases: Releases
+  readonly limits = new Limits()
   readonly #earlyFiles: EarlyFiles
   /** Values that tasks which have ended put into shared memory, and that are not here yet. */
   readonly #late = new Map<number, Stored[]>()
@@ -396,7 +398,11 @@ export class Executor {
         step,
         began: one => this.#streaming.began(one),
       })
-      if (step && (await this.#streaming.wasBereft(task, false))) return this.#bereft(task)
+      if (step) {
+        await this.#streaming.inputsComplete(task)
+        if (await this.#streaming.wasBereft(task, false)) return this.#bereft(task)
+        if (!isLive(task)) return this.#lost(task, true, task.reason)
+      }
       const { took, usage } = outcome
       const startedAt = this.#runtime.timeOf(outcome.beganAt)
       await this.#finish(task, { startedAt, took, outputs: [outcome.exitCode], usage }, outcome.kept)
@@ -426,13 +432,13 @@ export class Executor {
     const milliseconds = jobOf(task).definition.timeout
     if (milliseconds === 0 || this.#running.get(task.id) !== task) return
     const live = liveOf(task)
-    live.timer ??= setTimeout(() => {
+    live.timer ??= this.limits.start(live, milliseconds, () => {
       if (live.handling) return
       live.timedOut = true
       this.#cancelCalled(task)
       if (live.process) this.#stopProcess(live.process)
       else this.#threads.stop(task, `it took longer than ${milliseconds} ms`)
-    }, milliseconds)
+    })
   }
 
   #threadOptions() {
@@ -606,7 +612,7 @@ export class Executor {
     if (job.live?.timer) clearTimeout(job.live.timer)
     if (job.live?.paths) void this.files.tiers.unuse(job.live.paths).catch(() => undefined)
     if (job.live?.session) this.#runtime.engine.closeGroup(job.live.session.group)
-    job.live = null
+    endLive(job)
     if (task.kind.form === 'command') this.#streaming.over(task)
   }
 

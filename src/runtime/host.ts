@@ -7,12 +7,13 @@ import { fifo, findPolicy } from '../core/policy.ts'
 import type { Policy } from '../core/policy.ts'
 import { TaskModules } from '../execute/modules.ts'
 import type { Client, Host } from '../model/client.ts'
-import { taskModules } from '../model/definition.ts'
+import { someDefinition, taskModules } from '../model/definition.ts'
 import { TaskError, CancelledError } from '../model/errors.ts'
 import { isPolicyFile, launchedPolicy, loadPolicyFile } from './policy-file.ts'
 import { Reporting } from './reporting.ts'
 import { describeNode, describedNode } from './describe-node.ts'
-import { ioOptions } from './describe-storage.ts'
+import { describedStorage, ioOptions } from './describe-storage.ts'
+import { keepLearned, learnedBefore, measureUnknown } from './known-devices.ts'
 import { USAGE_CODES, runOptions } from './run-options.ts'
 import type { RunOptions } from './run-options.ts'
 import { Runtime } from './runtime.ts'
@@ -54,6 +55,7 @@ export class EmbeddedHost implements Host {
     try {
       await afterLoading()
       await loadPolicy(runOptions())
+      await measureDevices(runOptions())
       const { runtime } = this.#start()
       await Promise.all([this.#loadClasses(runtime), this.#prepareDevices(runtime)])
       await body()
@@ -76,7 +78,10 @@ export class EmbeddedHost implements Host {
       id: runId(),
       node,
       policy,
-      io: ioOptions(options, node.storage?.length ?? 0),
+      io: {
+        ...ioOptions(options, node.storage?.length ?? 0),
+        ...(node.storage ? { learned: learnedBefore(options) } : {}),
+      },
       logs: reporting.logs,
       bind: options.bind ?? false,
       observer: reporting.observer,
@@ -212,6 +217,7 @@ export class EmbeddedHost implements Host {
         await runtime.idle(runtime.main.group)
       }
       await runtime.end()
+      if (runtime.engine.io.devices.length > 0) await keepLearned(run.options, runtime.engine.io.export())
       const message = failed ? firstLine(failure) : undefined
       runtime.engine.observer?.({
         type: 'run-ended',
@@ -275,6 +281,12 @@ async function loadPolicy({ policy }: RunOptions): Promise<void> {
 /** Nobody else has it, now or before: the process number may come back, the time does not. */
 const runId = (): string =>
   `${process.pid.toString(36)}${Date.now().toString(36)}${Math.floor(Math.random() * 36 ** 3).toString(36)}`
+
+/** Limits need to know what a device can do; only main has the time to find out. */
+async function measureDevices(options: RunOptions): Promise<void> {
+  const described = describedStorage(options.machine, describedNode(options))
+  if (someDefinition(({ options: { bandwidth } }) => bandwidth !== undefined)) await measureUnknown(described)
+}
 
 /** The module that calls main is not loaded completely yet. */
 const afterLoading = (): Promise<void> => new Promise(resolve => setImmediate(resolve))

@@ -66,9 +66,29 @@ const NONE: readonly Stored[] = []
 
 export const jobOf = (task: Task): Job => task.payload as Job
 
+/** Used again: short tasks would leave one each behind. */
+const spare: LiveJob[] = []
+const MOST_SPARE = 4096
+
 export function liveOf(task: Task): LiveJob {
   const job = jobOf(task)
-  return (job.live ??= {
+  return (job.live ??= spare.pop() ?? newLive())
+}
+
+/** The task has ended, or starts anew. What nothing but the way through a thread has touched is used again. */
+export function endLive(job: Job): void {
+  const { live } = job
+  job.live = null
+  if (!live || live.timer || live.paths || live.process || live.command || live.session) return
+  if (live.handling || live.backups || live.early || spare.length >= MOST_SPARE) return
+  live.position = null
+  live.sent = live.held = live.timedOut = live.consumed = live.guilty = false
+  live.lent = live.published = NONE
+  spare.push(live)
+}
+
+function newLive(): LiveJob {
+  return {
     position: null,
     sent: false,
     thread: -1,
@@ -87,5 +107,5 @@ export function liveOf(task: Task): LiveJob {
     handling: false,
     backups: null,
     early: null,
-  })
+  }
 }

@@ -21,16 +21,21 @@ export function readResult(decoder: Decoder, end: number, blobs: readonly ArrayB
   const startedAt = Math.round(decoder.double() * 1000) / 1000
   const took = Math.round(decoder.double() * 1000) / 1000
   const error = status === STATUS.failed ? decoder.value() : undefined
+  const outputs = decoder.at < end ? readOutputs(decoder, blobs) : []
+  return { status, printed, startedAt, took, error, outputs }
+}
+
+function readOutputs(decoder: Decoder, blobs: readonly ArrayBufferLike[]): (Kept | undefined)[] {
+  const count = decoder.varint()
+  if (count === 1) return [readOutput(decoder, blobs, 0).value]
   const outputs: (Kept | undefined)[] = []
   let beside = 0
-  if (decoder.at < end) {
-    for (let count = decoder.varint(); count > 0; count--) {
-      const output = readOutput(decoder, blobs, beside)
-      beside = output.beside
-      outputs.push(output.value)
-    }
+  for (let i = 0; i < count; i++) {
+    const output = readOutput(decoder, blobs, beside)
+    beside = output.beside
+    outputs.push(output.value)
   }
-  return { status, printed, startedAt, took, error, outputs }
+  return outputs
 }
 
 /** One output, whose buffers begin at `beside`; those of the next begin where it returns. */

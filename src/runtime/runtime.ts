@@ -1,8 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { Datum, nearestValid } from '../core/data.ts'
-import type { Access, Version } from '../core/data.ts'
+import type { Version } from '../core/data.ts'
 import { Engine } from '../core/engine.ts'
-import type { Instruction } from '../core/engine.ts'
+import type { AccessRequest, Instruction } from '../core/engine.ts'
 import { MillraceError } from '../core/errors.ts'
 import type { IoOptions } from '../core/io/io-core.ts'
 import type { Observer } from '../core/events.ts'
@@ -136,15 +136,10 @@ export class Runtime implements Client {
     priority = priorityOf(call.definition, call.given),
   ): Task {
     const { definition, args, slots } = call
-    const accesses: { datum: Datum; mode: Access['mode'] }[] = []
-    let streams = false
-    for (const { datum, mode, stream } of slots) {
-      accesses.push({ datum, mode })
-      if (stream) streams = true
-    }
+    const accesses = makeRequests(slots, results)
+    const streams = slots.some(({ stream }) => stream)
     if (demand.io || demand.storage) this.#executor.devices.locate(slots)
     if (definition.options.temporary) markTemporary(slots)
-    for (const datum of results) accesses.push({ datum, mode: 'out' })
     // A stream can be read from its first value on; its end is a datum of its own.
     if (definition.stream) accesses.push({ datum: new Datum(null, false, false), mode: 'out' })
     const task = this.engine.submit(
@@ -373,10 +368,12 @@ export class Runtime implements Client {
   schedule(): void {
     if (this.#scheduled) return
     this.#scheduled = true
-    queueMicrotask(() => {
-      this.#scheduled = false
-      this.decide()
-    })
+    queueMicrotask(this.#decideNow)
+  }
+
+  readonly #decideNow = (): void => {
+    this.#scheduled = false
+    this.decide()
   }
 
   /** Carries out what the core decides until there is nothing more to do at once. */
@@ -493,6 +490,13 @@ function wake<K>(map: Map<K, (() => void)[]>, key: K): void {
   if (!waiting) return
   map.delete(key)
   for (const go of waiting) go()
+}
+
+/** Literals are as long as they have to be; arrays that are pushed to have room for a dozen more. */
+function makeRequests(slots: readonly Slot[], results: readonly Datum[]): AccessRequest[] {
+  if (slots.length === 0 && results.length === 1) return [{ datum: results[0] as Datum, mode: 'out' }]
+  const out = results.map((datum): AccessRequest => ({ datum, mode: 'out' }))
+  return [...slots.map(({ datum, mode }) => ({ datum, mode })), ...out]
 }
 
 function markTemporary(slots: readonly Slot[]): void {

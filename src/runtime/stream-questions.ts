@@ -7,6 +7,7 @@ import { NOTHING, Stored } from '../model/stored.ts'
 import type { Kept } from '../model/stored.ts'
 import type { Channel, Item } from './channel.ts'
 import { versionError } from './failure.ts'
+import { jobOf, liveOf } from './job.ts'
 import type { Runtime } from './runtime.ts'
 import type { Session } from './session.ts'
 
@@ -30,13 +31,21 @@ export class StreamQuestions {
   async answer(question: StreamQuestion, session: Session, task: Task): Promise<Kept> {
     switch (question.ask) {
       case 'room':
-        await this.#runtime.channels.madeBy(task)?.hold(question.items, question.bytes)
+        await this.#hold(task, question)
         return NOTHING
       case 'take':
         return this.#take(question.stream, question.isThere)
       case 'next':
         return this.#next(session, question.stream, question.items)
     }
+  }
+
+  async #hold(task: Task, { items, bytes }: { items: number; bytes: number }): Promise<void> {
+    const live = liveOf(task)
+    const { limits } = this.#runtime.executor
+    limits.pause(live)
+    await this.#runtime.channels.madeBy(task)?.hold(items, bytes)
+    if (jobOf(task).live === live) limits.goOn(live)
   }
 
   /** A loop in a task was left. */

@@ -5,6 +5,7 @@ import { basename, dirname, join } from 'node:path'
 import type { Version } from '../core/data.ts'
 import { Flow, isFollower } from '../core/flow.ts'
 import type { Task } from '../core/task.ts'
+import type { CommandExtra } from '../model/task.ts'
 import type { CommandRequest } from '../execute/command-process.ts'
 import type { LiveBoard } from '../stream/live-board.ts'
 import { FileCopy } from '../storage/file-copy.ts'
@@ -142,6 +143,21 @@ export class Streaming {
     }
   }
 
+  /** What it made counts when what it read has become complete: until then its producer may fail. */
+  async inputsComplete(task: Task): Promise<void> {
+    for (const { read } of task.accesses)
+      if (read?.flow && read.state === 'pending' && !this.#bereft.has(task)) await this.#fate(task, read)
+  }
+
+  /** Its commit, its failure, or the end of the attempt that the task reads from. */
+  #fate(task: Task, version: Version): Promise<unknown> {
+    const over = this.#byVersion.get(version)?.over
+    const settled = this.#runtime.settled(version)
+    return over
+      ? Promise.race([settled, over.then(() => (this.#bereft.has(task) ? undefined : settled))])
+      : settled
+  }
+
   /** Whether the attempt is void because an input was: not its own failure. */
   async wasBereft(task: Task, failed: boolean): Promise<boolean> {
     if (failed && this.#board) {
@@ -214,6 +230,10 @@ export class Streaming {
     const rules = jobOf(task).slots.find((_, i) => task.accesses[i]?.write === version)?.stream
     // What is complete with the end of its producer is committed when the core hears of that end.
     if (!rules || rules.closes === 0 || version.state !== 'pending') return
+    // Who reads what may still turn out to be void has nothing to give before that is known.
+    if (isFollower(task)) return
+    // What a workflow makes is stamped with all outputs of its task, when that ends.
+    if ((jobOf(task).definition.extra as CommandExtra).hooks) return
     const isLive = (): boolean =>
       task.attempt === stream.attempt && (task.state === 'running' || task.state === 'blocked')
     if (!isLive()) return

@@ -19,15 +19,19 @@ const primitives: EncodeHooks = {
   blob: view => ({ buffer: view.buffer, offset: view.byteOffset }),
 }
 
+// Most tasks have none, and there are many.
+const NO_BUFFERS: readonly ArrayBuffer[] = []
+const NO_VALUES: readonly Stored[] = []
+
 /** Writes task records (see execute/protocol.ts), deciding for each slot who may do what with its memory. */
 export class TaskWriter {
   readonly encoder = new Encoder()
   /** Buffers that move to the thread with this record. */
-  transfer: ArrayBuffer[] = []
+  transfer: readonly ArrayBuffer[] = NO_BUFFERS
   /** Values whose buffers are lent with this record, in order. */
-  lent: Stored[] = []
+  lent: readonly Stored[] = NO_VALUES
   /** Values whose buffers the thread will put into shared memory. */
-  published: Stored[] = []
+  published: readonly Stored[] = NO_VALUES
   /** The task was given memory that will not be what it was when the task ends. */
   consumed = false
   readonly #loans: Loans
@@ -64,9 +68,9 @@ export class TaskWriter {
     const { definition, args, slots } = jobOf(task)
     const { encoder } = this
     encoder.reset()
-    this.transfer = []
-    this.lent = []
-    this.published = []
+    this.transfer = NO_BUFFERS
+    this.lent = NO_VALUES
+    this.published = NO_VALUES
     this.consumed = false
     encoder.varint(task.id)
     encoder.varint(task.attempt)
@@ -124,13 +128,13 @@ export class TaskWriter {
     if (!(kept instanceof Stored) || kept.blobs.length === 0) return
     if (share === SHARE.own) {
       // From now on the memory belongs to the task, which will write it.
-      this.transfer.push(...plainBuffers(kept))
+      this.transfer = [...this.transfer, ...plainBuffers(kept)]
       version.value = undefined
       this.consumed = true
     } else if (share === SHARE.lend || share === SHARE.publish) {
-      this.transfer.push(...this.#loans.lend(kept))
-      if (share === SHARE.lend) this.lent.push(kept)
-      else this.published.push(kept)
+      this.transfer = [...this.transfer, ...this.#loans.lend(kept)]
+      if (share === SHARE.lend) this.lent = [...this.lent, kept]
+      else this.published = [...this.published, kept]
     }
   }
 

@@ -100,6 +100,15 @@ test('tasks that still read values hold the generator too', async () => {
   assert.equal((await waitOn(results)).length, 100)
 })
 
+test('the time for which a generator is held does not count for its timeout', async () => {
+  let taken = 0
+  for await (const _ of eager.timed(4)) {
+    await new Promise(resolve => setTimeout(resolve, 400))
+    taken++
+  }
+  assert.equal(taken, 4)
+})
+
 test('leaving the loop ends the generator, with its finally', async () => {
   const gate = newGate()
   for await (const value of eager.watched(gate, 1_000_000)) if ((await waitOn(value)) === 10) break

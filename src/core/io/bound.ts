@@ -1,6 +1,6 @@
 import type { Version } from '../data.ts'
 import { MillraceError } from '../errors.ts'
-import type { Task } from '../task.ts'
+import type { Kind, Task } from '../task.ts'
 import { Profile } from './profile.ts'
 import { bytesText } from './words.ts'
 
@@ -9,7 +9,7 @@ interface Entry {
   readonly task: Task
   readonly position: number
   /** Bytes that it takes when it starts. */
-  readonly taken: number
+  taken: number
   /** Bytes that go when it ends: it is the last in program order, of those that have not started, to read them. */
   given: number
   started: boolean
@@ -50,9 +50,13 @@ export class Bound {
   /** By position; those that have started or ended are null. */
   #order: (Entry | null)[] = []
   #first = 0
-  readonly #sizeOf: (task: Task) => number
+  readonly #sizeOf: (task: Task) => number | null
+  /** Tasks whose size nobody said: they count as much as the largest of their kind so far. */
+  readonly #unsized = new Map<Kind, Set<Entry>>()
+  /** Kinds of which nothing is known yet, and of which one task runs to find out. */
+  readonly #scouts = new Set<Kind>()
 
-  constructor(limit: number, sizeOf: (task: Task) => number) {
+  constructor(limit: number, sizeOf: (task: Task) => number | null) {
     this.limit = limit
     this.#sizeOf = sizeOf
   }
@@ -70,10 +74,11 @@ export class Bound {
     const outputs = temporaryOutputs(task)
     const inputs = task.accesses.flatMap(({ read }) => (read && this.#data.has(read) ? [read] : []))
     if (outputs.length === 0 && inputs.length === 0) return
-    const taken = outputs.length === 0 ? 0 : this.#sizeOf(task)
+    const taken = outputs.length === 0 ? 0 : (this.#sizeOf(task) ?? 0)
     const entry: Entry = { task, position: this.#order.length, taken, given: 0, started: false }
     this.#entries.set(task, entry)
     this.#order.push(entry)
+    if (outputs.length > 0 && task.demand.storage?.size == null) this.#expect(entry)
     for (const version of outputs) {
       const bytes = taken / outputs.length
       this.#data.set(version, {
@@ -99,7 +104,9 @@ export class Bound {
   /** Whether the task may start now, as far as the bound goes. */
   allows(task: Task): boolean {
     const entry = this.#entries.get(task)
-    if (!entry || entry.started || entry.taken === 0) return true
+    if (!entry || entry.started) return true
+    if (this.#scouts.has(task.kind) && this.#sizeOf(task) === null) return false
+    if (entry.taken === 0) return true
     if (this.alive + entry.taken > this.limit) return false
     let freed = 0
     for (const datum of this.#inputsOf(task)) {
@@ -123,6 +130,8 @@ export class Bound {
     if (!entry || entry.started) return
     entry.started = true
     this.#leaveOrder(entry)
+    if (this.#unsized.get(task.kind)?.delete(entry) && this.#sizeOf(task) === null)
+      this.#scouts.add(task.kind)
     this.alive += entry.taken
     for (const version of temporaryOutputs(task)) {
       const datum = this.#data.get(version)
@@ -138,6 +147,8 @@ export class Bound {
     const entry = this.#entries.get(task)
     if (!entry) return
     this.#entries.delete(task)
+    this.#scouts.delete(task.kind)
+    this.#unsized.get(task.kind)?.delete(entry)
     if (!entry.started) this.#leaveOrder(entry)
     const isGood = task.state === 'done' || task.state === 'ignored'
     for (const version of temporaryOutputs(task)) {
@@ -151,6 +162,34 @@ export class Bound {
       this.#reassign(datum)
     }
     entry.started = true
+    if (isGood) this.#learn(task)
+  }
+
+  #expect(entry: Entry): void {
+    const { kind } = entry.task
+    const others = this.#unsized.get(kind)
+    if (others) others.add(entry)
+    else this.#unsized.set(kind, new Set([entry]))
+  }
+
+  /** Tasks of the kind write more than was known: those that have not started count for more from now on. */
+  #learn({ kind }: Task): void {
+    for (const entry of this.#unsized.get(kind) ?? []) {
+      const size = this.#sizeOf(entry.task) ?? 0
+      if (size <= entry.taken) return
+      entry.taken = size
+      const outputs = temporaryOutputs(entry.task)
+      for (const version of outputs) {
+        const datum = this.#data.get(version)
+        if (datum) this.#resize(datum, size / outputs.length)
+      }
+      this.#update(entry)
+    }
+  }
+
+  /** Nothing that is known will ever free enough for the task that is first: the bound is too small for the program. */
+  isStuckWith(task: Task): boolean {
+    return this.#ending <= 0 && !this.allows(task)
   }
 
   /** No reader will follow. */

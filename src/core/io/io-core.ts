@@ -2,7 +2,7 @@ import type { AccessMode, Datum, Version } from '../data.ts'
 import type { Observer } from '../events.ts'
 import type { Node, NodeDescription } from '../machine.ts'
 import type { Task, TaskSpec } from '../task.ts'
-import { Bound } from './bound.ts'
+import { Bound, temporaryOutputs } from './bound.ts'
 import type { Device } from './device.ts'
 import type { IoNode } from './io-node.ts'
 import { Estimates } from './estimates.ts'
@@ -13,6 +13,7 @@ import { Limits } from './limits.ts'
 import { Moves } from './moves.ts'
 import { refuseIo } from './refuse.ts'
 import { Storage } from './storage.ts'
+import { Telling } from './telling.ts'
 import type { Spot } from './storage.ts'
 import { bytesRead, describeIo, inputDevice, writtenFiles } from './task-io.ts'
 import type { Move, MoveInstruction, TaskIo } from './task-io.ts'
@@ -64,6 +65,7 @@ export class IoCore {
   readonly bound: Bound | null
   readonly estimates = new Estimates()
   readonly #policy: IoPolicy
+  readonly #telling: Telling
   readonly #observer: () => Observer | null
   /** Tells the engine that a version may be discarded again, if it is to be. */
   readonly #freed: (version: Version) => void
@@ -84,10 +86,11 @@ export class IoCore {
     this.queue = new IoQueue(this.devices.length)
     this.limits = new Limits(this.devices, this.queue, options, observer)
     const bound = boundOf(options.maxIntermediate, this.devices)
-    this.bound = bound === Infinity ? null : new Bound(bound, task => this.storage.sizeOf(task))
+    this.bound = bound === Infinity ? null : new Bound(bound, task => this.storage.knownSizeOf(task))
     this.moves = new Moves(this.storage, options, observer)
     this.#policy = findIoPolicy(options.ioPolicy ?? 'fcfs')
     this.#observer = observer
+    this.#telling = new Telling(observer)
   }
 
   get devices(): readonly Device[] {
@@ -106,6 +109,12 @@ export class IoCore {
     this.limits.submitted(spec.kind, storage.bandwidth)
   }
 
+  /** Whether the task has to do with storage, beside what it asks for: it makes data that are bounded. */
+  concerns(task: Task): boolean {
+    if (task.demand.io || task.demand.storage) return true
+    return this.bound !== null && temporaryOutputs(task).length > 0
+  }
+
   ready(task: Task): void {
     task.io = describeIo(task, this.devices)
     if (!task.demand.io) return
@@ -116,6 +125,12 @@ export class IoCore {
   /** A ready I/O task will not start after all. */
   unready(task: Task): void {
     this.queue.remove(task)
+  }
+
+  /** Nothing of this concerns a run without I/O, which is not to pay for it. */
+  get isIdle(): boolean {
+    if (this.bound || this.moves.isOn || this.limits.isLearning) return false
+    return this.queue.size === 0 && this.#resuming.size === 0
   }
 
   /** Comes first in each decision. */
@@ -129,6 +144,8 @@ export class IoCore {
     if (this.queue.size > 0) this.#startSome(now, host)
     const hasDropped = this.limits.dropIdleClaims()
     if (hasDropped && this.queue.size > 0) this.#startSome(now, host)
+    if (this.queue.size > 0) this.#telling.waiting(this, now)
+    if (this.bound && !this.isBusy) this.#telling.stuck(this.bound, this.storage.nodes, now)
     if (this.moves.isOn) {
       for (const version of this.#fresh.splice(0)) this.moves.unread(version)
       const isQuiet = this.queue.size === 0 && !this.isBusy
@@ -161,6 +178,8 @@ export class IoCore {
       },
       bandwidthOf: task => this.#bandwidthOf(task),
       isBusy: () => this.isBusy,
+      hasSlots: () => storage.hasSlots(),
+      couldUse: (task, device) => storage.couldUse(task, task.io as TaskIo, device),
       hopes: task => storage.hopes(task, task.io as TaskIo),
       estimate: (task, device) => estimates.mean(task.kind, device),
       untilFirstEnds: device => estimates.untilFirstEnds(device, now),
@@ -219,6 +238,7 @@ export class IoCore {
     const io = task.io as TaskIo
     const lane = this.storage.take(task, io, spot, now)
     this.limits.started(task, io, now)
+    if (io.device) this.#telling.device(io.device, this.queue.size, now)
     return lane
   }
 
@@ -231,6 +251,7 @@ export class IoCore {
     const written = this.storage.settle(task, io, took >= 0)
     if (took >= 0) for (const version of writtenFiles(task)) this.#made(version)
     if (!ran) return
+    if (io.device) this.#telling.device(io.device, this.queue.size, now)
     const isMeasured = took >= 0 && took < Infinity
     if (isMeasured && io.device) this.estimates.record(task.kind, io.device, took)
     this.limits.ended(task, io, took, io.bytes ?? (io.direction === 'read' ? bytesRead(task) : written), now)

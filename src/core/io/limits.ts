@@ -101,6 +101,11 @@ export class Limits {
 
   // --- what is asked ---
 
+  /** Some kind has a limit that is learned. */
+  get isLearning(): boolean {
+    return this.#tuners.size > 0
+  }
+
   /** Comes first in each decision. */
   refresh(now: number): void {
     this.#now = now

@@ -35,7 +35,12 @@ export class Storage {
 
   /** Bytes that the task will write, as far as anybody knows. */
   sizeOf(task: Task): number {
-    return task.demand.storage?.size ?? this.#sizes.get(task.kind) ?? 0
+    return this.knownSizeOf(task) ?? 0
+  }
+
+  /** Null while nobody said it and no task of the kind has ended. */
+  knownSizeOf(task: Task): number | null {
+    return task.demand.storage?.size ?? this.#sizes.get(task.kind) ?? null
   }
 
   /**
@@ -76,15 +81,16 @@ export class Storage {
 
   /** The devices on which the task could run but for the bandwidth that others hold, highest first. */
   hopes(task: Task, io: TaskIo): Device[] {
-    if (!io.needsDevice) return []
-    const size = io.direction === 'write' ? this.sizeOf(task) : 0
-    const devices = this.devices.filter(
-      device =>
-        device.offline === null &&
-        (!io.pinned || io.pinned === device) &&
-        device.hasRoom(size, io.isTemporary),
-    )
-    return devices.sort((a, b) => a.rank - b.rank)
+    return this.devices.filter(device => this.couldUse(task, io, device)).sort((a, b) => a.rank - b.rank)
+  }
+
+  couldUse(task: Task, io: TaskIo, device: Device): boolean {
+    if (!io.needsDevice || device.offline !== null || (io.pinned && io.pinned !== device)) return false
+    return device.hasRoom(io.direction === 'write' ? this.sizeOf(task) : 0, io.isTemporary)
+  }
+
+  hasSlots(): boolean {
+    return this.nodes.some(({ freeSlots }) => freeSlots > 0)
   }
 
   /** The bandwidth that the task would hold on this layer, or -1 if it does not fit there now. */

@@ -28,6 +28,8 @@ export interface TaskIo {
   startedAt: number
   /** It has its lane and bandwidth: not while it is blocked. */
   holds: boolean
+  /** It was told why it waits. */
+  isTold: boolean
   /** It runs as part of a trial. */
   isTrial: boolean
   /** For tasks whose limit adapts: what was known when it began. */
@@ -99,6 +101,7 @@ export function describeIo(task: Task, devices: readonly Device[]): TaskIo {
   const { storage, io } = task.demand
   const writes = writesFiles(task)
   const input = inputDevice(task)
+  const isTemporary = task.accesses.some(({ write }) => isFile(write) && write.datum.temporary)
   const readsOnly = !writes && task.accesses.some(({ read }) => isFile(read))
   const direction = storage?.direction ?? (readsOnly ? 'read' : 'write')
   const pinned =
@@ -108,15 +111,17 @@ export function describeIo(task: Task, devices: readonly Device[]): TaskIo {
     pinned,
     source: writes && direction === 'write' && input !== null ? input : null,
     direction,
-    needsDevice: devices.length > 0 && (storage !== null || (io && (writes || input !== null))),
+    needsDevice:
+      devices.length > 0 && (storage !== null || isTemporary || (io && (writes || input !== null))),
     bandwidth: 0,
     sourceBandwidth: 0,
     paused: 0,
-    isTemporary: writes && task.accesses.some(({ write }) => isFile(write) && write.datum.temporary),
+    isTemporary,
     reserved: 0,
     bytes: null,
     startedAt: -1,
     holds: false,
+    isTold: false,
     isTrial: false,
     begun: null,
     queuedIn: null,
