@@ -20,7 +20,7 @@ import { Stored, isPrimitive, keepPrimitive, shareCopy } from '../model/stored.t
 import type { Kept } from '../model/stored.ts'
 import type { CommandExtra, CommandHooks } from '../model/task.ts'
 import { FileCopy, FileStore } from '../storage/file-store.ts'
-import { runCommand } from './commands.ts'
+import { commandLine, runCommand } from './commands.ts'
 import { factsOf } from './failure.ts'
 import { jobOf, liveOf } from './job.ts'
 import type { Stoppable } from './job.ts'
@@ -53,6 +53,7 @@ export class Executor {
   readonly #guard: Guard
   readonly #processes: Processes
   readonly #cpus: readonly number[] | null
+  #environment: { at: number; variables: Readonly<Record<string, string>> } | null = null
   readonly #loans = new Loans()
   readonly #threads: Threads
   /** Lanes with tasks that are sent when their turn comes. */
@@ -340,6 +341,7 @@ export class Executor {
         processes: this.#processes,
         run: this.#options.id,
         logs: this.#options.logs,
+        environment: () => this.#commandEnvironment(),
         cpusOf: one => this.#cpusOf(one),
         decode: (stored, slots) => this.#runtime.decode(stored, slots),
         valueOf: (one, slot) => source(one.accesses[slot] as Access)?.value as Kept,
@@ -351,6 +353,19 @@ export class Executor {
       const timedOut = liveOf(task).timedOut
       this.#failed(task, timedOut ? timeout(task) : error, (error as { printed?: boolean }).printed ?? false)
     }
+  }
+
+  /**
+   * Ours, as it was after the last call: reading all of it takes as long as starting a program does here, and a
+   * program that sets a variable and then calls a command sees it set there.
+   */
+  #commandEnvironment(): Readonly<Record<string, string>> {
+    const { taskCount } = this.#runtime.engine
+    if (this.#environment?.at !== taskCount) {
+      const variables = { ...(process.env as Record<string, string>), MILLRACE_RUN: this.#options.id }
+      this.#environment = { at: taskCount, variables }
+    }
+    return this.#environment.variables
   }
 
   /** With `bind`, the CPUs behind the lanes that the task holds. */
@@ -509,7 +524,7 @@ export class Executor {
     const { engine } = this.#runtime
     const job = jobOf(task)
     const command = job.live?.command
-    const facts = factsOf(error, command?.line, command?.cwd)
+    const facts = factsOf(error, command ? commandLine(command.words) : undefined, command?.cwd)
     if (tail) facts.tail = tail
     const final = engine.afterFailure(task) === 'fail'
     this.#forget(task)
