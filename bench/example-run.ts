@@ -3,7 +3,6 @@ import { cpSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { cleanEnvironment } from './run-program.ts'
-import { cacheFolder } from '../src/native/build.ts'
 import { spawnTool } from '../src/native/spawn-tool.ts'
 import type { RunEvent } from '../src/core/events.ts'
 import type { SlowDisk } from './slow-disk.ts'
@@ -43,36 +42,39 @@ export class ExampleOnDisk {
     const work = join(disk.folder, 'work')
     mkdirSync(work, { recursive: true })
     symlinkSync(work, join(base, 'work'))
-    void cacheFolder
     return new ExampleOnDisk(disk, base, base, disk.wrapper(await spawnTool()))
   }
 
-  make(target: string, policy: string, args: readonly string[], limited = true): void {
-    execFileSync(process.execPath, [bin, 'make', target, '-j', '2', '--policy', policy, '--', ...args], {
-      cwd: this.#folder,
-      stdio: ['ignore', 'ignore', 'pipe'],
-      env: {
-        ...cleanEnvironment(),
-        MILLRACE_PROGRESS: 'none',
-        ...(limited ? { MILLRACE_SPAWNER: this.#spawner } : {}),
+  make(target: string, policy: string, args: readonly string[], jobs = 2, limited = true): void {
+    execFileSync(
+      process.execPath,
+      [bin, 'make', target, '-j', String(jobs), '--policy', policy, '--', ...args],
+      {
+        cwd: this.#folder,
+        stdio: ['ignore', 'ignore', 'pipe'],
+        env: {
+          ...cleanEnvironment(),
+          MILLRACE_PROGRESS: 'none',
+          ...(limited ? { MILLRACE_SPAWNER: this.#spawner } : {}),
+        },
       },
-    })
+    )
   }
 
   clean(...paths: string[]): void {
     for (const path of paths) execFileSync('rm', ['-rf', join(this.#folder, path)])
   }
 
-  measure(target: string, policy: string, args: readonly string[]): ExampleRun {
+  measure(target: string, policy: string, args: readonly string[], jobs = 2): ExampleRun {
     this.#disk.forget()
     const start = performance.now()
-    this.make(target, policy, args)
+    this.make(target, policy, args, jobs)
     this.#disk.sync()
     const seconds = (performance.now() - start) / 1000
-    return { seconds, ...this.#lookBack() }
+    return { seconds, ...this.#lookBack(jobs) }
   }
 
-  #lookBack(): Omit<ExampleRun, 'seconds'> {
+  #lookBack(jobs: number): Omit<ExampleRun, 'seconds'> {
     if (!existsSync(join(this.#journals, '.millrace'))) throw new Error('the run left no journal')
     const json = execFileSync(process.execPath, [bin, 'show', '--json'], {
       cwd: this.#journals,
@@ -107,7 +109,7 @@ export class ExampleOnDisk {
     return {
       hitRate: rate(all),
       hitRates: new Map([...bytes].map(([name, sum]) => [name, rate(sum)])),
-      utilization: busy / (end * 2),
+      utilization: busy / (end * jobs),
     }
   }
 }

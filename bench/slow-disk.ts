@@ -12,6 +12,8 @@ export interface SlowDiskOptions {
   memory: number
 }
 
+let made = 0
+
 /**
  * A file system of its own on a device that is as slow as asked for, and a group of processes with little
  * memory. Needs root and cgroups of version 1; everything is taken away again however the process ends.
@@ -42,9 +44,9 @@ export class SlowDisk {
     this.#numbers = run('lsblk', '-no', 'MAJ:MIN', this.#device)
     this.#throttle('read', read)
     this.#throttle('write', write)
-    this.#group = join(controller('memory') as string, `millrace-bench-${process.pid}`)
+    this.#group = join(controller('memory') as string, `millrace-bench-${process.pid}-${++made}`)
     mkdirSync(this.#group)
-    writeFileSync(join(this.#group, 'memory.limit_in_bytes'), String(memory))
+    writeFileSync(join(this.#group, 'memory.limit_in_bytes'), String(Math.floor(memory)))
   }
 
   /** A program that runs what it is given inside the group. */

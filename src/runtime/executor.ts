@@ -346,8 +346,9 @@ export class Executor {
         decode: (stored, slots) => this.#runtime.decode(stored, slots),
         valueOf: (one, slot) => source(one.accesses[slot] as Access)?.value as Kept,
       })
-      const { took, usage } = outcome
+      const { usage } = outcome
       const startedAt = this.#runtime.timeOf(outcome.beganAt)
+      const took = this.#runtime.timeOf(outcome.beganAt + outcome.took) - startedAt
       await this.#finish(task, { startedAt, took, outputs: [outcome.exitCode], usage }, outcome.kept)
     } catch (error) {
       const timedOut = liveOf(task).timedOut
