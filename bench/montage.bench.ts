@@ -19,7 +19,7 @@ const missing =
 const results = new Map<string, Promise<ExampleRun>>()
 
 async function run(policy: string, { n, size, memory }: (typeof SIZES)[number]): Promise<ExampleRun> {
-  const disk = new SlowDisk({ megabytes: 1500, read: 70, write: 59, memory: memory * 1e6 })
+  const disk = new SlowDisk({ megabytes: 900, read: 70, write: 59, memory: memory * 1e6 })
   try {
     const example = await ExampleOnDisk.install(disk, 'montage')
     return example.measure('mosaic', policy, [`n=${n}`, `size=${size}`])
