@@ -20,7 +20,7 @@ enum { /* regions */
 
 #define MR_BUCKET_COUNT (1u << 16)
 #define MR_EVENT_COUNT 2048u
-#define MR_MAX_STEPS 512u
+#define MR_MAX_STEPS 65536u
 
 struct mr_region {
     u64 off;      /* of element 0 in the file */
@@ -158,6 +158,7 @@ struct mr_board {
     u64 bytes;
     u32 workflow, dir, dir_len, failed;
     u32 excludes, dir_rules; /* how many such rules there are */
+    u32 settled_seq, settled_waiters; /* futex: grows when a file is committed or fails */
     char shm[160];
     struct mr_region region[MR_REGIONS];
 };

@@ -41,6 +41,6 @@ $CC -c "$here/stub.S" -o "$work/stub.o"
 $CC -shared -Wl,-z,now -Wl,-z,noexecstack -Wl,-soname,libmillrace.so -o "$work/libmillrace.so" "$work"/*.o
 mv "$work/libmillrace.so" "$out/libmillrace.so"
 rm -f "$work"/*.o
-compile "" $board plan tool tool_exec tool_ps
-$CC -o "$work/millrace-board" "$work"/*.o
+compile "-pthread" $board plan tool tool_exec tool_ps tool_serve
+$CC -pthread -o "$work/millrace-board" "$work"/*.o
 mv "$work/millrace-board" "$out/millrace-board"

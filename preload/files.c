@@ -117,6 +117,8 @@ static void settle(u32 file, u32 state)
     }
     mr_file_wake(f);
     wake_dependants();
+    mr_add(&mr_b->settled_seq, 1);
+    if (mr_load(&mr_b->settled_waiters)) mr_futex_wake(&mr_b->settled_seq, 0x7fffffff);
 }
 
 void mr_file_fail(u32 file, u32 step, const char *why)

@@ -108,7 +108,7 @@ static int read_commit(const char *text, struct mr_rule *r)
     return 0;
 }
 
-static int read_rule(struct line *l, char *why, size_t size)
+static int read_rule(struct line *l, u32 *index, char *why, size_t size)
 {
     struct mr_rule r = {0};
     if (l->count < 7) return bad(l, why, size, "rule file|dir exact|glob PATTERN PRODUCERS COMMIT MODE expected");
@@ -128,6 +128,7 @@ static int read_rule(struct line *l, char *why, size_t size)
     if (i == MR_NONE) return bad(l, why, size, "too many rules");
     *mr_rule_at(i) = r;
     mr_b->dir_rules += r.kind == MR_RULE_DIR;
+    if (index) *index = i;
     return 0;
 }
 
@@ -146,7 +147,7 @@ static int read_line(struct line *l, char *why, size_t size)
 {
     const char *what = l->field[0];
     if (!strcmp(what, "step")) return read_step(l, why, size);
-    if (!strcmp(what, "rule")) return read_rule(l, why, size);
+    if (!strcmp(what, "rule")) return read_rule(l, 0, why, size);
     if (!strcmp(what, "exclude")) return read_mark(l, MR_RULE_EXCLUDE, 1, why, size);
     if (!strcmp(what, "permanent")) return read_mark(l, MR_RULE_PERMANENT, 1, why, size);
     if (!strcmp(what, "storage") && l->count > 1)
@@ -155,6 +156,35 @@ static int read_line(struct line *l, char *why, size_t size)
     if (!strcmp(what, "limit") && l->count > 1) mr_b->limit_ns = (u64)(atof(l->field[1]) * 1e9);
     else if (!strcmp(what, "grace") && l->count > 1) mr_b->grace_ns = (u64)(atof(l->field[1]) * 1e9);
     else return bad(l, why, size, "unknown record");
+    return 0;
+}
+
+/* One more line for a board in use, under its lock: a step by its name alone, or a rule for one file with the name
+ * of its producer in place of the number. */
+int mr_plan_more(char *text, char *why, size_t size)
+{
+    struct line l;
+    char number[2][16];
+    u32 rule;
+    split(text, 1, &l);
+    if (!strcmp(l.field[0], "step") && l.count == 2) {
+        snprintf(number[0], sizeof number[0], "%u", mr_used(MR_STEPS));
+        l.field[3] = "1";
+        l.field[2] = l.field[1];
+        l.field[1] = number[0];
+        l.count = 4;
+        return read_step(&l, why, size);
+    }
+    if (strcmp(l.field[0], "rule") || l.count < 7 || strcmp(l.field[2], "exact")) return bad(&l, why, size, "step or rule expected");
+    u32 step = unescape(l.field[4]) ? mr_step_find(l.field[4]) : MR_NONE;
+    if (step == MR_NONE) return bad(&l, why, size, "no such step");
+    snprintf(number[1], sizeof number[1], "%u", step);
+    l.field[4] = number[1];
+    int err = read_rule(&l, &rule, why, size);
+    if (err) return err;
+    /* its record is there from the start: nobody searches thousands of rules for it */
+    const struct mr_rule *r = mr_rule_at(rule);
+    if (mr_file_get(mr_text_at(r->text), r->text_len, rule, r->kind == MR_RULE_DIR) == MR_NONE) return bad(&l, why, size, "the board is full");
     return 0;
 }
 

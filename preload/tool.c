@@ -14,6 +14,7 @@ static const char usage[] =
     "millrace-board: the shared board of a streaming workflow\n"
     "  create [--replace] [--owner PID]      plan on stdin (preload/plan-format.md)\n"
     "  destroy [-w NAME] [--force]\n"
+    "  serve                                 a plan on stdin, then steps and rules; says what is committed\n"
     "  ps | events [--since N] [-w NAME]     JSON lines\n"
     "  list                                  all boards of this user\n"
     "  step-begin NAME | step-end NAME STATUS   STATUS: ok, failed or a number\n"
@@ -97,11 +98,11 @@ static int fill(const char *text, const struct mr_plan *plan, const struct mr_op
     return 0;
 }
 
-static int create(const struct mr_options *o)
+/* A board from the text of a plan; it is in mr_b afterwards. */
+int mr_make_board(const char *text, const struct mr_options *o)
 {
     char why[200], shm[160], making[200];
     struct mr_plan plan = {0};
-    char *text = read_all(stdin);
     int line = mr_plan_head(text, &plan, why, sizeof why);
     if (line) return mr_say(MR_USAGE, "plan line %d: %s", line, why);
     mr_board_name(shm, sizeof shm, getuid(), plan.workflow);
@@ -124,6 +125,13 @@ static int create(const struct mr_options *o)
         if (link(making, shm) < 0) code = mr_say(MR_LIVE, "%s: %s", shm, strerror(errno));
     }
     unlink(making);
+    return code;
+}
+
+static int create(const struct mr_options *o)
+{
+    char *text = read_all(stdin);
+    int code = mr_make_board(text, o);
     free(text);
     return code;
 }
@@ -144,6 +152,12 @@ static void sweep(void)
         }
         if (d) closedir(d);
     }
+}
+
+void mr_remove_board(void)
+{
+    close_board(1);
+    sweep();
 }
 
 static int destroy(const struct mr_options *o)
@@ -261,6 +275,7 @@ int main(int argc, char **argv)
     }
     if (!strcmp(command, "create")) return create(&o);
     if (!strcmp(command, "destroy")) return destroy(&o);
+    if (!strcmp(command, "serve")) return mr_command_serve(&o);
     if (!strcmp(command, "ps")) return mr_command_ps(&o);
     if (!strcmp(command, "events")) return mr_command_events(&o);
     if (!strcmp(command, "list")) return mr_command_list(&o);

@@ -24,13 +24,17 @@ struct mr_plan {
 };
 int mr_plan_head(const char *text, struct mr_plan *plan, char *why, size_t size);
 int mr_plan_load(const char *text, char *why, size_t size);
+int mr_plan_more(char *line, char *why, size_t size);
 
 /* tool.c */
 int mr_open_board(const struct mr_options *o); /* 0 or an exit code, with a message */
 int mr_board_live(void);
+int mr_make_board(const char *text, const struct mr_options *o);
+void mr_remove_board(void);
 int mr_say(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 int mr_command_exec(const struct mr_options *o);
+int mr_command_serve(const struct mr_options *o);
 int mr_command_ps(const struct mr_options *o);
 int mr_command_events(const struct mr_options *o);
 int mr_command_list(const struct mr_options *o);

@@ -242,6 +242,7 @@ int mr_command_list(const struct mr_options *o)
         char path[400];
         snprintf(path, sizeof path, "/dev/shm/%s", e->d_name);
         if (strncmp(e->d_name, prefix, strlen(prefix)) || mr_board_open(path, getuid()) < 0) continue;
+        mr_board_live(); /* books those that died without a word */
         print_board();
         munmap(mr_b, mr_b->bytes);
     }

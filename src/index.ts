@@ -10,7 +10,7 @@
  *       console.log(await waitOn(squares))
  *     })
  */
-import { setHost } from './model/client.ts'
+import { hasHost, setHost } from './model/client.ts'
 import { EmbeddedHost } from './runtime/host.ts'
 import { isMainThread, workerData } from 'node:worker_threads'
 
@@ -23,4 +23,5 @@ export type { Observer, RunEvent } from './core/events.ts'
 // A compute thread has a host of its own; everywhere else the runtime is embedded.
 const inComputeThread =
   !isMainThread && typeof workerData === 'object' && workerData !== null && 'toThread' in workerData
-if (!inComputeThread) setHost(new EmbeddedHost())
+// So it is where someone has set another host already, as the simulator does.
+if (!inComputeThread && !hasHost()) setHost(new EmbeddedHost())

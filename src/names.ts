@@ -1,6 +1,13 @@
 /** The public names that mean the same in the program and in its compute threads. */
 export { task, command, implement } from './model/task.ts'
-export type { Argv, CommandOptions, SeveralOptions, TaskFunction, TaskOptions } from './model/task.ts'
+export type {
+  Argv,
+  CommandOptions,
+  SeveralOptions,
+  SingleOptions,
+  TaskFunction,
+  TaskOptions,
+} from './model/task.ts'
 export {
   main,
   waitOn,
@@ -11,11 +18,16 @@ export {
   openFile,
   remove,
   removeFile,
+  ready,
+  committed,
 } from './model/api.ts'
 export { auto } from './model/bandwidth.ts'
 export type { AutoBandwidth, BandwidthOption } from './model/bandwidth.ts'
 export { shared } from './model/shared.ts'
+export { stream, StreamFile } from './model/stream.ts'
+export type { StreamOptions } from './model/stream.ts'
 export { Future } from './model/future.ts'
+export { Stream } from './model/value-stream.ts'
 export {
   IN,
   OUT,
@@ -33,6 +45,7 @@ export {
 } from './model/directions.ts'
 export type { Direction } from './model/directions.ts'
 export type { CommonOptions, Defaults } from './model/options.ts'
+export type { Cost } from './model/cost.ts'
 export { MillraceError } from './core/errors.ts'
 export type { ErrorCode } from './core/errors.ts'
 export { CancelledError, ExitError, TaskError } from './model/errors.ts'

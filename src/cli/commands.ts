@@ -1,9 +1,12 @@
 import type { CommandSpec, OperandSpec, OptionSpec } from './spec.ts'
+import { simulateCommand } from './simulate-command.ts'
 import { STREAM_COMMANDS } from './stream-commands.ts'
 
 // The names are repeated here, because the modules that own them are heavier than all of the parser; a test
 // compares them.
 export const POLICY_NAMES = ['fifo', 'lifo', 'fifo-data', 'hrf', 'lifo+hrf', 'rank'] as const
+export const IO_POLICY_NAMES = ['fcfs', 'priority', 'backfill'] as const
+export const FLUSH_MODES = ['off', 'idle', 'always'] as const
 export const PROGRESS_MODES = ['live', 'plain', 'json', 'none'] as const
 
 export const HELP: OptionSpec = { name: 'help', short: 'h', help: ['show this'] }
@@ -50,6 +53,26 @@ export const COMMANDS: readonly CommandSpec[] = [
         value: 'FILE',
         help: ['description of this machine and its storage'],
       },
+      {
+        name: 'io-policy',
+        value: 'POLICY',
+        kind: 'choice',
+        choices: IO_POLICY_NAMES,
+        help: [IO_POLICY_NAMES.join(', ')],
+      },
+      {
+        name: 'flush',
+        value: 'WHEN',
+        kind: 'choice',
+        choices: FLUSH_MODES,
+        help: ['move data to slower storage: off, idle or always'],
+      },
+      {
+        name: 'max-intermediate',
+        value: 'SIZE',
+        kind: 'size',
+        help: ['room that temporary files may take'],
+      },
       { name: 'tag', value: 'TAG', repeatable: true, help: ['what this machine has; may be repeated'] },
       { name: 'bind', help: ['bind each command to the CPUs that it holds'] },
       {
@@ -71,11 +94,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       PICTURE,
       { name: 'journal', negative: 'only', help: ['keep nothing in .millrace'] },
     ],
-    notes: [
-      'Ctrl-C lets running tasks end and starts no more; a second one kills them.',
-      'Exit codes: 0 ok, 1 a task or the program failed, 2 usage, 130 interrupted.',
-      'Example: millrace run app.ts --cpus 4 -- input.csv --verbose',
-    ],
+    notes: ['Exit codes: 0 ok, 1 a task or the program failed, 2 usage, 130 interrupted.'],
     load: () => import('./run.ts'),
   },
   {
@@ -143,6 +162,15 @@ export const COMMANDS: readonly CommandSpec[] = [
     load: () => import('./story.ts'),
   },
   {
+    name: 'explain',
+    summary: 'which limits a run has learned for its storage, and from what',
+    usage: 'millrace explain [RUN]',
+    operands: [RUN],
+    options: [],
+    notes: [WHICH_RUN],
+    load: () => import('./explain.ts'),
+  },
+  {
     name: 'logs',
     summary: 'what one task printed',
     usage: 'millrace logs TASK [RUN] [--attempt N]',
@@ -154,11 +182,16 @@ export const COMMANDS: readonly CommandSpec[] = [
   {
     name: 'doctor',
     summary: 'check whether this machine and folder are fit for Millrace',
-    usage: 'millrace doctor [--json]',
+    usage: 'millrace doctor [--measure] [--machine FILE] [--json]',
     operands: [],
-    options: [{ name: 'json', help: ['one JSON object per line'] }],
+    options: [
+      { name: 'measure', help: ['measure how fast storage is, and remember it'] },
+      { name: 'machine', value: 'FILE', help: ['measure the devices that it describes'] },
+      { name: 'json', help: ['one JSON object per line'] },
+    ],
     notes: ['Exit code 1 when a check fails; warnings do not count.'],
     load: () => import('./doctor.ts'),
   },
+  simulateCommand(POLICY_NAMES, [TRACE, GRAPH, PICTURE]),
   ...STREAM_COMMANDS,
 ]

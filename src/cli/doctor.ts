@@ -1,14 +1,18 @@
 import { CHECKS } from './doctor-checks.ts'
 import type { Finding } from './doctor-checks.ts'
 import { paintFor, printJson, printLines } from './output.ts'
+import { measureDevices } from './doctor-measure.ts'
+import { valueOf } from './spec.ts'
 import type { Given } from './spec.ts'
 
 /** `millrace doctor` */
-export async function execute({ flags }: Given): Promise<void> {
+export async function execute(given: Given): Promise<void> {
+  const { flags } = given
   const findings: { check: string; finding: Finding }[] = []
   for (const [check, find] of Object.entries(CHECKS)) {
     findings.push({ check, finding: await find().catch(asFinding) })
   }
+  if (flags.get('measure')) findings.push(...(await measureDevices(valueOf(given, 'machine'))))
   if (flags.get('json')) await printJson(findings.map(({ check, finding }) => ({ check, ...finding })))
   else printLines(findings.flatMap(({ check, finding }) => findingLines(check, finding)))
   if (findings.some(({ finding }) => finding.state === 'fail')) process.exitCode = 1

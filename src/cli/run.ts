@@ -52,6 +52,12 @@ function optionsOf(given: Given): RunOptions {
     const value = valueOf(given, name)
     if (value !== undefined) options[name] = value
   }
+  const ioPolicy = valueOf(given, 'io-policy')
+  if (ioPolicy !== undefined) options.ioPolicy = ioPolicy
+  const flush = valueOf(given, 'flush')
+  if (flush !== undefined) options.flush = flush
+  const maxIntermediate = valueOf(given, 'max-intermediate')
+  if (maxIntermediate !== undefined) options.maxIntermediate = maxIntermediate
   const machine = valueOf(given, 'machine')
   if (machine !== undefined) options.machine = resolve(machine)
   const tags = values.get('tag')

@@ -23,15 +23,10 @@ const FAILURES_IN_FULL = 10
 export async function execute(given: Given): Promise<void> {
   const base = process.cwd()
   const name = given.operands[0] ?? 'last'
-  const files: Files = {}
-  for (const name of ['trace', 'graph', 'picture'] as const) {
-    const path = valueOf(given, name)
-    if (path !== undefined) files[name] = path
-  }
   if (given.flags.get('json')) {
     const run = await findRun(base, name)
     await printJson(readJournal(run.journal))
-    return writeFiles(run, files)
+    return writeFiles(run, given)
   }
   const { run, statistics } = await showRun(base, name)
   const paint = paintFor(process.stdout)
@@ -42,7 +37,7 @@ export async function execute(given: Given): Promise<void> {
     lines.push('', ...keptFailureBlocks(statistics, FAILURES_IN_FULL, paint))
   }
   printLines(lines)
-  await writeFiles(run, files)
+  await writeFiles(run, given)
 }
 
 /** What a journal without an end means. */
@@ -76,7 +71,7 @@ const COLUMNS: readonly Column[] = [
 ]
 
 /** Columns that are zero for all are left out. */
-function kindLines(statistics: Statistics, paint: Paint): string[] {
+export function kindLines(statistics: Statistics, paint: Paint): string[] {
   const kinds = [...statistics.kinds.values()].sort((a, b) => b.busyMs - a.busyMs || a.kind - b.kind)
   const rows = kinds.map(kind => [
     clean(kind.name),
@@ -107,23 +102,21 @@ function usageCells(kind: KindStatistics): string[] {
 const meanOf = ({ busyMs, done, failed, ignored, retried }: KindStatistics): number =>
   busyMs / (done + failed + ignored + retried)
 
-interface Files {
-  trace?: string
-  graph?: string
-  picture?: string
-}
-
-async function writeFiles(run: RunInfo, { trace, graph, picture }: Files): Promise<void> {
+/** What is asked for by --trace, --graph and --picture. */
+export async function writeFiles({ journal }: Pick<RunInfo, 'journal'>, given: Given): Promise<void> {
+  const trace = valueOf(given, 'trace')
+  const graph = valueOf(given, 'graph')
+  const picture = valueOf(given, 'picture')
   if (trace !== undefined) {
-    await writeTrace(readJournal(run.journal), trace)
+    await writeTrace(readJournal(journal), trace)
     remark(`trace written to ${trace} (open it in ui.perfetto.dev)`)
   }
   if (graph !== undefined) {
-    await writeGraph(readJournal(run.journal), graph)
+    await writeGraph(readJournal(journal), graph)
     remark(`graph written to ${graph} (draw it with: dot -Tsvg ${graph} -o graph.svg)`)
   }
   if (picture !== undefined) {
-    await writePicture(readJournal(run.journal), picture)
+    await writePicture(readJournal(journal), picture)
     remark(`picture written to ${picture}`)
   }
 }

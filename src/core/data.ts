@@ -1,4 +1,5 @@
 import type { Heap } from '../general/heap.ts'
+import type { Flow } from './flow.ts'
 import type { Place } from './io/task-io.ts'
 import type { Task } from './task.ts'
 
@@ -63,6 +64,8 @@ export class Version {
   /** A newer version is committed, or the datum was removed: nothing can fall back to this one. */
   obsolete = false
   team: Team | null = null
+  /** Files that may be read as they grow. */
+  flow: Flow | null = null
   /** Files: the device that it lies on, or is being written to, if the core knows. */
   place: Place | null = null
   /** What the runtime keeps for it; the core never looks inside. `undefined` means nothing is kept. */

@@ -1,4 +1,5 @@
 import { Team, Version, nearestValid } from './data.ts'
+import { canFollow, isFollower, keepsWaiting, takeFollowers } from './flow.ts'
 import type { Access, AccessMode, Datum } from './data.ts'
 import type { AfterFailure, FailureFacts, Observer, RunEvent, TaskUsage } from './events.ts'
 import { again, doomReason, isUnmade, members, othersRead } from './graph.ts'
@@ -12,9 +13,9 @@ import { Placement } from './placement.ts'
 import { fifo, scoreOf } from './policy.ts'
 import type { Policy } from './policy.ts'
 import { Task, createGroup } from './task.ts'
-import type { Group, TaskSpec } from './task.ts'
+import type { Demand, Group, Kind, TaskSpec } from './task.ts'
 import { rejectNestedCycle } from './nesting.ts'
-import { refuse, submittedEvent } from './submission.ts'
+import { refuse, startedEvent, submittedEvent } from './submission.ts'
 
 /**
  * The engine decides, others do. What happened comes in through the methods below, each with the time; what
@@ -65,6 +66,8 @@ export class Engine {
   #instructions: Instruction[] = []
   #lastTask = 0
   #turn = 0
+  /** What was found to suit a node last: tasks come in runs of the same kind. */
+  #suited: { kind: Kind | null; demand: Demand | null } = { kind: null, demand: null }
   /** The task whose end, or release, is being worked through: what becomes ready is released by it. */
   #ending: Task | null = null
   #closed: string | null = null
@@ -79,25 +82,33 @@ export class Engine {
     this.nodes = options.nodes.map((node, index) => new Node(index, node))
     this.policy = options.policy ?? fifo
     this.observer = options.observer ?? null
-    this.io = new IoCore(this.nodes, options.nodes, options, () => this.observer)
+    this.io = new IoCore(
+      this.nodes,
+      options.nodes,
+      options,
+      () => this.observer,
+      version => this.#discardIfUnused(version),
+    )
     this.#placement = new Placement(this.nodes, this.policy, this.io)
   }
 
   // --- what happens ---
 
   submit(spec: TaskSpec, accesses: readonly AccessRequest[], now: number): Task {
-    if (!this.nodes.some(node => this.#suits(node, spec))) refuse(spec, this.nodes)
-    if (spec.demand.storage) this.io.check(spec)
+    if (spec.demand !== this.#suited.demand || spec.kind !== this.#suited.kind) this.#checkSuits(spec)
+    if (spec.demand.storage) this.io.check(spec, accesses)
     if (spec.parent) rejectNestedCycle(spec.parent, spec.kind.name, accesses)
     const task = new Task(++this.#lastTask, spec, now)
-    if (accesses.length > 0) task.accesses = accesses.map(request => this.#access(task, request, now))
+    if (accesses.length === 1) task.accesses = [this.#access(task, accesses[0] as AccessRequest, now)]
+    else if (accesses.length > 0) task.accesses = accesses.map(request => this.#access(task, request, now))
     const doom = this.#waitForInputs(task)
+    this.io.bound?.submitted(task)
     task.queueable =
       spec.kind.form === 'function' &&
       !task.timed &&
       task.demand.cpus === 1 &&
       task.demand.memory === 0 &&
-      task.demand.storage === null &&
+      !this.io.concerns(task) &&
       !task.accesses.some(access => access.mode === 'commutative')
     this.#join(task)
     this.#placement.added(task)
@@ -114,17 +125,7 @@ export class Engine {
   started(task: Task, now: number): void {
     if (task.startedAt >= 0) return
     task.startedAt = now
-    this.observer?.({
-      type: 'started',
-      at: now,
-      task: task.id,
-      attempt: task.attempt,
-      node: task.node,
-      lane: task.lane,
-      cpus: this.#placement.demandOf(task).cpus,
-      ...(task.kind.implementations.length > 1 ? { implementation: task.implementation.name } : {}),
-      ...(task.io?.device ? { device: task.io.device.index } : {}),
-    })
+    this.observer?.(startedEvent(task, this.#placement.demandOf(task).cpus, now))
   }
 
   /**
@@ -170,6 +171,7 @@ export class Engine {
       next: then,
       ...(log ? { log } : {}),
     })
+    this.dryUp(task)
     if (then === 'retry') {
       task.attempt++
       this.#queueAgain(task, now)
@@ -192,6 +194,7 @@ export class Engine {
     // A version of a task that was being tried and told nothing is to be tried again.
     task.implementation.begun--
     this.#release(task, now)
+    this.dryUp(task)
     this.observer?.({ type: 'returned', at: now, task: task.id, reason })
     this.#queueAgain(task, now)
     this.#doomIfRefused(task)
@@ -230,6 +233,7 @@ export class Engine {
     for (const { read, write } of task.accesses) {
       if (write?.datum.inPlace) this.#lose(task, write, now)
       if (read) this.#readerEnded(read, now)
+      read?.flow?.followers.delete(task)
     }
     this.#leave(task)
     this.#carryOutDoom(now)
@@ -246,6 +250,29 @@ export class Engine {
     this.#carryOutDoom(now)
   }
 
+  /** A version that was to be released never comes, because of this task. */
+  lose(version: Version, by: Task, now: number): void {
+    if (version.state !== 'pending') return
+    this.#spoil(version, by, now)
+    this.#carryOutDoom(now)
+  }
+
+  /** An attempt of its producer has begun to write it, and it may be read as it grows. */
+  flow(version: Version, now: number): void {
+    if (version.state !== 'pending' || !version.flow || version.flow.open) return
+    version.flow.open = true
+    for (const task of takeFollowers(version)) {
+      version.flow.followers.add(task)
+      if (--task.missing === 0) this.#makeReady(task, now)
+    }
+    this.#carryOutDoom(now)
+  }
+
+  /** What was written so far is void; those who read it are brought back by `returned`. */
+  dryUp(task: Task): void {
+    for (const { write } of task.accesses) if (write?.flow) write.flow.open = false
+  }
+
   /** Commits a version before its producer has ended. */
   commit(version: Version, now: number): void {
     if (version.state !== 'pending') return
@@ -257,6 +284,10 @@ export class Engine {
       this.observer?.({ type: 'committed', at: now, version: version.id, bytes: 0 })
     }
     this.#settle(version, now)
+    // Who follows nothing any more wants a CPU like everybody else.
+    if (version.flow) {
+      for (const task of version.flow.followers) if (!isFollower(task)) this.unblocked(task)
+    }
   }
 
   /** Nothing new starts; what has not started is cancelled. */
@@ -340,6 +371,7 @@ export class Engine {
   remove(datum: Datum, now: number): void {
     this.#closeTeam(datum.current, now)
     datum.removed = true
+    this.io.bound?.removed(datum.current)
     this.#retireFrom(datum.current)
   }
 
@@ -353,6 +385,8 @@ export class Engine {
   decide(now: number): Instruction[] {
     const start = (task: Task): void => {
       task.move('running', now)
+      if (this.io.moves.prefetches) this.io.moves.want(task, -1)
+      this.io.bound?.started(task)
       this.#instructions.push({ type: 'start', task })
     }
     const resume = (task: Task): void => {
@@ -364,20 +398,7 @@ export class Engine {
       task.move('parked', now)
       this.#wakeParked(task, now)
     }
-    this.#placement.decide(now, start, resume, park)
-    this.io.decide(now, {
-      start: task => {
-        this.#placement.takeTokens(task)
-        start(task)
-      },
-      resume,
-      park: task => {
-        const busy = this.#placement.parkIfBusy(task)
-        if (busy) park(task)
-        return busy
-      },
-      instruct: instruction => this.#instructions.push(instruction),
-    })
+    this.#placement.decide({ now, start, resume, park, instruct: one => this.#instructions.push(one) })
     if (this.#instructions.length === 0) return EMPTY
     let instructions = this.#instructions
     this.#instructions = []
@@ -433,11 +454,12 @@ export class Engine {
     for (const { read } of task.accesses) {
       if (!read) continue
       read.readers++
-      if (read.state === 'pending') {
+      if (read.flow?.open && canFollow(task)) read.flow.followers.add(task)
+      if (keepsWaiting(task, read)) {
         if (read.waiters) read.waiters.push(task)
         else read.waiters = [task]
         task.missing++
-      } else if (read.state !== 'ready') doom = read
+      } else if (read.state === 'failed' || read.state === 'cancelled') doom = read
     }
     for (const { write } of task.accesses) if (write?.datum.inPlace) this.#afterReaders(task, write)
     return doom
@@ -465,6 +487,8 @@ export class Engine {
 
   #discardIfUnused(version: Version): void {
     if (version.obsolete && version.readers === 0 && version.settled && version.value !== undefined) {
+      // What is on its way to another device is discarded when it has arrived.
+      if (version.place?.move) return
       this.#instructions.push({ type: 'discard', version })
     }
   }
@@ -493,6 +517,7 @@ export class Engine {
 
   #makeReady(task: Task, now: number): void {
     const at = task.move('ready', now)
+    if (this.io.moves.prefetches) this.io.moves.want(task, 1)
     task.turn = ++this.#turn
     try {
       task.score = scoreOf(this.policy, task, { now, turn: task.turn, releasedBy: this.#ending })
@@ -500,14 +525,40 @@ export class Engine {
       this.#fault ??= error
     }
     this.observer?.({ type: 'ready', at, task: task.id })
-    this.#placement.enqueue(task, this.#ending)
+    if (isFollower(task)) this.#follow(task, now)
+    else this.#placement.enqueue(task, this.#ending)
+  }
+
+  /** Starts it at once, and without a CPU; its node is the one where the data are. */
+  #follow(task: Task, now: number): void {
+    task.node = this.nodes.findIndex(node => this.#suits(node, task))
+    task.lane = task.id % (this.nodes[task.node]?.lanes.length ?? 1)
+    task.move('running', now)
+    this.#instructions.push({ type: 'start', task })
+    this.started(task, now)
+    task.move('blocked', now)
+    this.observer?.({
+      type: 'blocked',
+      at: now,
+      task: task.id,
+      reason: 'it reads what is still being written',
+    })
   }
 
   /** It keeps its turn: it was in the queue before, where an entry of it may even be left. */
   #queueAgain(task: Task, now: number): void {
     task.startedAt = -1
+    const missing = task.accesses.filter(({ read }) => read && keepsWaiting(task, read))
+    if (missing.length > 0) {
+      task.missing = missing.length
+      for (const { read } of missing) if (read) (read.waiters ??= []).push(task)
+      task.move('waiting', now)
+      return
+    }
     task.move('ready', now)
-    this.#placement.enqueue(task, null)
+    for (const { read } of task.accesses) if (read?.flow?.open) read.flow.followers.add(task)
+    if (isFollower(task)) this.#follow(task, now)
+    else this.#placement.enqueue(task, null)
   }
 
   /** `took` is negative if nothing of the attempt is kept. */
@@ -541,6 +592,7 @@ export class Engine {
         else this.commit(write, now)
       }
       if (read) this.#readerEnded(read, now)
+      read?.flow?.followers.delete(task)
     }
     this.#ending = null
     this.#leave(task)
@@ -567,6 +619,9 @@ export class Engine {
     version.cause = by.state === 'failed' ? by : (by.cause ?? by)
     // Whoever waits for it is told which task was to make it.
     version.producer = by
+    if (version.flow) {
+      for (const task of version.flow.followers) this.#doom(task, version.cause, doomReason(version))
+    }
     this.#settle(version, now)
   }
 
@@ -589,6 +644,7 @@ export class Engine {
 
   #readerEnded(version: Version, now: number): void {
     version.readers--
+    if (version.readers === 0 && version.place) this.io.unread(version)
     const { afterReaders } = version
     if (afterReaders) {
       version.afterReaders = afterReaders.filter(writer => {
@@ -699,6 +755,7 @@ export class Engine {
     if (task.next) task.next.before = task.before
     task.next = task.before = null
     task.parent?.calls?.delete(task)
+    this.io.bound?.ended(task)
     for (const { read, write } of task.accesses) (write ?? read)?.datum.users?.delete(task)
     for (let at: Group | null = group; at; at = at.parent) {
       at.live--
@@ -710,7 +767,12 @@ export class Engine {
     }
   }
 
-  #suits(node: Node, { kind, demand }: TaskSpec): boolean {
+  #checkSuits(spec: TaskSpec): void {
+    if (!this.nodes.some(node => this.#suits(node, spec))) refuse(spec, this.nodes)
+    this.#suited = { kind: spec.kind, demand: spec.demand }
+  }
+
+  #suits(node: Node, { kind, demand }: Pick<TaskSpec, 'kind' | 'demand'>): boolean {
     return (
       node.suits(demand) || kind.implementations.some(({ demand: own }) => own !== null && node.suits(own))
     )

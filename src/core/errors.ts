@@ -142,6 +142,30 @@ export const ERRORS = {
     meaning: 'Streaming does not work on this machine.',
     remedy: 'Use Linux on x86-64 with the GNU C library.',
   },
+  MR_RELEASE: {
+    meaning:
+      'Something was released early in a way that makes no sense: twice, with a number that is not there, after the end of the task, or outside a task.',
+    remedy:
+      'Call ready(index, value) once per value, and committed(path) once per file, while the task runs.',
+  },
+  MR_RELEASE_CHANGED: {
+    meaning:
+      'An attempt of a task came to other values than those that an earlier attempt had released. Those are in use, and a program that has seen them cannot be run backwards.',
+    remedy: 'Make the task give the same values each time, or do without early release or without retries.',
+  },
+  MR_STREAM_TAKEN: {
+    meaning: 'The values of a stream are wanted by two: by two loops, two tasks, or a loop and a task.',
+    remedy: 'Call the generator task once for each, or take the values once and pass their futures on.',
+  },
+  MR_NOT_AWAITED: {
+    meaning: 'A future was used in a sum or a comparison, where its value was meant.',
+    remedy: 'Write `await future`, or pass it to a task, which gets the value.',
+  },
+  MR_WORKFLOW_FILE: {
+    meaning:
+      'A workflow in a file cannot be simulated: the file is malformed, or what it says makes no sense.',
+    remedy: 'The message says where, and what is wrong there.',
+  },
   MR_FLOW_FILE: {
     meaning: 'There is no workflow file, or it does not say what to make.',
     remedy: 'Write a flow.ts with rules and targets, or name another file with --file.',

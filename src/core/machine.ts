@@ -45,7 +45,7 @@ export class Lane {
 const LANE_LOAD = 2
 /** Above this many milliseconds a task is not short. */
 const SHORT = 0.5
-export const LANE_DEPTH = 256
+export const LANE_DEPTH = 1024
 
 export class Node {
   readonly index: number
@@ -152,4 +152,4 @@ export class Node {
 export const isShort = (milliseconds: number): boolean => milliseconds < SHORT
 
 /** A lane is never charged less than this, so that the queue's depth stays bounded for empty tasks. */
-export const chargeFor = (milliseconds: number): number => Math.max(milliseconds, 0.005)
+export const chargeFor = (milliseconds: number): number => Math.max(milliseconds, 0.002)

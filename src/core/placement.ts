@@ -3,6 +3,7 @@ import type { Team } from './data.ts'
 import { FreeNodes } from './free-nodes.ts'
 import type { IoCore } from './io/io-core.ts'
 import type { Spot } from './io/storage.ts'
+import type { MoveInstruction } from './io/task-io.ts'
 import { chargeFor, isShort } from './machine.ts'
 import type { Lane, Node } from './machine.ts'
 import type { Policy } from './policy.ts'
@@ -11,6 +12,15 @@ import { Ranks } from './ranks.ts'
 import { ReadyQueue, before, starved } from './ready-queue.ts'
 import type { Placer } from './ready-queue.ts'
 import type { Demand, Implementation, Task } from './task.ts'
+
+/** What is done with what is decided. */
+export interface Orders {
+  now: number
+  start(task: Task): void
+  resume(task: Task): void
+  park(task: Task): void
+  instruct(instruction: MoveInstruction): void
+}
 
 /** Which ready task starts next, where, and in which of its versions. */
 export class Placement {
@@ -39,6 +49,7 @@ export class Placement {
     this.queue = this.#ranked ?? new ReadyQueue()
     this.#free = new FreeNodes(nodes)
     this.#io = io
+    io.storage.onMemory = node => this.#free.update(node)
   }
 
   /** A task is new in the graph. */
@@ -61,7 +72,7 @@ export class Placement {
 
   enqueue(task: Task, releasedBy: Task | null): void {
     task.bypassed = 0
-    if (task.demand.io || task.demand.storage) this.#io.ready(task)
+    if (this.#io.concerns(task)) this.#io.ready(task)
     if (task.demand.io) return
     this.queue.push(task)
     if (this.#policy.successorsFirst && releasedBy && releasedBy.lane >= 0) {
@@ -79,13 +90,32 @@ export class Placement {
     else this.queue.forget(task)
   }
 
-  decide(
-    now: number,
-    start: (task: Task) => void,
-    resume: (task: Task) => void,
-    park: (task: Task) => void,
-  ): void {
-    this.#now = now
+  decide(orders: Orders): void {
+    this.#now = orders.now
+    const io = this.#io
+    const isIdle = io.isIdle
+    if (!isIdle) io.refresh(orders.now)
+    this.#decide(orders)
+    if (isIdle) return
+    const hasMore = io.decide(orders.now, {
+      start: task => {
+        this.#takeTokens(task)
+        orders.start(task)
+      },
+      resume: orders.resume,
+      park: task => {
+        const busy = this.#busyTeam(task)
+        if (!busy) return false
+        this.#park(task, busy)
+        orders.park(task)
+        return true
+      },
+      instruct: orders.instruct,
+    })
+    if (hasMore) this.#decide(orders)
+  }
+
+  #decide({ start, resume, park }: Orders): void {
     if (this.#claimed.size > 0) this.#resumeClaimed(resume)
     if (this.queue.size === 0) return
     this.#settleRanks()
@@ -101,15 +131,25 @@ export class Placement {
         return this.#place(task)
       },
       // Who waits for room on a device must not keep away those who would make room.
-      hold: task => task.io === null && this.#hold(task),
+      hold: task => task.io === null && (this.#io.bound?.allows(task) ?? true) && this.#hold(task),
       inTheWay: (started, task) => this.#suits(this.#nodes[started.node] as Node, task),
     }
     for (;;) {
-      const task = this.queue.take(placer)
+      const task = this.queue.take(placer) ?? this.#firstInOrder(placer)
       if (this.#held.size > 0) this.#held.clear()
       if (!task) return
       start(task)
     }
+  }
+
+  /** Where data are bounded, the first task in program order may wait behind one that is held back. */
+  #firstInOrder({ place }: Placer): Task | null {
+    const first = this.#io.bound?.first()
+    if (!first || first.demand.io || first.state !== 'ready') return null
+    const isPlaced = place(first)
+    // It may have been set aside instead.
+    if (isPlaced || (first as Task).state !== 'ready') this.queue.forget(first)
+    return isPlaced ? first : null
   }
 
   demandOf(task: Task): Demand {
@@ -121,13 +161,6 @@ export class Placement {
     if (!node || task.demand.io) return
     node.release(task, this.demandOf(task))
     this.#free.update(node)
-  }
-
-  /** Sets a COMMUTATIVE I/O task aside if another task holds its datum. */
-  parkIfBusy(task: Task): boolean {
-    const busy = this.#busyTeam(task)
-    if (busy) this.#park(task, busy)
-    return busy !== null
   }
 
   // --- blocked tasks ---
@@ -209,7 +242,7 @@ export class Placement {
     return null
   }
 
-  takeTokens(task: Task): void {
+  #takeTokens(task: Task): void {
     if (task.queueable) return
     for (const { mode, write } of task.accesses)
       if (mode === 'commutative' && write?.team) write.team.holder = task
@@ -227,7 +260,8 @@ export class Placement {
       const [first] = lane.released.filter(task => task.state === 'ready').sort(byRank)
       lane.released = []
       if (!first || !lane.free || first.io || first.kind.implementations.length > 1) continue
-      if (this.#busyTeam(first) || !node.fitsNow(first.demand) || !this.#mayGoFirst(first, node)) continue
+      const fits = !this.#io.bound && !this.#busyTeam(first) && node.fitsNow(first.demand)
+      if (!fits || !this.#mayGoFirst(first, node)) continue
       this.queue.forget(first)
       this.#occupy(first, node, first.implementation, lane)
       start(first)
@@ -273,6 +307,7 @@ export class Placement {
 
   /** Each version of a task is tried once; then the fastest that fits is taken. */
   #place(task: Task): boolean {
+    if (this.#io.bound && !this.#io.bound.allows(task)) return false
     const { implementations } = task.kind
     let best: Implementation | null = null
     let where: Node | null = null
@@ -303,7 +338,7 @@ export class Placement {
     task.charge = chargeFor(implementation.estimate)
     task.lane = node.occupy(task, implementation.demand ?? task.demand, prefer).index
     this.#free.update(node)
-    this.takeTokens(task)
+    this.#takeTokens(task)
   }
 
   #queueOnLane(task: Task): boolean {

@@ -57,6 +57,20 @@ export class ReadyQueue {
    */
   take({ place, hold, inTheWay }: Placer): Task | null {
     while (this.size > 0) {
+      const only = this.#only()
+      if (only) {
+        // Most programs have one kind of demand; nothing is made for them but the decision.
+        const task = headOf(only)
+        const isPlaced = task !== undefined && place(task)
+        if (task && (isPlaced || task.state === 'parked')) {
+          only.pop()
+          this.size--
+        }
+        if (isPlaced) return task
+        if (task?.state === 'parked') continue
+        if (task && starved(task)) hold(task)
+        return null
+      }
       const heads = this.heads()
       let parked = false
       for (let i = 0; i < heads.length; i++) {
@@ -77,6 +91,16 @@ export class ReadyQueue {
         if (starved(task) && hold(task)) return null
       }
       if (!parked) return null
+    }
+    return null
+  }
+
+  /** The queue with all tasks in it, if there is such a one. */
+  #only(): OrderedQueue<Task> | null {
+    if (this.#classes.size !== 1) return null
+    for (const { queueable, others } of this.#classes.values()) {
+      if (others.size === 0) return queueable
+      if (queueable.size === 0) return others
     }
     return null
   }
@@ -110,11 +134,17 @@ export interface Head {
 }
 
 function addHead(heads: Head[], queue: OrderedQueue<Task>): boolean {
+  const task = headOf(queue)
+  if (task) heads.push({ task, queue })
+  return task !== undefined
+}
+
+/** The best task that is still ready. */
+function headOf(queue: OrderedQueue<Task>): Task | undefined {
   let task = queue.peek()
   while (task && task.state !== 'ready') {
     queue.pop()
     task = queue.peek()
   }
-  if (task) heads.push({ task, queue })
-  return task !== undefined
+  return task
 }

@@ -1,3 +1,4 @@
+import type { Access } from './data.ts'
 import { MillraceError } from './errors.ts'
 import type { RunEvent } from './events.ts'
 import type { Node } from './machine.ts'
@@ -21,12 +22,10 @@ export function refuse({ kind, demand }: TaskSpec, nodes: readonly Node[]): neve
 }
 
 export function submittedEvent(task: Task, now: number): RunEvent {
-  const reads: number[] = []
-  const writes: number[] = []
+  const reads = idsOf(task.accesses, 'read')
+  const writes = idsOf(task.accesses, 'write')
   let files: { version: number; path: string }[] | undefined
   for (const { read, write } of task.accesses) {
-    if (read) reads.push(read.id)
-    if (write) writes.push(write.id)
     const path = (write ?? read)?.datum.path
     if (path == null) continue
     files ??= []
@@ -45,5 +44,36 @@ export function submittedEvent(task: Task, now: number): RunEvent {
     writes,
   }
   if (files) event.files = files
+  return event
+}
+
+const NONE: number[] = []
+
+/** Literals where there is one or none, which is nearly always: there are millions. */
+function idsOf(accesses: readonly Access[], which: 'read' | 'write'): number[] {
+  if (accesses.length === 1) {
+    const version = (accesses[0] as Access)[which]
+    return version ? [version.id] : NONE
+  }
+  const ids: number[] = []
+  for (const access of accesses) {
+    const version = access[which]
+    if (version) ids.push(version.id)
+  }
+  return ids
+}
+
+export function startedEvent(task: Task, cpus: number, now: number): RunEvent {
+  const event: RunEvent = {
+    type: 'started',
+    at: now,
+    task: task.id,
+    attempt: task.attempt,
+    node: task.node,
+    lane: task.lane,
+    cpus,
+  }
+  if (task.kind.implementations.length > 1) event.implementation = task.implementation.name
+  if (task.io?.device) event.device = task.io.device.index
   return event
 }

@@ -164,7 +164,7 @@ export function createGroup(name: string, parent: Group | null): Group {
  * ready      in the queue, waiting for resources
  * parked     ready, but another COMMUTATIVE task holds its datum
  * running    holds resources; it may still be second in a lane's queue
- * blocked    waits for tasks that it called; holds no lane
+ * blocked    waits for tasks that it called, for room, or for values of a stream; holds no lane
  * stopping   cancelled while running; holds its lane until it has stopped
  * done, ignored, failed, cancelled: ended
  */
@@ -197,8 +197,8 @@ const LEGAL: Record<TaskState, readonly TaskState[]> = {
   waiting: ['ready', 'cancelled'],
   ready: ['running', 'parked', 'cancelled'],
   parked: ['ready', 'cancelled'],
-  running: ['done', 'ignored', 'failed', 'ready', 'blocked', 'stopping'],
-  blocked: ['running', 'done', 'failed', 'ignored', 'ready', 'stopping'],
+  running: ['done', 'ignored', 'failed', 'ready', 'waiting', 'blocked', 'stopping'],
+  blocked: ['running', 'done', 'failed', 'ignored', 'ready', 'waiting', 'stopping'],
   stopping: ['cancelled'],
   done: [],
   ignored: [],
@@ -229,7 +229,8 @@ export class Task {
   readonly priority: number
   readonly demand: Demand
   readonly onFailure: OnFailure
-  readonly retries: number
+  /** Further attempts; taken away from a task that cannot begin again. */
+  retries: number
   readonly timed: boolean
   /** What the runtime keeps for it; the core never looks inside. */
   payload: unknown
@@ -326,7 +327,8 @@ export class Task {
       return at
     }
     const at = Math.max(now, history[history.length - 1] as number)
-    history.push(code, at)
+    if (history.length <= 4) this.history = longer(history as [number, number, number, number], code, at)
+    else history.push(code, at)
     return at
   }
 
@@ -339,3 +341,6 @@ export class Task {
     return parts.join(', ')
   }
 }
+
+const longer = ([a, b, c, d]: [number, number, number?, number?], code: number, at: number): number[] =>
+  c === undefined || d === undefined ? [a, b, code, at] : [a, b, c, d, code, at]

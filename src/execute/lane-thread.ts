@@ -101,6 +101,10 @@ export class LaneThread {
   drain(looksAgain = false): void {
     if (looksAgain) this.#from.awake()
     else this.#from.sleep()
+    this.#take()
+  }
+
+  #take(): void {
     for (let at = this.#from.next(); at >= 0; at = this.#from.next()) {
       this.#decoder.at = at
       const { end } = this.#from
@@ -146,6 +150,8 @@ export class LaneThread {
 
   #receive(message: FromThread | null): void {
     if (message === null) return this.drain()
+    // What was in the ring when the message was sent comes before it.
+    this.#take()
     if (message.type === 'alive') {
       clearTimeout(this.#silence ?? undefined)
       this.#silence = null

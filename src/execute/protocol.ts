@@ -11,12 +11,14 @@ import type { WireArgument, WireKept, WireStored } from './wire.ts'
  * as a message. Both carry the same records:
  *
  * task record    task, attempt, kind, flags; the key and module of the kind, when this thread has not seen
- *                it; variant; slots; arguments
+ *                it; variant; slots; arguments; what earlier attempts released (see early-wire.ts)
  * slot           how it is shared (SHARE), then its value or path
  * argument       VALUE with the value, or SLOT with the slot, or INSIDE with the slot and the rest of a path
  * result record  task, status (STATUS), whether it printed, start, duration; the outputs, or the error and,
  *                when they are wanted, the outputs as far as they came
- * output         0 for memory written in place, else the length plus one, the value, the number of its buffers
+ * release record task, status; start of the task, time of the release; the index of the value, its checksum (of a
+ *                generator, that of all values so far), its size; the output
+ * output         0 for memory written in place, and for what was released before; else the length plus one, the value, the number of its buffers
  *
  * A value whose bytes refer to buffers beside them is preceded by the index of its first buffer.
  */
@@ -42,9 +44,9 @@ export const SHARE = {
 
 export const ARGUMENT = { value: 0, slot: 1, inside: 2 } as const
 
-export const STATUS = { ok: 0, failed: 1 } as const
+export const STATUS = { ok: 0, failed: 1, released: 2 } as const
 
-export const FLAG = { named: 1, partial: 2 } as const
+export const FLAG = { named: 1, partial: 2, early: 4 } as const
 
 /** What a thread needs to begin. */
 export interface ThreadStart {
@@ -92,10 +94,19 @@ export interface CallRequest {
 export type Question =
   | { ask: 'value'; id: number }
   | { ask: 'file'; path: string }
-  | { ask: 'barrier' }
+  /** `isEnd`: the task ends, and takes nothing any more. */
+  | { ask: 'barrier'; isEnd: boolean }
   | { ask: 'group-end'; name: string }
   | { ask: 'cancel'; name: string }
   | { ask: 'remove-file'; path: string }
+  /** A generator has made so much, and there is no room for more. */
+  | { ask: 'room'; items: number; bytes: number }
+  /** Values of a stream that the task was given. When they are known to be there, nobody gives its CPU back. */
+  | { ask: 'take'; stream: number; isThere: boolean }
+  /** Futures of a stream that the task called for, under these numbers. */
+  | { ask: 'next'; stream: number; items: number[] }
+  /** An output is complete: its inode, size and time of its last change. */
+  | { ask: 'committed'; path: string; file: number; size: number; modified: number }
 
 export type FromThread =
   | { type: 'ready' }
@@ -116,6 +127,12 @@ export type FromThread =
   | { type: 'ask'; request: number; task: number; question: Question }
   | { type: 'group'; task: number; name: string; parent: string | null }
   | { type: 'remove'; task: number; id: number }
+  /** The value at this index will be what a called task makes. */
+  | { type: 'link'; task: number; index: number; id: number }
+  /** The loop over a stream was left; the stream was passed to the task, or is one that it called for. */
+  | { type: 'close-stream'; task: number; stream: number; isPassed: boolean }
+  /** The task cannot reach what it knew by this number any more. */
+  | { type: 'forget'; task: number; id: number }
 
 export type ToThread =
   | { type: 'task'; bytes: Uint8Array; blobs: ArrayBufferLike[] }

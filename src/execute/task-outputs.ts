@@ -10,6 +10,8 @@ export class OutputWriter {
   readonly #encoder: Encoder
   readonly #hooks: EncodeHooks
   #lent: readonly ArrayBufferLike[] = []
+  /** Compares a value with what an earlier attempt released in its place. */
+  expectSame: (task: ReceivedTask, index: number, value: unknown) => void = () => undefined
 
   constructor(encoder: Encoder, classes: ClassNames) {
     this.#encoder = encoder
@@ -65,8 +67,9 @@ export class OutputWriter {
     const encoder = this.#encoder
     if (returns === 0) {
       encoder.varint(1 + task.written.length)
-      return this.#value(value)
+      return this.#value(task.early ? undefined : value)
     }
+    if (value === undefined && task.released?.size === returns) return this.#allReleased(task)
     if (!Array.isArray(value) || value.length !== returns) {
       const got = Array.isArray(value) ? `an array of ${value.length}` : typeof value
       throw new MillraceError(
@@ -78,7 +81,18 @@ export class OutputWriter {
       )
     }
     encoder.varint(returns + task.written.length)
-    for (const item of value) this.#value(item)
+    for (let i = 0; i < returns; i++) {
+      if (task.released?.has(i)) encoder.varint(0)
+      else {
+        if (task.early) this.expectSame(task, i, value[i])
+        this.#value(value[i])
+      }
+    }
+  }
+
+  #allReleased({ definition: { returns }, written }: ReceivedTask): void {
+    this.#encoder.varint(returns + written.length)
+    for (let i = 0; i < returns; i++) this.#encoder.varint(0)
   }
 
   #written(task: ReceivedTask): void {
@@ -125,7 +139,7 @@ export class OutputWriter {
 }
 
 /** A length in five bytes that all say "more follows" but the last, so that it reads as any other number. */
-function writeLength(bytes: Uint8Array, at: number, length: number): void {
+export function writeLength(bytes: Uint8Array, at: number, length: number): void {
   let rest = length
   for (let i = 0; i < 4; i++) {
     bytes[at + i] = (rest % 0x80) | 0x80

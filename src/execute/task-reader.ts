@@ -1,6 +1,8 @@
 import type { DecodeHooks, Decoder } from '../model/decode.ts'
 import type { Definition } from '../model/definition.ts'
 import { bytesOf, codeOf } from '../model/typed-arrays.ts'
+import { readEarly } from './early-wire.ts'
+import type { EarlyStart } from './early-wire.ts'
 import { ARGUMENT, FLAG, SHARE } from './protocol.ts'
 
 export interface KnownKind {
@@ -15,6 +17,7 @@ export interface TaskHeader {
   kind: KnownKind
   variant: number
   partial: boolean
+  hasEarly: boolean
 }
 
 /** A slot whose value goes back when the task ends. */
@@ -37,6 +40,13 @@ export interface ReceivedTask {
   /** Buffers that have to go back to their owner. */
   lent: ArrayBuffer[]
   published: { slot: number; blobs: SharedArrayBuffer[] }[]
+  /** Generators, and attempts after one that released values. */
+  early: EarlyStart | null
+  /** Returned values that this attempt has released. */
+  released: Set<number> | null
+  /** Some of them went as messages, so the result must not overtake them through the ring. */
+  hasPosted: boolean
+  ended: boolean
 }
 
 type HooksFor = (slots: unknown[] | null) => DecodeHooks
@@ -65,7 +75,9 @@ export class TaskReader {
       kinds.set(number, kind)
     }
     if (!kind) throw new Error(`kind ${number} has no name`)
-    return { task, attempt, kind, variant: decoder.varint(), partial: (flags & FLAG.partial) !== 0 }
+    const partial = (flags & FLAG.partial) !== 0
+    const hasEarly = (flags & FLAG.early) !== 0
+    return { task, attempt, kind, variant: decoder.varint(), partial, hasEarly }
   }
 
   read(
@@ -94,6 +106,10 @@ export class TaskReader {
       written: [],
       lent: [],
       published: [],
+      early: null,
+      released: null,
+      hasPosted: false,
+      ended: false,
     }
     const slots: unknown[] = []
     const count = decoder.varint()
@@ -111,6 +127,7 @@ export class TaskReader {
         task.args.push(decoder.value())
       }
     }
+    if (header.hasEarly) task.early = readEarly(decoder, blobs)
     return task
   }
 

@@ -1,21 +1,46 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { statSync } from 'node:fs'
+import type { Stats } from 'node:fs'
 import type { MessagePort } from 'node:worker_threads'
 import { Datum } from '../core/data.ts'
 import { MillraceError } from '../core/errors.ts'
 import { buildDemand, priorityOf } from '../model/demand.ts'
 import type { Client } from '../model/client.ts'
 import { Decoder } from '../model/decode.ts'
+import type { DecodeHooks } from '../model/decode.ts'
 import type { Definition } from '../model/definition.ts'
 import { Future } from '../model/future.ts'
 import type { Kept } from '../model/stored.ts'
+import { Stream } from '../model/value-stream.ts'
 import { Tracker } from '../model/tracker.ts'
 import { resolveInside } from '../model/wait.ts'
 import type { TaskModules } from './modules.ts'
 import type { CallRequest, FromThread, Question, ToThread } from './protocol.ts'
+import { TakenStream } from './taken-stream.ts'
+import type { RawAnswer } from './taken-stream.ts'
 import { argumentToWire, keptToWire } from './wire.ts'
+
+/** How many futures of a stream a task asks for at a time, at most. */
+const BATCH = 32
 
 interface Caller {
   id: number
+}
+
+export interface ClientEvents {
+  blocked(task: Caller): void
+  resumed(task: Caller): void
+  ready(task: Caller | null, index: number, value: unknown): void
+}
+
+interface Pending {
+  task: Caller
+  /** The task holds its CPU meanwhile. */
+  isQuick: boolean
+  /** The answer is not one value, and is left to whoever asked. */
+  isRaw: boolean
+  resolve: (value: unknown) => void
+  reject: (error: unknown) => void
 }
 
 interface Scope {
@@ -23,6 +48,8 @@ interface Scope {
   /** Questions that have no answer yet: while there are any, the task holds no CPU. */
   open: number
   called: boolean
+  /** Releases of files that are under way. */
+  commits: Set<Promise<unknown>>
 }
 
 /** Carries out what a running task asks for, by asking the coordinator. */
@@ -30,23 +57,19 @@ export class ThreadClient implements Client {
   readonly #port: MessagePort
   readonly #modules: TaskModules
   readonly #caller: () => Caller | null
-  readonly #changed: { blocked(task: Caller): void; resumed(task: Caller): void }
+  readonly #changed: ClientEvents
   readonly #scopes = new WeakMap<Caller, Scope>()
-  readonly #requests = new Map<
-    number,
-    { task: Caller; resolve: (value: unknown) => void; reject: (error: unknown) => void }
-  >()
+  readonly #requests = new Map<number, Pending>()
+  /** Items of streams that no loop can reach any more: the coordinator need not keep them for this task. */
+  readonly #forgotten = new FinalizationRegistry<{ task: number; id: number }>(({ task, id }) =>
+    this.#post({ type: 'forget', task, id }),
+  )
   readonly #group = new AsyncLocalStorage<string>()
   readonly #ids = new WeakMap<Datum, { id: number; version: object | null }>()
   #lastRequest = 0
   #lastId = 0
 
-  constructor(
-    port: MessagePort,
-    modules: TaskModules,
-    caller: () => Caller | null,
-    changed: { blocked(task: Caller): void; resumed(task: Caller): void },
-  ) {
+  constructor(port: MessagePort, modules: TaskModules, caller: () => Caller | null, changed: ClientEvents) {
     this.#port = port
     this.#modules = modules
     this.#caller = caller
@@ -60,7 +83,8 @@ export class ThreadClient implements Client {
 
   /** A task ends after the tasks that it called. */
   async finish(task: Caller): Promise<void> {
-    if (this.hasCalled(task)) await this.#ask({ ask: 'barrier' }, task)
+    for (const commit of this.#scopes.get(task)?.commits ?? []) await commit
+    if (this.hasCalled(task)) await this.#ask({ ask: 'barrier', isEnd: true }, task)
   }
 
   call(definition: Definition, args: readonly unknown[]): unknown {
@@ -92,6 +116,7 @@ export class ThreadClient implements Client {
       priority: priorityOf(definition, args),
     }
     this.#post(request)
+    if (definition.stream) return new Stream(results[0] as Datum)
     const futures = results.map(datum => new Future(datum))
     return definition.returns > 0 ? futures : futures[0]
   }
@@ -112,7 +137,7 @@ export class ThreadClient implements Client {
   }
 
   async barrier(): Promise<void> {
-    await this.#ask({ ask: 'barrier' }, this.#task('barrier was called'))
+    await this.#ask({ ask: 'barrier', isEnd: false }, this.#task('barrier was called'))
   }
 
   async group<T>(name: string, body: () => T | Promise<T>): Promise<T> {
@@ -132,6 +157,10 @@ export class ThreadClient implements Client {
 
   remove(value: unknown): void {
     const task = this.#task('remove was called')
+    if (value instanceof Stream) {
+      const stream = this.#ids.get(value.datum)?.id ?? -1
+      return this.#post({ type: 'close-stream', task: task.id, stream, isPassed: false })
+    }
     const datum =
       value instanceof Future ? value.datum : this.#scope(task).tracker.find(value as object)?.datum
     const known = datum && this.#ids.get(datum)
@@ -144,16 +173,95 @@ export class ThreadClient implements Client {
     await this.#ask({ ask: 'remove-file', path }, this.#task('removeFile was called'))
   }
 
+  // --- early release and streams ---
+
+  ready(index: number, value: unknown): void {
+    this.#changed.ready(this.#caller(), index, value)
+  }
+
+  async committed(path: string): Promise<void> {
+    const task = this.#caller()
+    if (!task) throw new MillraceError('MR_RELEASE', `committed('${path}') was called outside a task`)
+    const { ino: file, size, mtimeMs: modified } = outputAt(path)
+    // A task that does not wait for it must not end before it.
+    this.#scope(task).called = true
+    const { commits } = this.#scope(task)
+    const done = this.#ask({ ask: 'committed', path, file, size, modified }, task)
+    commits.add(done)
+    const settled = (): void => void commits.delete(done)
+    done.then(settled, settled)
+    await done
+  }
+
+  /** The number of what a called task will make. */
+  numberOf({ datum }: Future<unknown>): number | null {
+    return this.#ids.get(datum)?.id ?? null
+  }
+
+  waitForRoom(task: Caller, items: number, bytes: number): Promise<unknown> {
+    return this.#ask({ ask: 'room', items, bytes }, task)
+  }
+
+  /** A stream that a task on this thread was given. */
+  takeStream(id: number, memory: ArrayBufferLike): TakenStream {
+    return new TakenStream(id, memory, {
+      hooks: this.#hooks,
+      take: (stream, isThere) => {
+        const task = this.#task('a stream was read')
+        const question: Question = { ask: 'take', stream, isThere }
+        return this.#ask(question, task, isThere, true) as Promise<RawAnswer>
+      },
+      close: stream => {
+        const task = this.#task('a loop over a stream ended')
+        this.#post({ type: 'close-stream', task: task.id, stream, isPassed: true })
+      },
+    })
+  }
+
+  /** A stream that a task on this thread called for. */
+  iterate({ datum }: Stream<unknown>): AsyncIterator<Future<unknown>, undefined, void> {
+    const task = this.#task('a stream was read')
+    const stream = this.#ids.get(datum)?.id ?? -1
+    const done = { done: true as const, value: undefined }
+    let fresh: Datum[] = []
+    let given: Datum[] = []
+    return {
+      next: async () => {
+        if (given.length === 0) {
+          while (fresh.length < BATCH) {
+            const item = new Datum()
+            const { id } = this.#number(item)
+            this.#forgotten.register(item, { task: task.id, id })
+            fresh.push(item)
+          }
+          const items = fresh.map(item => this.#ids.get(item)?.id as number)
+          const count = (await this.#ask({ ask: 'next', stream, items }, task)) as number
+          if (count === 0) return done
+          given = fresh.slice(0, count)
+          fresh = fresh.slice(count)
+        }
+        return { done: false as const, value: new Future(given.shift() as Datum) }
+      },
+      return: () => {
+        given = []
+        this.#post({ type: 'close-stream', task: task.id, stream, isPassed: false })
+        return Promise.resolve(done)
+      },
+    }
+  }
+
+  readonly #hooks: DecodeHooks = {
+    findClass: (module, name) => this.#modules.findClass(module, name),
+    slot: () => undefined,
+  }
+
   answer({ request, ok, bytes, blobs }: Extract<ToThread, { type: 'answer' }>): void {
     const pending = this.#requests.get(request)
     if (!pending) return
     this.#requests.delete(request)
-    const scope = this.#scope(pending.task)
-    if (--scope.open === 0) this.#changed.resumed(pending.task)
-    const decoder = new Decoder(bytes, {
-      findClass: (module, name) => this.#modules.findClass(module, name),
-      slot: () => undefined,
-    })
+    if (!pending.isQuick && --this.#scope(pending.task).open === 0) this.#changed.resumed(pending.task)
+    if (ok && pending.isRaw) return pending.resolve({ bytes, blobs })
+    const decoder = new Decoder(bytes, this.#hooks)
     decoder.beside(blobs)
     try {
       const value = decoder.value()
@@ -185,7 +293,7 @@ export class ThreadClient implements Client {
         )
         datum.current.value = value
       })
-      this.#scopes.set(task, (scope = { tracker, open: 0, called: false }))
+      this.#scopes.set(task, (scope = { tracker, open: 0, called: false, commits: new Set() }))
     }
     return scope
   }
@@ -200,14 +308,20 @@ export class ThreadClient implements Client {
     this.#port.postMessage(message)
   }
 
-  #ask(question: Question, task: Caller): Promise<unknown> {
+  #ask(question: Question, task: Caller, isQuick = false, isRaw = false): Promise<unknown> {
     const request = ++this.#lastRequest
     const scope = this.#scope(task)
-    scope.open++
+    if (!isQuick) scope.open++
     return new Promise((resolve, reject) => {
-      this.#requests.set(request, { task, resolve, reject })
+      this.#requests.set(request, { task, isQuick, isRaw, resolve, reject })
       this.#post({ type: 'ask', request, task: task.id, question })
-      if (scope.open === 1) this.#changed.blocked(task)
+      if (!isQuick && scope.open === 1) this.#changed.blocked(task)
     })
   }
+}
+
+function outputAt(path: string): Stats {
+  const stats = statSync(path, { throwIfNoEntry: false })
+  if (stats) return stats
+  throw new MillraceError('MR_OUTPUT_MISSING', `committed('${path}'): there is nothing at this path`)
 }

@@ -8,7 +8,10 @@ import type { Definition, Variant } from '../model/definition.ts'
 import { Encoder } from '../model/encode.ts'
 import { bytesOf } from '../model/typed-arrays.ts'
 import { setHost } from '../model/client.ts'
+import { EarlyOutputs } from './early-outputs.ts'
+import type { Releasing } from './early-outputs.ts'
 import { TaskModules } from './modules.ts'
+import type { Steps } from './outlet.ts'
 import { STATUS } from './protocol.ts'
 import type { FromThread, ThreadStart, ToThread } from './protocol.ts'
 import { RingReader, RingWriter } from './ring.ts'
@@ -26,7 +29,7 @@ import { ThreadLog } from './thread-log.ts'
  */
 
 /** A result may stay unannounced for this long while more short tasks follow; milliseconds. */
-const QUIET = 0.1
+const QUIET = 0.25
 /** How long to look for a next task before sleeping; milliseconds. */
 const LOOK_OUT = 0.05
 /** After this long in the loop over the ring, messages get their turn; milliseconds. */
@@ -50,9 +53,7 @@ const patience = new Patience()
 const inbox: Extract<ToThread, { type: 'task' }>[] = []
 const context = new AsyncLocalStorage<Running>()
 
-interface Running extends ReceivedTask {
-  startedAt: number
-}
+type Running = Releasing
 
 /** The task whose synchronous code runs now. */
 let current: Running | null = null
@@ -74,6 +75,7 @@ const client = new ThreadClient(port, modules, () => context.getStore() ?? curre
     busy = true
     active = task as Running
   },
+  ready: (task, index, value) => early.ready(task as Running | null, index, value),
 })
 /** The task that `busy` is about. */
 let active: Running | null = null
@@ -85,6 +87,17 @@ process.prependListener('exit', () => {
   for (const { id, lent } of debtors) post({ type: 'given-back', task: id, lent }, lent)
 })
 
+const early = new EarlyOutputs(modules, {
+  shift,
+  post,
+  numberOf: future => client.numberOf(future),
+  waitForRoom: (task, items, bytes) => client.waitForRoom(task, items, bytes),
+  send: (record, task) => {
+    if (send(record, [])) task.hasPosted = true
+  },
+})
+outputs.expectSame = (task, index, value) => early.expectSame(task, index, value)
+
 setHost({
   client: () => client,
   main: () => Promise.resolve(),
@@ -94,6 +107,7 @@ function hooksFor(slots: unknown[] | null) {
   return {
     findClass: (module: string, name: string) => modules.findClass(module, name),
     slot: (index: number) => slots?.[index],
+    stream: (id: number, memory: ArrayBufferLike) => client.takeStream(id, memory),
   }
 }
 
@@ -247,13 +261,17 @@ function run(task: ReceivedTask): void {
         : (body(...task.args) as unknown)
   } catch (error) {
     current = null
-    if (client.hasCalled(running)) return void finishLater(running, Promise.reject(error as Error))
+    if (client.hasCalled(running)) return void finishLater(running, () => Promise.reject(error as Error))
     release(running)
     return settle(running, STATUS.failed, error)
   }
   current = null
   if (start.io) noticeBlocking(running)
-  if (isThenable(result) || client.hasCalled(running)) return void finishLater(running, result)
+  if (running.early?.type === 'generator') {
+    const generator = result as Steps
+    return void finishLater(running, () => early.runGenerator(running, generator))
+  }
+  if (isThenable(result) || client.hasCalled(running)) return void finishLater(running, () => result)
   release(running)
   settle(running, STATUS.ok, result)
 }
@@ -271,11 +289,12 @@ function release(task: Running): void {
   active = null
 }
 
-async function finishLater(task: Running, result: unknown): Promise<void> {
+async function finishLater(task: Running, result: () => unknown): Promise<void> {
   let status: number = STATUS.ok
   let value: unknown
   try {
-    value = await context.run(task, async () => (await result) as unknown)
+    value = await context.run(task, async () => (await result()) as unknown)
+    early.linkReturned(task, value)
   } catch (error) {
     status = STATUS.failed
     value = error
@@ -304,23 +323,26 @@ function settle(task: Running, status: number, value: unknown): void {
   const took = performance.now() - task.startedAt
   const printed = log.take(task)
   const lent = outputs.write(task, status, value, task.startedAt + shift, took, printed)
+  task.ended = true
   if (lent.length > 0) debtors.delete(task)
-  send(lent)
+  send(encoder, lent, task.hasPosted)
 }
 
 /** A task that could not even begin. */
 function fail(id: number, error: unknown): void {
   outputs.writeError(id, error, performance.now() + shift, 0, log.take(null))
-  send([])
+  send(encoder, [])
 }
 
-function send(lent: ArrayBuffer[]): void {
-  const { blobs, length } = encoder
-  if (blobs.length > 0 || lent.length > 0 || length > fromThread.largest) {
+/** Returns whether the record went as a message. */
+function send(record: Encoder, lent: ArrayBuffer[], asMessage = false): boolean {
+  const { blobs, length } = record
+  if (asMessage || blobs.length > 0 || lent.length > 0 || length > fromThread.largest) {
     const moved = blobs.filter((blob): blob is ArrayBuffer => !(blob instanceof SharedArrayBuffer))
-    return post({ type: 'result', bytes: encoder.copy(), blobs, lent }, [...moved, ...lent])
+    post({ type: 'result', bytes: record.copy(), blobs, lent }, [...moved, ...lent])
+    return true
   }
-  while (fromThread.write(encoder.bytes, length) === null) {
+  while (fromThread.write(record.bytes, length) === null) {
     announcedAt = 0
     announce()
     fromThread.waitForRoom(5)
@@ -330,6 +352,7 @@ function send(lent: ArrayBuffer[]): void {
     announcedAt = now
     announce()
   }
+  return false
 }
 
 /** Wakes the coordinator, unless it is awake. */

@@ -9,7 +9,7 @@
 export { rule, target } from './language.ts'
 export { sh, ShellCommand } from './sh.ts'
 export type { Argv, Word } from './sh.ts'
-export { dir, keep, optional, temp, Marked } from './marks.ts'
+export { dir, keep, optional, stream, temp, Marked } from './marks.ts'
 export type { FileSpec, Marks } from './marks.ts'
 export { param } from './params.ts'
 export { glob, wildcards } from './glob.ts'

@@ -109,7 +109,10 @@ const ruleFile = (file: FileSpec): RuleFile => ({ pattern: new Pattern(pathOf(fi
 export function readInputs(name: string, names: readonly string[], given: unknown) {
   const { files, shape } = flatten(`the inputs of ${name}`, given)
   const read = files.map(ruleFile)
-  for (const { pattern } of read) checkKnown(name, names, pattern)
+  for (const { pattern, marks } of read) {
+    checkKnown(name, names, pattern)
+    if (marks.stream) throw bad(`stream('${pattern.text}') is an input of ${name}, and rules are for outputs`)
+  }
   return { files: read, shape }
 }
 

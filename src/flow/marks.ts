@@ -1,3 +1,6 @@
+import { streamRules } from '../model/stream.ts'
+import type { StreamOptions, StreamRules } from '../model/stream.ts'
+
 /** What is special about a file of a rule. */
 export interface Marks {
   /** Deleted when the last task that reads it has ended. */
@@ -7,6 +10,8 @@ export interface Marks {
   /** An output that need not be made; an input that is left out when nobody has it or makes it. */
   readonly optional?: true
   readonly directory?: true
+  /** When an output is complete, and when others may start on it. */
+  readonly stream?: StreamRules
 }
 
 const BRAND = Symbol.for('millrace.flow.marked')
@@ -57,3 +62,10 @@ export const optional = <const P extends string>(spec: P | Marked<P>): MaybeFile
 
 /** A directory, made and read as a whole. */
 export const dir = <const P extends string>(spec: P | Marked<P>): Marked<P> => mark(spec, { directory: true })
+
+/**
+ * An output with rules of its own: complete when it is closed, or read as it grows by commands that start together
+ * with the one that writes it.
+ */
+export const stream = <const P extends string>(spec: P | Marked<P>, options: StreamOptions = {}): Marked<P> =>
+  mark(spec, { stream: streamRules(options) })

@@ -10,6 +10,9 @@ import type { State } from './state.ts'
 import { NO_FILE } from './work.ts'
 import type { Work } from './work.ts'
 
+const NONE: ReadonlySet<number> = new Set()
+const GROWING = -1
+
 /** Between plan and tasks: what a task has read is stamped when it begins, what it made before it is in place. */
 export class FlowState {
   readonly root: string
@@ -40,20 +43,26 @@ export class FlowState {
     return statSync(this.files.path(file), { throwIfNoEntry: false })?.isDirectory() ?? false
   }
 
-  /** All inputs are there. Says when the task need not be run after all. */
-  async begin(work: Work, _staged: readonly string[]): Promise<'kept' | 'made' | null> {
-    const inputs = work.inputs.filter(input => input !== NO_FILE)
+  /**
+   * All inputs are there, but for those that are still being written. Says when the task need not be run after
+   * all.
+   */
+  async begin(work: Work, growing: ReadonlySet<number> = NONE): Promise<'kept' | 'made' | null> {
+    const inputs = work.inputs.filter(input => input !== NO_FILE && !growing.has(input))
     await Promise.all(inputs.map(input => this.#stampInput(input)))
     const { files } = this
     const [first] = work.outputs
     const isSame =
       work.wasMaybe &&
+      growing.size === 0 &&
       first !== undefined &&
       this.#state.records.matches(first, work.text, work.outputs, work.inputs, files.stamp)
     if (isSame) return 'kept'
+    // What grows has its stamp when it is complete, and that is before this task is done.
+    const stampOf = (input: number): number => (growing.has(input) ? GROWING : (files.stamp[input] as number))
     this.#inputStamps.set(
       work,
-      work.inputs.map(input => (input === NO_FILE ? 0 : (files.stamp[input] as number))),
+      work.inputs.map(input => (input === NO_FILE ? 0 : stampOf(input))),
     )
     return null
   }
@@ -83,7 +92,9 @@ export class FlowState {
       outputs: work.outputs,
       outputStamps: stamps,
       inputs: work.inputs,
-      inputStamps: this.#inputStamps.get(work) ?? [],
+      inputStamps: (this.#inputStamps.get(work) ?? []).map((stamp, i) =>
+        stamp === GROWING ? (this.files.stamp[work.inputs[i] as number] as number) : stamp,
+      ),
     }
     this.#inputStamps.delete(work)
     const stamped = [...made, ...work.inputs.filter(input => this.#unwritten.delete(input))]
@@ -97,7 +108,7 @@ export class FlowState {
       (output, i) => files.exists(output) || work.rule.outputs[i]?.marks.optional,
     )
     if (!isThere) return false
-    await this.begin(work, [])
+    await this.begin(work)
     await this.made(
       work,
       work.outputs.map(output => files.path(output)),

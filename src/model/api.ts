@@ -59,3 +59,22 @@ export function remove(value: unknown): void {
 export function removeFile(path: string): Promise<void> {
   return currentClient().removeFile(path)
 }
+
+/**
+ * Inside a task with `returns: n`: releases a value before the task ends, so that whoever waits for it can
+ * start. It is captured at the call. Returns the value, for the array that the task returns in the end:
+ * values that were released are not looked at there. A future of a task that was called here is released
+ * when that task has ended.
+ */
+export function ready<T>(index: number, value: T): T {
+  currentClient().ready(index, value)
+  return value
+}
+
+/**
+ * Inside a task: the output file or directory at this path is complete, and is put in its place now, so that
+ * whoever waits for it can start. The task must not write it any more.
+ */
+export function committed(path: string): Promise<void> {
+  return currentClient().committed(path)
+}

@@ -2,6 +2,7 @@ import type { AccessMode, Datum } from '../core/data.ts'
 import type { DatumKind } from './directions.ts'
 import type { Definition } from './definition.ts'
 import type { Stored } from './stored.ts'
+import type { StreamRules } from './stream.ts'
 
 /** A datum that a call uses, once per call however often it occurs among the arguments. */
 export interface Slot {
@@ -10,6 +11,8 @@ export interface Slot {
   mode: AccessMode
   /** OUT parameters: what the task gets to write into. */
   initial: Stored | null
+  /** Outputs of commands: when it is complete, and when others may start on it. */
+  stream?: StreamRules
 }
 
 /** The argument is the value, or the path, of a slot. `within` is the rest of a path inside a directory. */

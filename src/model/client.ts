@@ -1,6 +1,8 @@
 import type { Definition } from './definition.ts'
 import { MillraceError } from '../core/errors.ts'
+import type { Future } from './future.ts'
 import { globalState } from './global-state.ts'
+import type { Stream } from './value-stream.ts'
 
 /**
  * Who carries out what a program asks for: in the coordinator the runtime itself, in a compute thread a
@@ -16,6 +18,10 @@ export interface Client {
   cancel(name: string): Promise<void>
   remove(value: unknown): void
   removeFile(path: string): Promise<void>
+  /** The values of a stream, as futures. */
+  iterate(stream: Stream<unknown>): AsyncIterator<Future<unknown>, undefined, void>
+  ready(index: number, value: unknown): void
+  committed(path: string): Promise<void>
 }
 
 export interface Host {
@@ -27,6 +33,8 @@ export interface Host {
 export function setHost(next: Host): void {
   globalState.host = next
 }
+
+export const hasHost = (): boolean => globalState.host !== null
 
 export function currentHost(): Host {
   const { host } = globalState

@@ -6,6 +6,8 @@ export interface DecodeHooks {
   /** The class that a module exports under a name, or null when it does not. */
   findClass(module: string, name: string): Function | null
   slot(index: number): unknown
+  /** The values of a generator task; only compute threads meet them. */
+  stream?(id: number, memory: ArrayBufferLike): unknown
 }
 
 /** Reads what `Encoder` wrote. */
@@ -126,6 +128,10 @@ export class Decoder {
         return this.#seen[this.varint()]
       case TAG.slot:
         return this.hooks.slot(this.varint())
+      case TAG.stream: {
+        const id = this.varint()
+        return this.hooks.stream?.(id, this.#blob())
+      }
       default:
         return this.#object(tag)
     }

@@ -3,7 +3,7 @@ import { MillraceError } from '../core/errors.ts'
 import type { Kind } from '../core/task.ts'
 import type { Direction } from './directions.ts'
 import { globalState } from './global-state.ts'
-import type { CommonOptions, Defaults } from './options.ts'
+import type { CommonOptions, Defaults, StreamRoom } from './options.ts'
 
 /** One way to carry out a task. The first is the one that `task` was given, `implement` adds others. */
 export interface Variant {
@@ -26,6 +26,8 @@ export interface Definition {
   readonly readsOnly: boolean
   /** Number of values it returns as futures of their own; 0 for the usual single one. */
   readonly returns: number
+  /** It is a generator: the room for its values. */
+  readonly stream: StreamRoom | null
   readonly options: CommonOptions<readonly unknown[]> & { defaults?: Defaults }
   readonly timeout: number
   readonly variants: Variant[]
@@ -58,6 +60,10 @@ export function define(
   modules.add(module)
   return definition
 }
+
+/** Whether there are tasks of which this is true; those whose modules are not loaded yet do not count. */
+export const someDefinition = (is: (definition: Definition) => boolean): boolean =>
+  [...byKey.values()].some(is)
 
 export const findDefinition = (key: string): Definition | undefined => byKey.get(key)
 

@@ -1,4 +1,5 @@
 import type { Datum } from '../core/data.ts'
+import { MillraceError } from '../core/errors.ts'
 import { currentClient } from './client.ts'
 
 /**
@@ -26,6 +27,12 @@ export class Future<T> implements PromiseLike<T> {
 
   catch<B = never>(rejected?: ((reason: unknown) => B | PromiseLike<B>) | null): Promise<T | B> {
     return this.then(null, rejected)
+  }
+
+  /** A future in the place of its value is a mistake that would go unnoticed in sums and texts. */
+  [Symbol.toPrimitive](hint: string): string {
+    if (hint === 'string') return '[object Future]'
+    throw new MillraceError('MR_NOT_AWAITED', 'a future was used as if it were its value')
   }
 
   finally(settled?: (() => void) | null): Promise<T> {

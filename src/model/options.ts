@@ -3,6 +3,7 @@ import type { OnFailure } from '../core/task.ts'
 import { nearest } from '../general/nearest.ts'
 import { parseBytes, parseCount, parseDuration } from '../general/units.ts'
 import type { BandwidthOption } from './bandwidth.ts'
+import type { Cost } from './cost.ts'
 import { DIRECTIONS } from './directions.ts'
 import type { Direction } from './directions.ts'
 import { fromEnvironment } from './environment.ts'
@@ -34,6 +35,13 @@ export interface CommonOptions<A extends readonly unknown[]> {
   direction?: 'read' | 'write'
   /** The name of the only device that its files may be written to. @default the fastest with room */
   storage?: string
+  /** What it costs, for `millrace simulate`, which does not run it. */
+  cost?: Cost<A>
+  /**
+   * The files that it writes are for other tasks only: they count as intermediates, are deleted after the last
+   * reader that was called before removeFile(), and come to their paths only if waitOnFile() asks. @default false
+   */
+  temporary?: boolean
   /** Higher runs first among ready tasks. @default 0 */
   priority?: number | ((...args: Known<A>) => number)
   /**
@@ -49,8 +57,46 @@ export interface CommonOptions<A extends readonly unknown[]> {
   timeout?: number | string
 }
 
+/** Room for values of a generator task that are released and still needed. */
+export interface StreamRoom {
+  readonly items: number
+  readonly bytes: number
+}
+
+export interface StreamSettings {
+  /**
+   * How many values may be under way: released, and not yet taken, or still read by tasks. The generator is
+   * not asked for more until there is room. @default 256
+   */
+  buffer?: number
+  /** How many bytes they may have; the value that goes beyond is the last. @default '64MB' */
+  bufferBytes?: number | string
+}
+
+export function streamRoom(what: string, { buffer = 256, bufferBytes = '64MB' }: StreamSettings): StreamRoom {
+  if (!Number.isInteger(buffer) || buffer < 1) {
+    throw new MillraceError('MR_OPTION', `${what}: buffer is ${String(buffer)}`, {
+      hint: 'Write a whole number of values from 1; bufferBytes bounds their size.',
+    })
+  }
+  const bytes = parseBytes(bufferBytes)
+  if (bytes === null || bytes < 1) {
+    throw new MillraceError(
+      'MR_UNIT',
+      `${what}: bufferBytes is '${String(bufferBytes)}', which is not a size such as 64MB`,
+    )
+  }
+  return { items: Math.min(buffer, LARGEST_ROOM), bytes: Math.min(bytes, LARGEST_ROOM) }
+}
+
+/** Counters of 32 bits can tell such differences. */
+const LARGEST_ROOM = 2 ** 30
+
 export interface Defaults {
-  /** The return value, or an array of them with `returns: n`, of an ignored failure. */
+  /**
+   * The return value of an ignored failure; with `returns: n`, and for a generator, an array by position:
+   * values that were released stay, those that were not come from here.
+   */
   returns?: unknown
   /** Values of OUT and INOUT parameters of an ignored failure, by position; for files, the path of a file to copy. */
   params?: Readonly<Record<number, unknown>>
@@ -67,13 +113,15 @@ const COMMON = [
   'size',
   'direction',
   'storage',
+  'cost',
+  'temporary',
   'priority',
   'onFailure',
   'retries',
   'timeout',
   'defaults',
 ]
-export const TASK_OPTIONS = [...COMMON, 'returns']
+export const TASK_OPTIONS = [...COMMON, 'returns', 'buffer', 'bufferBytes']
 export const COMMAND_OPTIONS = [...COMMON, 'cwd', 'env', 'stdin', 'stdout', 'stderr', 'exitCodes', 'limits']
 
 export function checkOptions(what: string, options: object, known: readonly string[]): void {

@@ -31,6 +31,8 @@ export const TAG = {
   zeros: 25,
   /** An array with properties beside its elements, such as the result of a match. */
   namedArray: 26,
+  /** The values of a generator task, as they come: the number of the stream, and its memory beside. */
+  stream: 27,
 } as const
 
 /** Errors are encoded by their place in this list: the encoder and the decoder must agree on it. */

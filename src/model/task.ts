@@ -7,9 +7,25 @@ import type { Direction } from './directions.ts'
 import { parseLimits } from './limits.ts'
 import type { Limits, ParsedLimits } from './limits.ts'
 import type { CommonOptions, Defaults } from './options.ts'
-import { COMMAND_OPTIONS, TASK_OPTIONS, checkOptions, evaluate, evaluateTimeout } from './options.ts'
+import {
+  COMMAND_OPTIONS,
+  TASK_OPTIONS,
+  checkOptions,
+  evaluate,
+  evaluateTimeout,
+  streamRoom,
+} from './options.ts'
+import type { StreamSettings } from './options.ts'
 import type { Future } from './future.ts'
-import type { Arguments, CommandParameters, DirectionsFor, Futures, Known, ReturnedFor } from './types.ts'
+import type {
+  Arguments,
+  CommandParameters,
+  DirectionsFor,
+  Futures,
+  Known,
+  ResultOf,
+  ReturnedFor,
+} from './types.ts'
 
 export const DEFINITION: unique symbol = Symbol.for('millrace.definition') as never
 
@@ -31,7 +47,12 @@ export interface SeveralOptions<A extends readonly unknown[]> extends TaskOption
   returns: number
 }
 
-type Returned<R> = Awaited<R>
+/** A function that returns one value; or a generator, which releases each value that it yields. */
+export interface SingleOptions<A extends readonly unknown[]> extends TaskOptions<A>, StreamSettings {
+  returns?: never
+}
+
+const isGenerator = (run: Function): boolean => /Generator/.test(run.constructor.name)
 
 /**
  * Marks a function as a task. Define tasks at the top level of a module: compute threads load the module
@@ -45,9 +66,9 @@ export function task<A extends readonly unknown[], R extends readonly unknown[]>
   run: (...args: A) => R | Promise<R>,
 ): TaskFunction<A, Futures<R>>
 export function task<A extends readonly unknown[], R>(
-  options: TaskOptions<A> & { returns?: never },
+  options: SingleOptions<A>,
   run: (...args: A) => R,
-): TaskFunction<A, Future<Returned<R>>>
+): TaskFunction<A, ResultOf<R>>
 export function task(given: object, run: Function): unknown {
   const options = given as TaskOptions<readonly unknown[]> & { returns?: number }
   const name = options.name ?? (run?.name || 'task')
@@ -56,9 +77,14 @@ export function task(given: object, run: Function): unknown {
   if (typeof run !== 'function') {
     throw new MillraceError('MR_OPTION', `${what}: the second argument is ${typeof run}, not a function`)
   }
-  if (/Generator/.test(run.constructor.name)) {
-    throw new MillraceError('MR_OPTION', `${what}: generator functions cannot be tasks yet`, {
-      hint: 'Return an array, or use returns: n.',
+  const settings = options as StreamSettings
+  const isStream = isGenerator(run)
+  if (!isStream && (settings.buffer !== undefined || settings.bufferBytes !== undefined)) {
+    throw new MillraceError('MR_OPTION', `${what}: only a generator function has a buffer`)
+  }
+  if (isStream && options.returns !== undefined) {
+    throw new MillraceError('MR_OPTION', `${what}: a generator gives as many values as it yields`, {
+      hint: 'Leave out `returns`.',
     })
   }
   const params = (options.params as readonly Direction[] | undefined) ?? null
@@ -80,6 +106,7 @@ export function task(given: object, run: Function): unknown {
       unnamed: !options.name && !run.name,
       params,
       returns,
+      stream: isStream ? streamRoom(what, settings) : null,
       options: checked,
       timeout: evaluateTimeout(what, checked.timeout),
       variants: [{ name, module: '', options: checked, run }],
@@ -167,6 +194,7 @@ export function command<const D extends readonly Direction[], A extends CommandP
       unnamed: !options.name && !argv.name,
       params,
       returns: 0,
+      stream: null,
       options: checked,
       timeout: evaluateTimeout(what, checked.timeout),
       variants: [{ name, module: '', options: checked, run: argv }],
@@ -187,6 +215,12 @@ export function implement<A extends readonly unknown[], F>(
   const definition = base[DEFINITION]
   if (!definition || definition.form !== 'function') {
     throw new MillraceError('MR_OPTION', 'implement: the first argument is not a task that is a function')
+  }
+  if (isGenerator(run) !== (definition.stream !== null)) {
+    throw new MillraceError(
+      'MR_OPTION',
+      `implement: a version of ${definition.name} must ${definition.stream ? '' : 'not '}be a generator function`,
+    )
   }
   const name = options.name ?? (run.name || `${definition.name}-${definition.variants.length + 1}`)
   const what = `implementation ${name} of ${definition.name}`

@@ -11,7 +11,9 @@ import { BLOB_SIZE, Encoder } from './encode.ts'
 import type { ClassNames, EncodeHooks } from './encode.ts'
 import { Future } from './future.ts'
 import { Paths } from './paths.ts'
+import { StreamFile } from './stream.ts'
 import { SharedMemory } from './shared.ts'
+import { Stream } from './value-stream.ts'
 import { Stored, isPrimitive, sameStored, shareCopy } from './stored.ts'
 import type { Kept } from './stored.ts'
 import { TAG } from './tags.ts'
@@ -137,6 +139,13 @@ export class Tracker {
 
   /** The slot of a value that exists on its own: a future, a tracked object, shared memory; else -1. */
   #readSlot(call: Call, value: object): number {
+    if (value instanceof Stream) {
+      if (call.definition.form !== 'function') {
+        throw new MillraceError('MR_DIRECTION', 'a command cannot take the values of a stream')
+      }
+      value.takeFor(call.definition.name)
+      return addSlot(call, value.datum, 'in', 'value')
+    }
     if (value instanceof Future) {
       checkRemoved(value.datum)
       if (value.object) this.#refresh(value.object)
@@ -171,6 +180,12 @@ export class Tracker {
   // --- values that are written ---
 
   #write(call: Call, value: unknown, mode: AccessMode, direction: Direction): Argument {
+    if (value instanceof Stream) {
+      throw new MillraceError(
+        'MR_DIRECTION',
+        `${direction} needs an object that the task can write, and got a stream`,
+      )
+    }
     if (value instanceof Future) {
       checkRemoved(value.datum)
       if (value.object) this.#refreshAndGiveAway(value.object)
@@ -237,7 +252,9 @@ export class Tracker {
   }
 
   #isElement(value: object): boolean {
-    return value instanceof Future || this.#tracked.has(value) || isSharedView(value)
+    return (
+      value instanceof Future || value instanceof Stream || this.#tracked.has(value) || isSharedView(value)
+    )
   }
 
   #writeElement(call: Call, inner: object, mode: AccessMode): number {
@@ -268,6 +285,21 @@ export class Tracker {
   // --- files and directories ---
 
   #path(call: Call, value: unknown, kind: DatumKind, mode: AccessMode, direction: Direction): Argument {
+    if (value instanceof StreamFile) {
+      if (direction !== 'FILE_OUT' || call.definition.form !== 'command') {
+        throw new MillraceError(
+          'MR_DIRECTION',
+          `stream() is for FILE_OUT of a command, not for ${direction}`,
+          {
+            hint: 'Give whoever reads the file its plain path.',
+          },
+        )
+      }
+      const argument = this.#path(call, value.path, kind, mode, direction)
+      const slot = argument instanceof SlotArgument ? call.slots[argument.slot] : undefined
+      if (slot) slot.stream = value.rules
+      return argument
+    }
     if (typeof value !== 'string' || value === '' || value.includes('\0')) {
       const got = value instanceof Future ? 'a future; its path is not known yet' : describePath(value)
       throw new MillraceError('MR_DIRECTION', `${direction} needs a path, and got ${got}`)

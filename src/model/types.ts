@@ -1,5 +1,7 @@
 import type { Direction, PathDirection, ValueDirection, ValueWriteDirection } from './directions.ts'
 import type { Future } from './future.ts'
+import type { StreamFile } from './stream.ts'
+import type { Stream } from './value-stream.ts'
 
 /** The types that make wrong directions and wrong arguments compile errors. */
 
@@ -24,23 +26,43 @@ export type DirectionsFor<A extends readonly unknown[]> = { readonly [K in keyof
 
 /** What a caller may give for a parameter of type T: the value, a future of it, or parts that are futures. */
 export type Passable<T> = T extends Primitive | Whole
-  ? T | Future<T>
-  : T extends (...args: never[]) => unknown
-    ? never
-    : T extends readonly unknown[]
-      ? T | Future<T> | { readonly [K in keyof T]: Passable<T[K]> }
-      : T extends object
+  ? T | Future<T> | (string extends T ? StreamFile : never)
+  : T extends AsyncIterable<infer U>
+    ? Stream<U>
+    : T extends (...args: never[]) => unknown
+      ? never
+      : T extends readonly unknown[]
         ? T | Future<T> | { readonly [K in keyof T]: Passable<T[K]> }
-        : T | Future<T>
+        : T extends object
+          ? T | Future<T> | { readonly [K in keyof T]: Passable<T[K]> }
+          : T | Future<T>
 
 export type Arguments<A extends readonly unknown[]> = { [K in keyof A]: Passable<A[K]> }
 
 /** A future per returned value, for tasks with `returns: n`. */
-export type Futures<R> = R extends readonly unknown[] ? { -readonly [K in keyof R]: Future<R[K]> } : never
+export type Futures<R> = R extends readonly unknown[]
+  ? { -readonly [K in keyof R]: R[K] extends Future<infer T> ? Future<T> : Future<R[K]> }
+  : never
+
+/** What a call gives whose function returns R: a stream for generators, else a future. */
+export type ResultOf<R> = 0 extends 1 & R
+  ? Future<R>
+  : [R] extends [never]
+    ? Future<R>
+    : [R] extends [Generator<infer Y, unknown, undefined> | AsyncGenerator<infer Y, unknown, undefined>]
+      ? Stream<Unwrapped<Y>>
+      : Future<Awaited<R>>
+
+/** A generator may also yield the future of a task that it called. */
+type Unwrapped<Y> = Y extends Future<infer T> ? T : Y
 
 /** What a function may return whose calls give these futures. */
 export type ReturnedFor<F> =
-  F extends Future<infer R> ? R | PromiseLike<R> : Values<F> | PromiseLike<Values<F>>
+  F extends Stream<infer Y>
+    ? Generator<Y, unknown, undefined> | AsyncGenerator<Y, unknown, undefined>
+    : F extends Future<infer R>
+      ? R | PromiseLike<R>
+      : Values<F> | PromiseLike<Values<F>>
 
 type Values<F> = { [K in keyof F]: F[K] extends Future<infer R> ? R : never }
 

@@ -32,7 +32,9 @@ export function liveBlock(view: LiveView): string[] {
   room--
   const slow = statistics.slowest(SLOWEST).filter(({ startedAt }) => view.elapsed - startedAt >= SLOW_MS)
   const slowest = slow.slice(0, room >= 6 ? SLOWEST : room >= 3 ? 1 : 0)
-  lines.push(...kindLines(statistics, room - slowest.length, columns, paint))
+  const busy = statistics.devices.busy().slice(0, Math.max(0, Math.floor((room - slowest.length) / 2)))
+  lines.push(...kindLines(statistics, room - slowest.length - busy.length, columns, paint))
+  for (const { name, fields } of busy) lines.push(fit('  = ', name, fields, columns, paint))
   for (const attempt of slowest) lines.push(slowLine(view, attempt, columns))
   return lines.filter(line => line !== '')
 }

@@ -1,4 +1,5 @@
 import type { Outcome, RunEvent } from '../core/events.ts'
+import { DeviceStatistics } from './device-statistics.ts'
 import { EarlyStarts } from './early-starts.ts'
 import { IdTable } from './id-table.ts'
 import { addUsage, emptyKind, type Attempt, type KindStatistics } from './statistics-kind.ts'
@@ -20,6 +21,7 @@ export class Statistics {
   readonly kinds = new Map<number, KindStatistics>()
   readonly total: KindStatistics = emptyKind(-1, 'all')
   readonly early = new EarlyStarts()
+  readonly devices = new DeviceStatistics()
   run: Of<'run-started'> | null = null
   /** Null until the run ended. */
   outcome: Outcome | null = null
@@ -127,10 +129,12 @@ export class Statistics {
     this.early.observe(event)
     switch (event.type) {
       case 'run-started':
+        this.devices.observe(event)
         this.run = event
         this.#cpus = event.nodes.reduce((sum, node) => sum + node.cpus, 0)
         break
       case 'kind-defined':
+        this.devices.observe(event)
         this.#kind(event.kind).name = event.name
         break
       case 'submitted':
@@ -185,6 +189,9 @@ export class Statistics {
       case 'trial':
       case 'verdict':
       case 'move':
+        this.devices.observe(event)
+        this.#advance(event.at)
+        break
       case 'thread-died':
       case 'interrupted':
         this.#advance(event.at)

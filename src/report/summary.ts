@@ -33,6 +33,8 @@ export function summaryLines(statistics: Statistics, paint: Paint, journal?: str
     const spent = `${formatDuration(longest.busyMs)} in ${plural(count, 'task')}`
     add('slowest', `${clean(longest.name)}: ${spent}, longest ${formatDuration(longest.longestMs)}`)
   }
+  for (const verdict of statistics.devices.verdicts().slice(0, 2)) add('limit', verdict)
+  add('moved', statistics.devices.moved())
   add('page cache', cacheText(statistics))
   add('finding', finding(statistics))
   if (statistics.warnings > 0) add('warnings', formatCount(statistics.warnings))

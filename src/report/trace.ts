@@ -114,6 +114,8 @@ class Tracer {
         this.#instant(event.at, 'interrupted', event.signal)
         break
       case 'device':
+        this.#device(event)
+        break
       case 'waits':
       case 'trial':
       case 'verdict':
@@ -131,6 +133,19 @@ class Tracer {
         break
     }
     this.#follow(event)
+  }
+
+  /** Counters per device: bandwidth that is given out, bytes that are taken, tasks that use it. */
+  #device({ at, device, read, write, used, running, waiting }: Extract<RunEvent, { type: 'device' }>): void {
+    const name = this.#run?.devices?.[device]?.name ?? `device ${device}`
+    const where = place({ pid: 0, tid: 0, at: nanos(at) })
+    const counter = (what: string, args: object): void =>
+      this.#add(
+        `{"ph":"C","name":${JSON.stringify(`${name} ${what}`)},${where},"args":${JSON.stringify(args)}}`,
+      )
+    counter('MB/s', { read: read / 1e6, write: write / 1e6 })
+    counter('MB', { used: used / 1e6 })
+    counter('tasks', { running, waiting })
   }
 
   #follow(event: RunEvent): void {
@@ -254,7 +269,8 @@ class Tracer {
     const key = `${pid}/${tid}`
     if (this.#threads.has(key)) return
     this.#threads.add(key)
-    this.#meta('thread_name', pid, tid, { name: `lane ${tid}` })
+    const cpus = this.#run?.nodes[pid - 1]?.cpus ?? Infinity
+    this.#meta('thread_name', pid, tid, { name: tid < cpus ? `lane ${tid}` : `I/O ${tid - cpus}` })
     this.#meta('thread_sort_index', pid, tid, { sort_index: tid })
   }
 

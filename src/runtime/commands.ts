@@ -28,6 +28,9 @@ export interface CommandContext {
   cpusOf(task: Task): readonly number[] | null
   decode(stored: Stored, slots: unknown[]): unknown
   valueOf(task: Task, slot: number): Kept
+  /** Commands that read or write streams: makes the program a step of theirs, and hears when it was started. */
+  step: ((request: CommandRequest) => CommandRequest) | null
+  began(task: Task): void
 }
 
 /** Builds the command line of a task and runs it. */
@@ -43,7 +46,9 @@ export async function runCommand(task: Task, context: CommandContext): Promise<C
   const request = prepare(task, context, args, begun)
   const process = context.processes.create()
   liveOf(task).process = process
-  const result = await process.run(request)
+  const running = process.run(context.step ? context.step(request) : request)
+  if (context.step) context.began(task)
+  const result = await running
   const { exitCode, signal, printed } = result
   const { exitCodes } = jobOf(task).definition.extra as CommandExtra
   if (exitCode !== null && accepted(exitCode, exitCodes)) return { ...result, exitCode }

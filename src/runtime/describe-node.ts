@@ -4,6 +4,8 @@ import type { NodeDescription } from '../core/machine.ts'
 import { parseBytes, parseCount } from '../general/units.ts'
 import { loadMachine } from '../storage/machine-file.ts'
 import type { MachineDescription, MachineNode } from '../storage/machine-file.ts'
+import { describedStorage, ioExecutors } from './describe-storage.ts'
+import { knownDevices } from './known-devices.ts'
 import type { RunOptions } from './run-options.ts'
 
 /** What this machine has: as the options say, else as its description says, else as it is found. */
@@ -24,7 +26,15 @@ export function describeNode(options: RunOptions, described: MachineNode | null)
     )
   }
   const tags = options.tags ?? described?.tags ?? []
-  return { name: described?.name ?? 'local', cpus, memory, tags }
+  const storage = knownDevices(describedStorage(options.machine, described))
+  return {
+    name: described?.name ?? 'local',
+    cpus,
+    memory,
+    tags,
+    ioExecutors: ioExecutors(options, described),
+    ...(storage.length > 0 ? { storage } : {}),
+  }
 }
 
 export function describedNode({ machine }: RunOptions): MachineNode | null {

@@ -11,25 +11,29 @@ import { Guard } from '../execute/guard.ts'
 import { ownCpus } from '../execute/own-cpus.ts'
 import { Processes } from '../execute/processes.ts'
 import { STATUS } from '../execute/protocol.ts'
-import { SlotArgument } from '../model/call.ts'
 import type { Slot } from '../model/call.ts'
 import type { Decoder } from '../model/decode.ts'
 import { modulePath, taskModules } from '../model/definition.ts'
-import { Encoder } from '../model/encode.ts'
-import { Stored, isPrimitive, keepPrimitive, shareCopy } from '../model/stored.ts'
+import { Stored } from '../model/stored.ts'
 import type { Kept } from '../model/stored.ts'
 import type { CommandExtra, CommandHooks } from '../model/task.ts'
 import { FileCopy, FileStore } from '../storage/file-store.ts'
 import { commandLine, runCommand } from './commands.ts'
+import { Devices } from './devices.ts'
+import { EarlyFiles } from './early-files.ts'
 import { factsOf } from './failure.ts'
-import { jobOf, liveOf } from './job.ts'
+import { endLive, jobOf, liveOf } from './job.ts'
 import type { Stoppable } from './job.ts'
+import { Limits } from './limits.ts'
 import { Loans } from './loans.ts'
 import { logPath, tailOf } from './logs.ts'
 import type { Nested } from './nested.ts'
+import { defaultFiles, storeIgnored, storeOutputs } from './outputs.ts'
+import { Releases } from './releases.ts'
 import { readResult } from './results.ts'
 import type { Result } from './results.ts'
 import type { Runtime, RuntimeOptions } from './runtime.ts'
+import { Streaming, hasProgram } from './streaming.ts'
 import { Threads } from './threads.ts'
 
 /** Looks after results that were not announced and after lanes that got stuck; milliseconds. */
@@ -47,6 +51,7 @@ type Ending = Pick<Result, 'startedAt' | 'took' | 'outputs'> & { usage?: TaskUsa
 /** Carries out what the core decides: starts, stops and finishes tasks on threads and as processes. */
 export class Executor {
   readonly files: FileStore
+  readonly devices: Devices
   readonly #runtime: Runtime
   readonly #options: RuntimeOptions
   readonly #nested: Nested
@@ -56,9 +61,13 @@ export class Executor {
   #environment: { at: number; variables: Readonly<Record<string, string>> } | null = null
   readonly #loans = new Loans()
   readonly #threads: Threads
+  readonly #streaming: Streaming
   /** Lanes with tasks that are sent when their turn comes. */
   readonly #queued = new Set<number>()
   readonly #running = new Map<number, Task>()
+  readonly releases: Releases
+  readonly limits = new Limits()
+  readonly #earlyFiles: EarlyFiles
   /** Values that tasks which have ended put into shared memory, and that are not here yet. */
   readonly #late = new Map<number, Stored[]>()
   #ticking: NodeJS.Timeout | null = null
@@ -72,6 +81,7 @@ export class Executor {
     this.#runtime = runtime
     this.#options = options
     this.#nested = nested
+    this.releases = new Releases(runtime)
     this.#guard = new Guard(options.id)
     this.#cpus = options.bind ? ownCpus() : null
     this.#processes = new Processes(text => {
@@ -79,6 +89,23 @@ export class Executor {
       this.#runtime.engine.observer?.({ type: 'note', at, level: 'warning', text })
     })
     this.files = new FileStore(options.id, folder => this.#guard.folder(folder))
+    this.#earlyFiles = new EarlyFiles(this.files, (task, version) => {
+      runtime.engine.release(task, version, runtime.now(), runtime.now())
+    })
+    this.#streaming = new Streaming(runtime, options.id, {
+      files: this.files,
+      announce: folder => this.#guard.folder(folder),
+      stop: task => {
+        const { process } = liveOf(task)
+        if (process && hasProgram(task)) this.#stopProcess(process)
+      },
+    })
+    this.devices = new Devices(
+      runtime.engine,
+      this.files,
+      () => runtime.now(),
+      () => runtime.schedule(),
+    )
     this.#threads = new Threads(options.node.cpus, this.#loans, () => this.#threadOptions(), {
       result: (decoder, end, blobs, lent) => this.#result(decoder, end, blobs, lent),
       message: (message, lane) => {
@@ -101,6 +128,12 @@ export class Executor {
     })
   }
 
+  /** Everything that was started waits for something else. */
+  get isAtRest(): boolean {
+    for (const task of this.#running.values()) if (task.state !== 'blocked') return false
+    return true
+  }
+
   get threads(): Threads {
     return this.#threads
   }
@@ -116,6 +149,7 @@ export class Executor {
   start(task: Task): void {
     this.#running.set(task.id, task)
     const { slots, definition } = jobOf(task)
+    if (definition.stream || definition.returns > 0) liveOf(task).early = this.releases.startOf(task)
     const begins = definition.form === 'command' || this.#threads.isReady(task.lane)
     if (begins && this.#isFirst(task)) this.#runtime.engine.started(task, this.#runtime.now())
     if (task.queueable && isShort(task.implementation.estimate)) this.#lookOut()
@@ -174,9 +208,18 @@ export class Executor {
     if (version.value instanceof FileCopy) {
       void this.files
         .discard(version)
+        .then(() => {
+          this.#runtime.engine.io.gone(version)
+          this.#runtime.schedule()
+        })
         .then(() => this.#publishLatest(version.datum))
         .catch(() => undefined)
     } else version.value = undefined
+  }
+
+  /** A running task says that an output file is complete. */
+  async commitEarly(task: Task, facts: Parameters<EarlyFiles['commit']>[1]): Promise<void> {
+    await this.#earlyFiles.commit(task, facts)
   }
 
   /** Brings the version to the path that the user named. */
@@ -214,6 +257,7 @@ export class Executor {
         if (this.#runtime.now() > GUARDED_FROM) this.#guard.start()
         this.#threads.drain()
         this.#threads.takeBack(this.#runtime.engine, this.#runtime.now())
+        this.devices.sample()
         this.#runtime.decide()
       }, TICK)
     } else if (!needed && this.#ticking) {
@@ -222,17 +266,22 @@ export class Executor {
     }
   }
 
-  async end(data: Iterable<Datum>): Promise<void> {
+  /** Returns the files that could not be brought to their places, and where they are. */
+  async end(data: Iterable<Datum>): ReturnType<FileStore['end']> {
     this.keepAlive(false)
     this.#processes.end(true)
     await this.#threads.end()
-    await this.files.end(data)
+    await this.#streaming.end()
+    await this.devices.end()
+    const stranded = await this.files.end(data)
     this.#guard.end()
+    return stranded
   }
 
   /** For the end of the process, where nothing can be waited for. */
   endNow(): void {
     this.#processes.end(false)
+    this.#streaming.endNow()
     this.files.endNow()
     // Threads run to the very end and may still write, and children of commands may have left their group.
     this.#guard.release()
@@ -254,7 +303,7 @@ export class Executor {
       return this.#failed(task, error, false)
     }
     live.handling = false
-    if (task.state === 'running') {
+    if (isLive(task)) {
       this.#launch(task)
       this.#threads.announce()
     } else this.#lost(task, true, task.reason)
@@ -265,7 +314,8 @@ export class Executor {
     if (slot.kind === 'value') return null
     const access = task.accesses[i] as Access
     const { read, write, mode } = access
-    if (!write) return this.files.read(read as Version)
+    if (!write) return this.#streaming.pathOf(read as Version) ?? this.files.read(read as Version)
+    if (slot.stream) return this.#streaming.stage(task, write)
     const directory = slot.kind === 'directory'
     if (mode === 'concurrent') return this.#sharedStage(access, directory)
     const from = mode === 'out' ? null : source(access)
@@ -333,10 +383,12 @@ export class Executor {
     if (task.accesses.length > 0) await this.#inputsBack(task)
     const starting = this.#processes.start()
     if (starting) await starting
-    if (task.state !== 'running') return this.#lost(task, true, task.reason)
+    if (!isLive(task)) return this.#lost(task, true, task.reason)
     this.#limit(task)
     this.#guard.start()
     try {
+      const step = this.#streaming.concerns(task) ? await this.#streaming.prepare(task) : null
+      if (step && !isLive(task)) return this.#lost(task, true, task.reason)
       const outcome = await runCommand(task, {
         processes: this.#processes,
         run: this.#options.id,
@@ -345,12 +397,20 @@ export class Executor {
         cpusOf: one => this.#cpusOf(one),
         decode: (stored, slots) => this.#runtime.decode(stored, slots),
         valueOf: (one, slot) => source(one.accesses[slot] as Access)?.value as Kept,
+        step,
+        began: one => this.#streaming.began(one),
       })
+      if (step) {
+        await this.#streaming.inputsComplete(task)
+        if (await this.#streaming.wasBereft(task, false)) return this.#bereft(task)
+        if (!isLive(task)) return this.#lost(task, true, task.reason)
+      }
       const { usage } = outcome
       const startedAt = this.#runtime.timeOf(outcome.beganAt)
       const took = this.#runtime.timeOf(outcome.beganAt + outcome.took) - startedAt
       await this.#finish(task, { startedAt, took, outputs: [outcome.exitCode], usage }, outcome.kept)
     } catch (error) {
+      if (await this.#streaming.wasBereft(task, true)) return this.#bereft(task)
       const timedOut = liveOf(task).timedOut
       this.#failed(task, timedOut ? timeout(task) : error, (error as { printed?: boolean }).printed ?? false)
     }
@@ -369,6 +429,11 @@ export class Executor {
     return this.#environment.variables
   }
 
+  /** What it read was void; it runs again when there is something to read. */
+  #bereft(task: Task): void {
+    this.#lost(task, false, 'what it read came from an attempt that failed')
+  }
+
   /** With `bind`, the CPUs behind the lanes that the task holds. */
   #cpusOf(task: Task): readonly number[] | null {
     const cpus = this.#cpus
@@ -383,13 +448,13 @@ export class Executor {
     const milliseconds = jobOf(task).definition.timeout
     if (milliseconds === 0 || this.#running.get(task.id) !== task) return
     const live = liveOf(task)
-    live.timer ??= setTimeout(() => {
+    live.timer ??= this.limits.start(live, milliseconds, () => {
       if (live.handling) return
       live.timedOut = true
       this.#cancelCalled(task)
       if (live.process) this.#stopProcess(live.process)
       else this.#threads.stop(task, `it took longer than ${milliseconds} ms`)
-    }, milliseconds)
+    })
   }
 
   #threadOptions() {
@@ -416,6 +481,10 @@ export class Executor {
   ): void {
     const task = this.#running.get(decoder.varint())
     if (!task) return
+    if (decoder.peek() === STATUS.released) {
+      decoder.byte()
+      return this.releases.receive(task, decoder, blobs)
+    }
     this.#results++
     const { engine } = this.#runtime
     const now = this.#runtime.now()
@@ -435,38 +504,23 @@ export class Executor {
   async #finish(task: Task, result: Ending, isKept = false): Promise<void> {
     liveOf(task).handling = true
     try {
+      if (task.io && !isKept) await this.devices.measure(task)
       if (isKept) await this.#dropFiles(task)
       else await this.#commitFiles(task)
     } catch (error) {
       return this.#failed(task, error, false)
     }
     this.#finishNow(task, result)
+    if (task.io) this.devices.settle(task)
     this.#runtime.schedule()
   }
 
   #finishNow(task: Task, { startedAt, took, outputs, usage }: Ending): void {
-    const job = jobOf(task)
-    this.#store(task, outputs, job.definition.returns || 1)
+    const { returns } = jobOf(task).definition
+    storeOutputs(task, outputs, returns || 1)
+    if (returns > 0) this.releases.finishing(task)
     this.#forget(task)
     this.#runtime.engine.finished(task, Math.min(startedAt + took, this.#runtime.now()), took, usage)
-  }
-
-  /** Puts the values that a task made where their readers will look. */
-  #store(task: Task, outputs: readonly (Kept | undefined)[], returns: number): void {
-    const { slots } = jobOf(task)
-    const { accesses } = task
-    for (let i = 0; i < returns; i++) {
-      const version = accesses[slots.length + i]?.write
-      if (version) version.value = outputs[i]
-    }
-    let next = returns
-    for (let i = 0; i < slots.length; i++) {
-      const { write, mode } = accesses[i] as Access
-      if (!write || mode === 'in' || (slots[i] as Slot).kind !== 'value') continue
-      const output = outputs[next++]
-      if (output !== undefined) write.value = output
-      else if (write.value === undefined) write.value = source(accesses[i] as Access)?.value
-    }
   }
 
   async #commitFiles(task: Task, onlyExisting = false): Promise<void> {
@@ -477,9 +531,12 @@ export class Executor {
     for (let i = 0; i < slots.length; i++) {
       const { write, mode } = task.accesses[i] as Access
       const path = paths[i]
-      if (write && path && mode !== 'concurrent') outputs.push({ write, path })
+      // A stream may have been complete, and in its place, long before.
+      const isDone = path && this.#streaming.isOurs(path) && write?.state !== 'pending'
+      if (write && path && mode !== 'concurrent' && !isDone) outputs.push({ write, path })
     }
     const hooks = hooksOf(task)
+    if (!onlyExisting) await this.#earlyFiles.expectUntouched(task)
     if (hooks && !onlyExisting) await hooks.beforeCommit(jobOf(task).args, paths)
     else if (!onlyExisting) {
       for (const { write, path } of outputs) await this.files.expectOutput(write, path, task.name)
@@ -487,24 +544,43 @@ export class Executor {
     // Cancelled meanwhile: then the files stay what they were.
     if (task.state === 'stopping') return
     for (const { write, path } of outputs) {
+      if (write.settled) {
+        if (onlyExisting) await this.files.drop(path)
+        else await this.#earlyFiles.expectSame(write, path)
+        continue
+      }
       const old = write.team ? write.value : undefined
       if (onlyExisting && !old && write.value instanceof FileCopy) {
         await this.files.drop(path)
         continue
       }
-      await this.files.commit(write, path)
+      const home = this.#streaming.isOurs(path) ? await this.#streaming.bringHome(write, path) : path
+      await this.files.commit(write, home)
       if (old instanceof FileCopy && old.staged) await this.files.drop(old.path)
     }
   }
 
   // --- failing ---
 
+  /** A task that failed because of its device is not to blame: it starts again on another one. */
   #failed(task: Task, error: unknown, printed: boolean, partial: readonly (Kept | undefined)[] = []): void {
+    const live = liveOf(task)
+    if (!task.io?.device || task.state === 'stopping' || live.timedOut) {
+      return this.#failNow(task, error, printed, partial)
+    }
+    live.handling = true
+    void this.devices.trouble(task, error).then(trouble => {
+      if (trouble === null) this.#failNow(task, error, printed, partial)
+      else this.#lost(task, false, trouble)
+    })
+  }
+
+  #failNow(task: Task, error: unknown, printed: boolean, partial: readonly (Kept | undefined)[]): void {
     const live = liveOf(task)
     const { engine } = this.#runtime
     const next = engine.afterFailure(task)
     if (task.state === 'stopping' || (!printed && !live.paths && !live.command)) {
-      if (next === 'ignore') this.#storeIgnored(task, partial)
+      if (next === 'ignore') storeIgnored(task, partial, this.#runtime)
       this.#settleFailure(task, error, undefined, undefined)
     } else void this.#failLater(task, error, printed, partial)
   }
@@ -514,8 +590,8 @@ export class Executor {
     const log = printed ? logPath(this.#options.logs, task) : undefined
     const tail = log ? await tailOf(log) : undefined
     if (this.#runtime.engine.afterFailure(task) === 'ignore') {
-      this.#storeIgnored(task, partial)
-      await this.#defaultFiles(task).catch(() => undefined)
+      storeIgnored(task, partial, this.#runtime)
+      await defaultFiles(task, this.files).catch(() => undefined)
       await this.#commitFiles(task, true).catch(() => undefined)
     } else await this.#dropFiles(task)
     this.#settleFailure(task, error, log, tail)
@@ -528,56 +604,11 @@ export class Executor {
     const facts = factsOf(error, command ? commandLine(command.words) : undefined, command?.cwd)
     if (tail) facts.tail = tail
     const final = engine.afterFailure(task) === 'fail'
+    this.#streaming.spoil(task)
     this.#forget(task)
     if (final) job.caller.unhandled.add(task)
     engine.failed(task, facts, error, this.#runtime.now(), log)
     this.#runtime.schedule()
-  }
-
-  /** What an ignored failure leaves: what was written, and defaults where there are any. */
-  #storeIgnored(task: Task, partial: readonly (Kept | undefined)[]): void {
-    const { definition, slots, args } = jobOf(task)
-    const { defaults } = definition.options
-    const returns = definition.returns || 1
-    const given =
-      definition.returns > 0 ? ((defaults?.returns as unknown[] | undefined) ?? []) : [defaults?.returns]
-    const outputs: (Kept | undefined)[] = Array.from({ length: returns }, (_, i) => this.#keep(given[i]))
-    outputs.push(...partial)
-    this.#store(task, outputs, returns)
-    for (const [position, value] of Object.entries(defaults?.params ?? {})) {
-      const argument = args[Number(position)]
-      const index = argument instanceof SlotArgument ? argument.slot : -1
-      const write = task.accesses[index]?.write
-      if (write && slots[index]?.kind === 'value') write.value = this.#keep(value)
-    }
-    for (let i = 0; i < slots.length; i++) {
-      const write = task.accesses[i]?.write
-      if (!write || slots[i]?.kind !== 'value' || write.value !== undefined) continue
-      write.value = slots[i]?.initial ?? keepPrimitive(undefined)
-    }
-  }
-
-  async #defaultFiles(task: Task): Promise<void> {
-    const { definition, slots, args } = jobOf(task)
-    for (const [position, value] of Object.entries(definition.options.defaults?.params ?? {})) {
-      const argument = args[Number(position)]
-      const index = argument instanceof SlotArgument ? argument.slot : -1
-      const slot = slots[index]
-      const write = task.accesses[index]?.write
-      if (!slot || !write || slot.kind === 'value' || write.value !== undefined) continue
-      const path = await this.files.copyIn(write, slot.kind === 'directory', String(value))
-      await this.files.commit(write, path)
-    }
-  }
-
-  #keep(value: unknown): Kept {
-    if (isPrimitive(value)) return keepPrimitive(value)
-    const encoder = new Encoder()
-    encoder.value(value, {
-      classes: this.#runtime.modules,
-      blob: view => ({ buffer: shareCopy(view), offset: 0 }),
-    })
-    return new Stored(encoder.copy(), encoder.blobs)
   }
 
   async #dropFiles(task: Task): Promise<void> {
@@ -595,8 +626,10 @@ export class Executor {
     this.#running.delete(task.id)
     if (task.demand.io) this.#threads.left(task)
     if (job.live?.timer) clearTimeout(job.live.timer)
+    if (job.live?.paths) void this.files.tiers.unuse(job.live.paths).catch(() => undefined)
     if (job.live?.session) this.#runtime.engine.closeGroup(job.live.session.group)
-    job.live = null
+    endLive(job)
+    if (task.kind.form === 'command') this.#streaming.over(task)
   }
 
   // --- threads that end ---
@@ -710,6 +743,9 @@ export class Executor {
   }
 }
 
+/** It has not been stopped meanwhile; who follows a stream is `blocked` all the time. */
+const isLive = (task: Task): boolean => task.state === 'running' || task.state === 'blocked'
+
 const hooksOf = (task: Task): CommandHooks | undefined =>
   (jobOf(task).definition.extra as CommandExtra | null)?.hooks
 
@@ -719,7 +755,12 @@ function besideOf(task: Task, i: number, earlier: readonly (string | null)[]): s
   const folder = dirname(slots[i]?.datum.path ?? '')
   for (let j = 0; j < i; j++) {
     const path = earlier[j]
-    if (path && task.accesses[j]?.write && dirname(slots[j]?.datum.path ?? '') === folder)
+    if (
+      path &&
+      task.accesses[j]?.write &&
+      !slots[j]?.stream &&
+      dirname(slots[j]?.datum.path ?? '') === folder
+    )
       return dirname(path)
   }
   return null

@@ -17,6 +17,8 @@ const OWN_CODES: readonly string[] = [
   'MR_CALL_AT_LOAD',
   'MR_DATA_LOST',
   'MR_OPTION',
+  'MR_RELEASE',
+  'MR_RELEASE_CHANGED',
 ]
 
 function codeOf(error: unknown): string | undefined {

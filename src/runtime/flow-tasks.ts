@@ -1,6 +1,7 @@
 import { copyFile, mkdir } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { Datum } from '../core/data.ts'
+import type { Version } from '../core/data.ts'
 import { MillraceError } from '../core/errors.ts'
 import type { Task } from '../core/task.ts'
 import { Pattern } from '../flow/pattern.ts'
@@ -51,8 +52,11 @@ export class FlowTasks {
     const args: Argument[] = [this.#works.push(work) - 1]
     for (const input of work.inputs) args.push(input === NO_FILE ? undefined : this.#input(slots, input))
     for (const [i, output] of work.outputs.entries()) {
-      const isDirectory = work.rule.outputs[i]?.marks.directory ?? false
-      args.push(this.#slot(slots, this.#absolute(output), isDirectory, 'out'))
+      const { directory = false, stream } = work.rule.outputs[i]?.marks ?? {}
+      const argument = this.#slot(slots, this.#absolute(output), directory, 'out')
+      const slot = slots[argument.slot]
+      if (stream && slot) slot.stream = stream
+      args.push(argument)
     }
     const { cpus, memory, tags, priority } = work.rule.options
     const varies = [cpus, memory, tags].some(option => typeof option === 'function')
@@ -139,6 +143,7 @@ export class FlowTasks {
       params: null,
       readsOnly: false,
       returns: 0,
+      stream: null,
       options,
       timeout: evaluateTimeout(`rule ${rule.name}`, timeout),
       variants: [{ name: rule.name, module: '', options, run: () => [] }],
@@ -161,13 +166,35 @@ export class FlowTasks {
     const [, ...paths] = args.map(path => this.#shown(work, path))
     const inputs = paths.slice(0, work.inputs.length)
     const outputs = paths.slice(work.inputs.length) as string[]
-    const spared = await this.#state.begin(work, outputs)
+    const growing = this.#growing(work)
+    // A function of ours cannot be made to wait inside a read, as programs can.
+    const waits = growing.size > 0 && work.rule.action?.constructor.name === 'AsyncFunction'
+    if (waits) await this.#complete(growing)
+    const spared = await this.#state.begin(work, waits ? undefined : growing)
     if (spared) return spared
     const result = callAction(work, outputs, inputs, signal)
     if (isCommand(result)) return Array.isArray(result) ? result : shellArgv(result as never)
     const awaited: unknown = await result
     if (!isCommand(awaited)) return 'made'
     return Array.isArray(awaited) ? awaited : shellArgv(awaited as never)
+  }
+
+  /** Inputs that the task reads as they are written. */
+  #growing(work: Work): Set<number> {
+    return new Set(
+      work.inputs.filter(input => input !== NO_FILE && this.#versionOf(input)?.state === 'pending'),
+    )
+  }
+
+  #versionOf(input: number): Version | undefined {
+    return this.#runtime.paths.find(this.#absolute(input))?.current
+  }
+
+  async #complete(inputs: ReadonlySet<number>): Promise<void> {
+    for (const input of inputs) {
+      const version = this.#versionOf(input)
+      if (version) await this.#runtime.settled(version)
+    }
   }
 
   async #beforeCommit(

@@ -1,18 +1,23 @@
 import { pathToFileURL } from 'node:url'
 import { MillraceError } from '../core/errors.ts'
-import type { Outcome } from '../core/events.ts'
+import type { DeviceFacts, Outcome } from '../core/events.ts'
+import type { Device } from '../core/io/device.ts'
+import type { NodeDescription } from '../core/machine.ts'
 import { fifo, findPolicy } from '../core/policy.ts'
 import type { Policy } from '../core/policy.ts'
 import { TaskModules } from '../execute/modules.ts'
 import type { Client, Host } from '../model/client.ts'
-import { taskModules } from '../model/definition.ts'
+import { someDefinition, taskModules } from '../model/definition.ts'
 import { TaskError, CancelledError } from '../model/errors.ts'
 import { isPolicyFile, launchedPolicy, loadPolicyFile } from './policy-file.ts'
 import { Reporting } from './reporting.ts'
 import { describeNode, describedNode } from './describe-node.ts'
+import { describedStorage, ioOptions } from './describe-storage.ts'
+import { keepLearned, learnedBefore, measureUnknown } from './known-devices.ts'
 import { USAGE_CODES, runOptions } from './run-options.ts'
 import type { RunOptions } from './run-options.ts'
 import { Runtime } from './runtime.ts'
+import { recover } from '../storage/recover.ts'
 import { taskError } from './failure.ts'
 import { packageVersion } from './version.ts'
 
@@ -50,9 +55,11 @@ export class EmbeddedHost implements Host {
     try {
       await afterLoading()
       await loadPolicy(runOptions())
+      await measureDevices(runOptions())
       const { runtime } = this.#start()
-      await this.#loadClasses(runtime)
+      await Promise.all([this.#loadClasses(runtime), this.#prepareDevices(runtime)])
       await body()
+      runtime.programEnded()
       await runtime.idle(runtime.main.group)
     } catch (error) {
       failure = error
@@ -71,6 +78,10 @@ export class EmbeddedHost implements Host {
       id: runId(),
       node,
       policy,
+      io: {
+        ...ioOptions(options, node.storage?.length ?? 0),
+        ...(node.storage ? { learned: learnedBefore(options) } : {}),
+      },
       logs: reporting.logs,
       bind: options.bind ?? false,
       observer: reporting.observer,
@@ -89,7 +100,8 @@ export class EmbeddedHost implements Host {
       args: process.argv.slice(2),
       cwd: process.cwd(),
       pid: process.pid,
-      nodes: [{ name: node.name, cpus: node.cpus, memory: node.memory }],
+      nodes: [nodeFacts(node)],
+      ...(runtime.engine.io.devices.length > 0 ? { devices: deviceFacts(runtime.engine.io.devices) } : {}),
       policy: policy.name,
       simulated: false,
     })
@@ -99,13 +111,34 @@ export class EmbeddedHost implements Host {
     }
     // A workflow of commands needs no threads.
     if (taskModules().size > 0) runtime.executor.warmUp()
-    if (!this.#hasMain) void this.#loadClasses(runtime)
+    if (!this.#hasMain) {
+      void this.#loadClasses(runtime)
+      void this.#prepareDevices(runtime)
+    }
     process.on('SIGINT', this.#onSignal)
     process.on('SIGTERM', this.#onSignal)
     process.on('beforeExit', this.#onBeforeExit)
     process.on('exit', this.#onExit)
     process.on('uncaughtExceptionMonitor', this.#onUncaught)
     return this.#run
+  }
+
+  /** Finds out which devices are there, and brings home what killed runs left on them. */
+  async #prepareDevices(runtime: Runtime): Promise<void> {
+    const { engine, executor } = runtime
+    const { devices } = engine.io
+    if (devices.length === 0) return
+    await executor.devices.check()
+    for (const { path, from, left } of await recover(devices.map(device => device.path))) {
+      const text = left === null ? `${path}: brought from ${from}` : `${path} is left in ${from}: ${left}`
+      const note = `a killed run left results. ${text}`
+      engine.observer?.({
+        type: 'note',
+        at: runtime.now(),
+        level: left === null ? 'info' : 'warning',
+        text: note,
+      })
+    }
   }
 
   /** Classes that task modules export can cross between threads; here they are known already, or soon. */
@@ -180,9 +213,11 @@ export class EmbeddedHost implements Host {
       const { runtime, reporting } = run
       if (failed) {
         runtime.close('the program failed')
+        runtime.programEnded()
         await runtime.idle(runtime.main.group)
       }
       await runtime.end()
+      if (runtime.engine.io.devices.length > 0) await keepLearned(run.options, runtime.engine.io.export())
       const message = failed ? firstLine(failure) : undefined
       runtime.engine.observer?.({
         type: 'run-ended',
@@ -209,6 +244,23 @@ export class EmbeddedHost implements Host {
   }
 }
 
+function nodeFacts({ name, cpus, memory, ioExecutors, storage }: NodeDescription) {
+  const facts = { name, cpus, memory }
+  return storage && ioExecutors !== undefined ? { ...facts, ioExecutors } : facts
+}
+
+const deviceFacts = (devices: readonly Device[]): DeviceFacts[] =>
+  devices.map(({ name, path, node, read, write, capacity }) => ({
+    name,
+    path,
+    node,
+    read: finite(read.limit),
+    write: finite(write.limit),
+    capacity: finite(capacity),
+  }))
+
+const finite = (value: number): number | null => (Number.isFinite(value) ? value : null)
+
 function exitCodeFor(failure: unknown): number {
   const isUsage = failure instanceof MillraceError && !(failure instanceof TaskError)
   return isUsage && USAGE_CODES.includes(failure.code) ? 2 : 1
@@ -229,6 +281,12 @@ async function loadPolicy({ policy }: RunOptions): Promise<void> {
 /** Nobody else has it, now or before: the process number may come back, the time does not. */
 const runId = (): string =>
   `${process.pid.toString(36)}${Date.now().toString(36)}${Math.floor(Math.random() * 36 ** 3).toString(36)}`
+
+/** Limits need to know what a device can do; only main has the time to find out. */
+async function measureDevices(options: RunOptions): Promise<void> {
+  const described = describedStorage(options.machine, describedNode(options))
+  if (someDefinition(({ options: { bandwidth } }) => bandwidth !== undefined)) await measureUnknown(described)
+}
 
 /** The module that calls main is not loaded completely yet. */
 const afterLoading = (): Promise<void> => new Promise(resolve => setImmediate(resolve))

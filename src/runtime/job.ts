@@ -1,6 +1,7 @@
 import type { Task } from '../core/task.ts'
 import type { Argument, Slot } from '../model/call.ts'
 import type { Definition } from '../model/definition.ts'
+import type { EarlyStart } from '../execute/early-wire.ts'
 import type { Stored } from '../model/stored.ts'
 import type { Session } from './session.ts'
 
@@ -57,15 +58,37 @@ export interface LiveJob {
   handling: boolean
   /** Copies of memory that it writes in place, to be put back when its thread ends under it. */
   backups: { target: Uint8Array; backup: Uint8Array }[] | null
+  /** What this attempt has to know of values that are released early. */
+  early: EarlyStart | null
 }
 
 const NONE: readonly Stored[] = []
 
 export const jobOf = (task: Task): Job => task.payload as Job
 
+/** Used again: short tasks would leave one each behind. */
+const spare: LiveJob[] = []
+const MOST_SPARE = 4096
+
 export function liveOf(task: Task): LiveJob {
   const job = jobOf(task)
-  return (job.live ??= {
+  return (job.live ??= spare.pop() ?? newLive())
+}
+
+/** The task has ended, or starts anew. What nothing but the way through a thread has touched is used again. */
+export function endLive(job: Job): void {
+  const { live } = job
+  job.live = null
+  if (!live || live.timer || live.paths || live.process || live.command || live.session) return
+  if (live.handling || live.backups || live.early || spare.length >= MOST_SPARE) return
+  live.position = null
+  live.sent = live.held = live.timedOut = live.consumed = live.guilty = false
+  live.lent = live.published = NONE
+  spare.push(live)
+}
+
+function newLive(): LiveJob {
+  return {
     position: null,
     sent: false,
     thread: -1,
@@ -83,5 +106,6 @@ export function liveOf(task: Task): LiveJob {
     guilty: false,
     handling: false,
     backups: null,
-  })
+    early: null,
+  }
 }

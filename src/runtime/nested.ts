@@ -15,6 +15,7 @@ import { NOTHING, Stored } from '../model/stored.ts'
 import type { Kept } from '../model/stored.ts'
 import { liveOf } from './job.ts'
 import type { Runtime } from './runtime.ts'
+import { StreamQuestions } from './stream-questions.ts'
 import { createSession } from './session.ts'
 import type { Session } from './session.ts'
 
@@ -29,9 +30,11 @@ const hooks: EncodeHooks = {
 /** Tasks that call tasks: what running tasks ask for, carried out here. */
 export class Nested {
   readonly #runtime: Runtime
+  readonly #streams: StreamQuestions
 
   constructor(runtime: Runtime) {
     this.#runtime = runtime
+    this.#streams = new StreamQuestions(runtime)
   }
 
   receive(message: Message, task: Task | undefined, lane: number): void {
@@ -51,6 +54,13 @@ export class Nested {
         if (datum) this.#runtime.engine.remove(datum, this.#runtime.now())
         return
       }
+      case 'link':
+        return this.#runtime.executor.releases.link(task, session, message.index, message.id)
+      case 'close-stream':
+        return this.#streams.close(session, message)
+      case 'forget':
+        session.data?.delete(message.id)
+        return
       case 'log':
         return
     }
@@ -122,28 +132,45 @@ export class Nested {
 
   #ask(request: number, question: Question, session: Session, task: Task, lane: number): void {
     const { engine } = this.#runtime
+    if (question.ask === 'take' && question.isThere)
+      return this.#answerAtOnce(request, question, session, task, lane)
     if (session.open++ === 0) engine.blocked(task, reasonFor(question), this.#runtime.now())
     this.#runtime.schedule()
-    this.#answer(question, session)
+    this.#answer(question, session, task)
       .then(
-        kept => this.#send(session, task, lane, request, true, kept),
-        (error: unknown) => this.#send(session, task, lane, request, false, encode(error)),
+        kept => this.#send(session, task, lane, request, true, kept, question.ask === 'take'),
+        (error: unknown) => this.#send(session, task, lane, request, false, encode(error), false),
       )
       .catch(() => undefined)
   }
 
+  #answerAtOnce(request: number, question: Question, session: Session, task: Task, lane: number): void {
+    const { threads } = this.#runtime.executor
+    void this.#answer(question, session, task).then(
+      kept => threads.answer(lane, request, true, kept as Stored, true),
+      (error: unknown) => threads.answer(lane, request, false, encode(error)),
+    )
+  }
+
   /** The last open answer goes out when the task has its lane back; the others do not make it run on. */
-  #send(session: Session, task: Task, lane: number, request: number, ok: boolean, kept: Kept): void {
+  #send(
+    session: Session,
+    task: Task,
+    lane: number,
+    request: number,
+    ok: boolean,
+    kept: Kept,
+    isMoved: boolean,
+  ): void {
     const stored = kept instanceof Stored ? kept : encode(kept === NOTHING ? undefined : kept)
-    const go = (): void =>
-      this.#runtime.executor.threads.answer(lane, request, ok, stored.bytes, stored.blobs)
+    const go = (): void => this.#runtime.executor.threads.answer(lane, request, ok, stored, isMoved)
     if (--session.open > 0 || task.state !== 'blocked') return go()
     session.answers.push(go)
     this.#runtime.engine.unblocked(task)
     this.#runtime.schedule()
   }
 
-  async #answer(question: Question, session: Session): Promise<Kept> {
+  async #answer(question: Question, session: Session, task: Task): Promise<Kept> {
     const runtime = this.#runtime
     switch (question.ask) {
       case 'value': {
@@ -160,6 +187,7 @@ export class Nested {
         return runtime.waitOnFile(question.path)
       }
       case 'barrier': {
+        if (question.isEnd) runtime.channels.callerEnded(task)
         await runtime.idle(session.group)
         for (const error of session.refused.values()) throw error
         for (const failed of session.unhandled) throw runtime.handle(failed)
@@ -175,6 +203,13 @@ export class Nested {
         return NOTHING
       case 'remove-file':
         await runtime.removeFile(question.path)
+        return NOTHING
+      case 'room':
+      case 'take':
+      case 'next':
+        return this.#streams.answer(question, session, task)
+      case 'committed':
+        await runtime.executor.commitEarly(task, question)
         return NOTHING
     }
   }
@@ -200,5 +235,12 @@ function reasonFor(question: Question): string {
       return `it cancels group ${question.name}`
     case 'remove-file':
       return `it removes ${question.path}`
+    case 'room':
+      return 'its values wait to be taken'
+    case 'take':
+    case 'next':
+      return 'it waits for the next value of a stream'
+    case 'committed':
+      return `it releases ${question.path}`
   }
 }

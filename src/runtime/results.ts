@@ -10,7 +10,7 @@ export interface Result {
   startedAt: number
   took: number
   error: unknown
-  /** Undefined for memory that was written in place. */
+  /** Undefined for memory that was written in place, and for what was released before. */
   outputs: (Kept | undefined)[]
 }
 
@@ -21,24 +21,35 @@ export function readResult(decoder: Decoder, end: number, blobs: readonly ArrayB
   const startedAt = Math.round(decoder.double() * 1000) / 1000
   const took = Math.round(decoder.double() * 1000) / 1000
   const error = status === STATUS.failed ? decoder.value() : undefined
+  const outputs = decoder.at < end ? readOutputs(decoder, blobs) : []
+  return { status, printed, startedAt, took, error, outputs }
+}
+
+function readOutputs(decoder: Decoder, blobs: readonly ArrayBufferLike[]): (Kept | undefined)[] {
+  const count = decoder.varint()
+  if (count === 1) return [readOutput(decoder, blobs, 0).value]
   const outputs: (Kept | undefined)[] = []
   let beside = 0
-  if (decoder.at < end) {
-    for (let count = decoder.varint(); count > 0; count--) {
-      const length = decoder.varint()
-      if (length === 0) {
-        outputs.push(undefined)
-        continue
-      }
-      const after = decoder.at + length - 1
-      const value = readKept(decoder, after)
-      const own = decoder.varint()
-      if (own > 0 && value instanceof Stored) value.blobs = blobs.slice(beside, beside + own)
-      beside += own
-      outputs.push(value)
-    }
+  for (let i = 0; i < count; i++) {
+    const output = readOutput(decoder, blobs, beside)
+    beside = output.beside
+    outputs.push(output.value)
   }
-  return { status, printed, startedAt, took, error, outputs }
+  return outputs
+}
+
+/** One output, whose buffers begin at `beside`; those of the next begin where it returns. */
+export function readOutput(
+  decoder: Decoder,
+  blobs: readonly ArrayBufferLike[],
+  beside: number,
+): { value: Kept | undefined; beside: number } {
+  const length = decoder.varint()
+  if (length === 0) return { value: undefined, beside }
+  const value = readKept(decoder, decoder.at + length - 1)
+  const own = decoder.varint()
+  if (own > 0 && value instanceof Stored) value.blobs = blobs.slice(beside, beside + own)
+  return { value, beside: beside + own }
 }
 
 function readKept(decoder: Decoder, after: number): Kept {

@@ -14,6 +14,16 @@ export interface RunOptions {
   bind?: boolean
   /** The file that describes this machine and its devices, in YAML or JSON. */
   machine?: string
+  /** I/O tasks that run at one time. */
+  ioExecutors?: number | string
+  /** In which order I/O tasks get storage: fcfs, priority or backfill. @default fcfs */
+  ioPolicy?: string
+  /** When data that no task will read move to slower storage: off, idle or always. @default always, if there are layers */
+  flush?: string
+  /** Whether inputs of ready tasks move to faster storage. @default false */
+  prefetch?: boolean
+  /** Temporary files take at most so much room at one time: bytes or '50GB'. */
+  maxIntermediate?: number | string
   /** fifo, lifo, fifo-data, hrf, lifo+hrf, rank, or the path of a module that exports a policy. */
   policy?: string
   /** live, plain, json or none. @default live on a terminal; for a program started by itself, none elsewhere */
@@ -41,6 +51,11 @@ const KNOWN: (keyof RunOptions)[] = [
   'tags',
   'bind',
   'machine',
+  'ioExecutors',
+  'ioPolicy',
+  'flush',
+  'prefetch',
+  'maxIntermediate',
   'policy',
   'progress',
   'color',
@@ -91,6 +106,9 @@ export function runOptions(): RunOptions {
   if (env['MILLRACE_CPUS']) options.cpus = env['MILLRACE_CPUS']
   if (env['MILLRACE_MEMORY']) options.memory = env['MILLRACE_MEMORY']
   if (env['MILLRACE_MACHINE']) options.machine = env['MILLRACE_MACHINE']
+  if (env['MILLRACE_IO_POLICY']) options.ioPolicy = env['MILLRACE_IO_POLICY']
+  if (env['MILLRACE_FLUSH']) options.flush = env['MILLRACE_FLUSH']
+  if (env['MILLRACE_MAX_INTERMEDIATE']) options.maxIntermediate = env['MILLRACE_MAX_INTERMEDIATE']
   if (env['MILLRACE_PROGRESS']) options.progress = env['MILLRACE_PROGRESS']
   if (env['MILLRACE_JOURNAL'])
     options.journal = !['0', 'off', 'false', 'no'].includes(env['MILLRACE_JOURNAL'])

@@ -1,16 +1,17 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { Datum, nearestValid } from '../core/data.ts'
-import type { Access, Version } from '../core/data.ts'
+import type { Version } from '../core/data.ts'
 import { Engine } from '../core/engine.ts'
-import type { Instruction } from '../core/engine.ts'
+import type { AccessRequest, Instruction } from '../core/engine.ts'
 import { MillraceError } from '../core/errors.ts'
+import type { IoOptions } from '../core/io/io-core.ts'
 import type { Observer } from '../core/events.ts'
 import type { NodeDescription } from '../core/machine.ts'
 import type { Policy } from '../core/policy.ts'
 import type { Group, Task } from '../core/task.ts'
 import { nearest } from '../general/nearest.ts'
 import { TaskModules } from '../execute/modules.ts'
-import type { Call } from '../model/call.ts'
+import type { Call, Slot } from '../model/call.ts'
 import type { Client } from '../model/client.ts'
 import { Decoder } from '../model/decode.ts'
 import type { Definition } from '../model/definition.ts'
@@ -19,13 +20,16 @@ import { Future } from '../model/future.ts'
 import { Paths } from '../model/paths.ts'
 import { NOTHING, Stored } from '../model/stored.ts'
 import type { Kept } from '../model/stored.ts'
+import { Stream } from '../model/value-stream.ts'
 import { Tracker } from '../model/tracker.ts'
 import { resolveInside } from '../model/wait.ts'
+import { Channels } from './channels.ts'
 import { Executor } from './executor.ts'
 import { taskError, versionError } from './failure.ts'
 import { Job, jobOf } from './job.ts'
 import { Kinds } from './kinds.ts'
 import { createSession } from './session.ts'
+import { Streaming } from './streaming.ts'
 import type { Session } from './session.ts'
 import { Nested } from './nested.ts'
 
@@ -34,6 +38,7 @@ export interface RuntimeOptions {
   id: string
   node: NodeDescription
   policy: Policy
+  io: IoOptions
   logs: string | null
   /** Bind commands to the CPUs of their lanes. */
   bind: boolean
@@ -56,8 +61,12 @@ export class Runtime implements Client {
   readonly #tracker: Tracker
   readonly #kinds: Kinds
   readonly #executor: Executor
+  readonly channels: Channels
   readonly #settled = new Map<Version, (() => void)[]>()
   readonly #unread = new Map<Version, (() => void)[]>()
+  /** The same for streams, which follow their values without holding anybody up. */
+  readonly #settledAside = new Map<Version, (() => void)[]>()
+  readonly #unreadAside = new Map<Version, (() => void)[]>()
   readonly #idle = new Map<Group, (() => void)[]>()
   readonly #group = new AsyncLocalStorage<Group>()
   #usesGroups = false
@@ -67,11 +76,13 @@ export class Runtime implements Client {
   #ended = false
 
   constructor(options: RuntimeOptions) {
-    this.engine = new Engine({ nodes: [options.node], policy: options.policy, observer: options.observer })
+    const { node, policy, observer } = options
+    this.engine = new Engine({ nodes: [node], policy, observer, ...options.io })
     this.main = createSession(null, this.engine.root)
     this.logs = options.logs
     this.#kinds = new Kinds(this.engine, () => this.now())
     this.#tracker = new Tracker(this.modules, (datum, value) => this.engine.write(datum, value, this.now()))
+    this.channels = new Channels(this)
     this.#executor = new Executor(this, options, new Nested(this))
   }
 
@@ -111,6 +122,7 @@ export class Runtime implements Client {
       this.#executor.drain()
       this.decide()
     } else this.schedule()
+    if (definition.stream) return new Stream(results[0] as Datum)
     if (definition.returns > 0) return results.map(datum => new Future(datum))
     return new Future(results[0] as Datum)
   }
@@ -124,10 +136,13 @@ export class Runtime implements Client {
     priority = priorityOf(call.definition, call.given),
   ): Task {
     const { definition, args, slots } = call
-    const accesses: { datum: Datum; mode: Access['mode'] }[] = []
-    for (const { datum, mode } of slots) accesses.push({ datum, mode })
-    for (const datum of results) accesses.push({ datum, mode: 'out' })
-    return this.engine.submit(
+    const accesses = makeRequests(slots, results)
+    const streams = slots.some(({ stream }) => stream)
+    if (demand.io || demand.storage) this.#executor.devices.locate(slots)
+    if (definition.options.temporary) markTemporary(slots)
+    // A stream can be read from its first value on; its end is a datum of its own.
+    if (definition.stream) accesses.push({ datum: new Datum(null, false, false), mode: 'out' })
+    const task = this.engine.submit(
       {
         kind: this.#kinds.of(definition),
         group,
@@ -142,6 +157,29 @@ export class Runtime implements Client {
       accesses,
       this.now(),
     )
+    if (streams) Streaming.mark(task)
+    if (this.channels.any || definition.stream) this.#withStreams(task, call)
+    return task
+  }
+
+  #withStreams(task: Task, { definition, slots }: Call): void {
+    const [stream, end] = task.accesses.slice(slots.length)
+    if (definition.stream) {
+      this.channels.open(task, stream?.write as Version, end?.write as Version, definition.stream)
+    }
+    this.channels.submitted(task, slots)
+  }
+
+  iterate({ datum }: Stream<unknown>): AsyncIterator<Future<unknown>, undefined, void> {
+    return this.channels.iterate(datum)
+  }
+
+  ready(index: number): void {
+    throw new MillraceError('MR_RELEASE', `ready(${index}, …) was called outside a task`)
+  }
+
+  committed(path: string): Promise<void> {
+    return Promise.reject(new MillraceError('MR_RELEASE', `committed('${path}') was called outside a task`))
   }
 
   waitOn(value: unknown): Promise<unknown> {
@@ -194,6 +232,7 @@ export class Runtime implements Client {
   }
 
   remove(value: unknown): void {
+    if (value instanceof Stream) return this.channels.remove(value.datum)
     const datum = value instanceof Future ? value.datum : this.#tracker.find(value as object)?.datum
     if (!datum || datum.removed) return
     // The tracker keeps the object, to tell those who use it once more.
@@ -206,8 +245,11 @@ export class Runtime implements Client {
     const datum = this.paths.find(absolute)
     if (datum) {
       const version = this.engine.read(datum, this.now())
+      // No reader will follow: what waits for room can count on that from now on.
+      if (datum.temporary) this.engine.remove(datum, this.now())
       await this.settled(version)
-      this.engine.remove(datum, this.now())
+      if (!datum.removed) this.engine.remove(datum, this.now())
+      this.schedule()
       await this.unread(version)
     }
     await this.#executor.files.remove(absolute)
@@ -297,6 +339,16 @@ export class Runtime implements Client {
     return this.#wait(this.#unread, version, () => this.engine.watchReaders(version))
   }
 
+  whenSettled(version: Version, go: () => void): void {
+    if (version.settled) go()
+    else this.#when(this.#settledAside, version, () => this.engine.watch(version), go)
+  }
+
+  whenUnread(version: Version, go: () => void): void {
+    if (version.readers === 0) go()
+    else this.#when(this.#unreadAside, version, () => this.engine.watchReaders(version), go)
+  }
+
   idle(group: Group): Promise<void> {
     if (group.live === 0) return Promise.resolve()
     return this.#wait(this.#idle, group, () => this.engine.watchGroup(group))
@@ -316,10 +368,12 @@ export class Runtime implements Client {
   schedule(): void {
     if (this.#scheduled) return
     this.#scheduled = true
-    queueMicrotask(() => {
-      this.#scheduled = false
-      this.decide()
-    })
+    queueMicrotask(this.#decideNow)
+  }
+
+  readonly #decideNow = (): void => {
+    this.#scheduled = false
+    this.decide()
   }
 
   /** Carries out what the core decides until there is nothing more to do at once. */
@@ -337,7 +391,25 @@ export class Runtime implements Client {
     }
     this.#executor.sendNext()
     this.#executor.threads.announce()
-    this.#executor.keepAlive(this.engine.root.live > 0)
+    // A program that only has a generator which is held, and takes no value, is at its end.
+    const isHeld = this.channels.any && this.channels.look() && !this.isAwaited
+    this.#executor.keepAlive(this.engine.root.live > 0 && !isHeld)
+  }
+
+  /** No task runs or could start: the program, or a value that is taken, has to come first. */
+  get isAtRest(): boolean {
+    return this.engine.readyCount === 0 && this.#executor.isAtRest
+  }
+
+  /** Someone waits for a task. */
+  get isAwaited(): boolean {
+    const waits = this.#settled.size + this.#unread.size + this.#idle.size
+    return waits > 0 || this.channels.isAwaited
+  }
+
+  /** The program takes no values of streams any more. */
+  programEnded(): void {
+    this.channels.programEnded()
   }
 
   /** Nothing more starts; what has not started is cancelled. */
@@ -348,7 +420,11 @@ export class Runtime implements Client {
 
   async end(): Promise<void> {
     this.#ended = true
-    await this.#executor.end(this.paths.all())
+    for (const { version, path, error } of await this.#executor.end(this.paths.all())) {
+      const why = error instanceof Error ? error.message : String(error)
+      const text = `${version.datum.path} could not be written (${why}): it is kept as ${path}`
+      this.engine.observer?.({ type: 'note', at: this.now(), level: 'warning', text })
+    }
   }
 
   #carryOut(instruction: Instruction): void {
@@ -362,12 +438,15 @@ export class Runtime implements Client {
       case 'discard':
         return this.#executor.discard(instruction.version)
       case 'move':
+        return this.#executor.devices.move(instruction.move)
       case 'pace':
-        // Only with `flush` or `prefetch`, which nothing turns on here yet.
+        // Whoever moves looks at the rate all the time.
         return
       case 'settled':
+        wake(this.#settledAside, instruction.version)
         return wake(this.#settled, instruction.version)
       case 'unread':
+        wake(this.#unreadAside, instruction.version)
         return wake(this.#unread, instruction.version)
       case 'idle':
         return wake(this.#idle, instruction.group)
@@ -408,8 +487,20 @@ const microseconds = (milliseconds: number): number => Math.round(milliseconds *
 
 function wake<K>(map: Map<K, (() => void)[]>, key: K): void {
   const waiting = map.get(key)
+  if (!waiting) return
   map.delete(key)
-  for (const go of waiting ?? []) go()
+  for (const go of waiting) go()
+}
+
+/** Literals are as long as they have to be; arrays that are pushed to have room for a dozen more. */
+function makeRequests(slots: readonly Slot[], results: readonly Datum[]): AccessRequest[] {
+  if (slots.length === 0 && results.length === 1) return [{ datum: results[0] as Datum, mode: 'out' }]
+  const out = results.map((datum): AccessRequest => ({ datum, mode: 'out' }))
+  return [...slots.map(({ datum, mode }) => ({ datum, mode })), ...out]
+}
+
+function markTemporary(slots: readonly Slot[]): void {
+  for (const { datum, mode } of slots) if (mode !== 'in' && datum.path !== null) datum.temporary = true
 }
 
 function makeResults({ returns }: Definition): Datum[] {

@@ -8,6 +8,7 @@ import { Encoder } from '../model/encode.ts'
 import type { EncodeHooks } from '../model/encode.ts'
 import { NOTHING, Stored } from '../model/stored.ts'
 import type { Kept } from '../model/stored.ts'
+import { writeEarly } from '../execute/early-wire.ts'
 import { ARGUMENT, FLAG, SHARE } from '../execute/protocol.ts'
 import { liveOf, jobOf } from './job.ts'
 import { plainBuffers, shareHere } from './loans.ts'
@@ -18,15 +19,19 @@ const primitives: EncodeHooks = {
   blob: view => ({ buffer: view.buffer, offset: view.byteOffset }),
 }
 
+// Most tasks have none, and there are many.
+const NO_BUFFERS: readonly ArrayBuffer[] = []
+const NO_VALUES: readonly Stored[] = []
+
 /** Writes task records (see execute/protocol.ts), deciding for each slot who may do what with its memory. */
 export class TaskWriter {
   readonly encoder = new Encoder()
   /** Buffers that move to the thread with this record. */
-  transfer: ArrayBuffer[] = []
+  transfer: readonly ArrayBuffer[] = NO_BUFFERS
   /** Values whose buffers are lent with this record, in order. */
-  lent: Stored[] = []
+  lent: readonly Stored[] = NO_VALUES
   /** Values whose buffers the thread will put into shared memory. */
-  published: Stored[] = []
+  published: readonly Stored[] = NO_VALUES
   /** The task was given memory that will not be what it was when the task ends. */
   consumed = false
   readonly #loans: Loans
@@ -63,14 +68,17 @@ export class TaskWriter {
     const { definition, args, slots } = jobOf(task)
     const { encoder } = this
     encoder.reset()
-    this.transfer = []
-    this.lent = []
-    this.published = []
+    this.transfer = NO_BUFFERS
+    this.lent = NO_VALUES
+    this.published = NO_VALUES
     this.consumed = false
     encoder.varint(task.id)
     encoder.varint(task.attempt)
     encoder.varint(kindNumber)
-    encoder.byte((named ? FLAG.named : 0) | (task.onFailure === 'ignore' ? FLAG.partial : 0))
+    const { early } = liveOf(task)
+    encoder.byte(
+      (named ? FLAG.named : 0) | (task.onFailure === 'ignore' ? FLAG.partial : 0) | (early ? FLAG.early : 0),
+    )
     if (named) {
       encoder.text(definition.key)
       encoder.text(definition.module)
@@ -93,6 +101,7 @@ export class TaskWriter {
         } else encoder.value(argument, primitives)
       }
     }
+    if (early) writeEarly(encoder, early)
   }
 
   #version(task: Task, index: number): Version | null {
@@ -119,13 +128,13 @@ export class TaskWriter {
     if (!(kept instanceof Stored) || kept.blobs.length === 0) return
     if (share === SHARE.own) {
       // From now on the memory belongs to the task, which will write it.
-      this.transfer.push(...plainBuffers(kept))
+      this.transfer = [...this.transfer, ...plainBuffers(kept)]
       version.value = undefined
       this.consumed = true
     } else if (share === SHARE.lend || share === SHARE.publish) {
-      this.transfer.push(...this.#loans.lend(kept))
-      if (share === SHARE.lend) this.lent.push(kept)
-      else this.published.push(kept)
+      this.transfer = [...this.transfer, ...this.#loans.lend(kept)]
+      if (share === SHARE.lend) this.lent = [...this.lent, kept]
+      else this.published = [...this.published, kept]
     }
   }
 

@@ -5,6 +5,7 @@ import { LaneThread } from '../execute/lane-thread.ts'
 import type { LaneThreadOptions, ThreadMessage } from '../execute/lane-thread.ts'
 
 import type { Decoder } from '../model/decode.ts'
+import type { Stored } from '../model/stored.ts'
 import { IoPlaces, mayAbandon } from './io-places.ts'
 import { jobOf, liveOf } from './job.ts'
 import type { Loans } from './loans.ts'
@@ -96,15 +97,10 @@ export class Threads {
     thread.send({ type: 'task', bytes: encoder.copy(), blobs: encoder.blobs }, transfer)
   }
 
-  /** Answers a question of a running task. */
-  answer(
-    lane: number,
-    request: number,
-    ok: boolean,
-    bytes: Uint8Array,
-    blobs: readonly ArrayBufferLike[],
-  ): void {
-    this.#threads[lane]?.send({ type: 'answer', request, ok, bytes, blobs })
+  /** Answers a question of a running task; the buffers of the answer are moved there, or copied. */
+  answer(lane: number, request: number, ok: boolean, { bytes, blobs }: Stored, isMoved = false): void {
+    const moved = isMoved ? blobs.filter((blob): blob is ArrayBuffer => blob instanceof ArrayBuffer) : []
+    this.#threads[lane]?.send({ type: 'answer', request, ok, bytes, blobs }, moved)
   }
 
   /** Whether what is sent to the lane begins at once. */

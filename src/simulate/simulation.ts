@@ -5,12 +5,13 @@ import { MillraceError } from '../core/errors.ts'
 import type { Observer } from '../core/events.ts'
 import type { IoOptions } from '../core/io/io-core.ts'
 import type { Policy } from '../core/policy.ts'
-import { Implementation } from '../core/task.ts'
-import type { Group, Kind, Task, TaskSpec } from '../core/task.ts'
+import { Implementation, demandOf } from '../core/task.ts'
+import type { Demand, Group, Kind, Task, TaskSpec } from '../core/task.ts'
 import { Clock } from './clock.ts'
 import { Execution } from './execution.ts'
 import type { Surroundings, Work } from './execution.ts'
 import type { Platform } from './platform.ts'
+import { randomFrom } from './random.ts'
 import { Movers } from './movers.ts'
 import { Stores } from './stores.ts'
 
@@ -18,6 +19,10 @@ export interface SimulationOptions extends IoOptions {
   platform: Platform
   policy?: Policy
   observer?: Observer | null
+  jitter?: number
+  seed?: number
+  /** Bytes per second that each I/O task asks for, instead of what it says itself. */
+  bandwidth?: number
 }
 
 export type SimulatedSpec = Omit<TaskSpec, 'group' | 'payload'> & { group?: Group }
@@ -35,13 +40,21 @@ export class Simulation implements Surroundings {
   readonly engine: Engine
   readonly stores: Stores
   watcher: Watcher | null = null
-  /** Tasks that ended. */
+  /** Tasks that ended, and the time for which they held CPUs, in milliseconds times CPUs. */
   ended = 0
+  cpuTime = 0
   readonly #kinds = new Map<string, Kind>()
+  readonly #afterEnds = new Map<Task, (() => void)[]>()
   readonly #movers: Movers
+  readonly #jitter: number
+  readonly #bandwidth: number | null
+  readonly #random: () => number
 
-  constructor({ platform, policy, observer, ...io }: SimulationOptions) {
+  constructor({ platform, policy, observer, jitter, seed, bandwidth, ...io }: SimulationOptions) {
     this.stores = new Stores(this.clock, platform)
+    this.#jitter = jitter ?? 0
+    this.#bandwidth = bandwidth ?? null
+    this.#random = randomFrom(seed ?? 1)
     this.engine = new Engine({
       nodes: [...platform.nodes],
       ...(policy ? { policy } : {}),
@@ -67,13 +80,28 @@ export class Simulation implements Surroundings {
 
   submit(spec: SimulatedSpec, accesses: readonly AccessRequest[], work: Work): Task {
     const { kind, demand, priority, parent, onFailure, retries, timed, group = this.engine.root } = spec
-    const full: TaskSpec = { kind, group, demand, payload: work }
+    const full: TaskSpec = {
+      kind,
+      group,
+      demand: this.#demand(demand),
+      payload: this.#jitter > 0 ? this.#vary(work) : work,
+    }
     if (priority !== undefined) full.priority = priority
     if (parent !== undefined) full.parent = parent
     if (onFailure !== undefined) full.onFailure = onFailure
     if (retries !== undefined) full.retries = retries
     if (timed !== undefined) full.timed = timed
     return this.engine.submit(full, accesses, this.clock.now)
+  }
+
+  #demand(demand: Demand): Demand {
+    if (!demand.io || !demand.storage || this.#bandwidth === null) return demand
+    const { memory, tags, storage } = demand
+    return demandOf(0, memory, tags, true, { ...storage, bandwidth: this.#bandwidth })
+  }
+
+  #vary(work: Work): Work {
+    return { ...work, compute: work.compute * (1 + this.#jitter * (2 * this.#random() - 1)) }
   }
 
   /** Runs until nothing is left to do. */
@@ -147,11 +175,23 @@ export class Simulation implements Surroundings {
   end(task: Task, now: number): void {
     if (task.state !== 'running') return
     this.ended++
+    this.cpuTime += (now - task.startedAt) * (task.implementation.demand ?? task.demand).cpus
     this.#store(task)
     const lane = this.engine.nodes[task.node]?.lanes[task.lane]
     this.engine.finished(task, now)
+    if (this.#afterEnds.size > 0) {
+      for (const then of this.#afterEnds.get(task) ?? []) then()
+      this.#afterEnds.delete(task)
+    }
     const behind = lane?.queue.peek()
     if (behind && behind.startedAt < 0) this.#begin(behind)
+  }
+
+  /** Tells when a task has ended. */
+  afterEnd(task: Task, then: () => void): void {
+    const waiting = this.#afterEnds.get(task)
+    if (waiting) waiting.push(then)
+    else this.#afterEnds.set(task, [then])
   }
 
   /** What it wrote is there now, and has a size. */

@@ -80,7 +80,8 @@ export class FileStore {
     // Nothing of it is committed before it is staged, so the oldest version is the one from before the run.
     if (!this.#inPlace.has(datum)) this.#inPlace.set(datum, oldest(datum.current))
     const folder = device ? this.tiers.folders.staging(device) : this.#folderFor(path)
-    const staged = this.#place(folder, path, beside)
+    // On a device, each output is committed by itself.
+    const staged = this.#place(folder, path, device ? null : beside)
     await mkdir(directory ? staged : dirname(staged), { recursive: true })
     if (device) await this.tiers.mark(staged, device, version)
     if (!source) return staged
@@ -133,7 +134,7 @@ export class FileStore {
     version.value = new FileCopy(staged, true)
     // Others of a team may still fail, and then the original is wanted. Else no reader has been told the
     // staged path yet.
-    if (!version.superseded && !version.team) await this.publish(version, false)
+    if (!version.superseded && !version.team && !version.datum.temporary) await this.publish(version, false)
   }
 
   /** Returns the version whose readers are in the way, if there is one. */
@@ -155,6 +156,8 @@ export class FileStore {
       return null
     }
     const isDirectory = (await lstat(copy.path)).isDirectory()
+    // Staged beside it, its folder is there; staged on a device, it may not be.
+    await mkdir(dirname(path), { recursive: true })
     if (hasReaders) {
       // Its readers know it under the staged name, so that name has to stay.
       if (isDirectory) return version
@@ -263,7 +266,7 @@ export class FileStore {
     const bring = async (): Promise<void> => {
       for (let next = rest.next(); !next.done; next = rest.next()) {
         const version = nearestValid(next.value.current)
-        if (version.state !== 'ready' || next.value.removed) continue
+        if (version.state !== 'ready' || next.value.removed || next.value.temporary) continue
         await this.publish(version).catch((error: unknown) => {
           const copy = version.value
           if (copy instanceof FileCopy && copy.tier) stranded.push({ version, path: copy.path, error })

@@ -15,9 +15,11 @@ export interface MachineDevice {
   readonly shared: boolean
   /** The CPUs that it is near to. */
   readonly cpus: readonly number[] | null
-  /** For the simulator: milliseconds per access, and milliseconds lost per change between streams. */
+  /** For the simulator: milliseconds per access; how it behaves when many use it (docs/simulation.md). */
   readonly latency: number
-  readonly seek: number
+  readonly stream: number | null
+  readonly knee: number | null
+  readonly falloff: number | null
 }
 
 export interface MachineNode {
@@ -30,6 +32,10 @@ export interface MachineNode {
   /** For the simulator: bytes per second from and to other nodes, and bytes of page cache. */
   readonly network: number | null
   readonly pageCache: number | null
+  /** For the simulator: bytes per second from the page cache to one task; the CPUs' speed; real CPUs. */
+  readonly cacheBandwidth: number | null
+  readonly speed: number | null
+  readonly cores: number | null
 }
 
 const FILE_KEYS = ['nodes', 'storage', 'network']
@@ -43,6 +49,9 @@ const NODE_KEYS = [
   'storage',
   'network',
   'pageCache',
+  'cacheBandwidth',
+  'speed',
+  'cores',
 ]
 const DEVICE_KEYS = [
   'name',
@@ -54,7 +63,9 @@ const DEVICE_KEYS = [
   'shared',
   'cpus',
   'latency',
-  'seek',
+  'streamBandwidth',
+  'knee',
+  'falloff',
 ]
 const MOST_NODES = 100_000
 
@@ -100,6 +111,9 @@ export class MachineParser {
       storage: [...own, ...everywhere.filter(({ name }) => !own.some(device => device.name === name))],
       network: this.#rate(entries.get('network')) ?? network,
       pageCache: this.#bytes(entries.get('pageCache')),
+      cacheBandwidth: this.#rate(entries.get('cacheBandwidth')),
+      speed: this.#number(entries.get('speed')),
+      cores: this.#count(entries.get('cores'), 1, 'a whole number from 1'),
     }
     return this.#names(entries, entry).map(name => ({ name, ...node }))
   }
@@ -175,7 +189,9 @@ export class MachineParser {
           shared: this.#truth(entries.get('shared')) ?? shared,
           cpus: this.#cpuList(entries.get('cpus')),
           latency: this.#duration(entries.get('latency')),
-          seek: this.#duration(entries.get('seek')),
+          stream: this.#rate(entries.get('streamBandwidth')),
+          knee: this.#count(entries.get('knee'), 1, 'a whole number from 1'),
+          falloff: this.#number(entries.get('falloff')),
         }
   }
 
@@ -237,6 +253,12 @@ export class MachineParser {
       return count !== null && count >= least ? count : null
     }
     return this.#value(entry, parse, expected, `Write ${expected}.`)
+  }
+
+  #number(entry: Entry | undefined): number | null {
+    const parse = (value: number | string): number | null =>
+      String(value).trim() !== '' && Number(value) >= 0 ? Number(value) : null
+    return this.#value(entry, parse, 'a number from 0', 'Write a number such as 0.5.')
   }
 
   #text(entry: Entry): string | null {

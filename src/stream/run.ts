@@ -57,9 +57,11 @@ export function streamRun(
     const instances = matchCommands(checked, commands)
     const tools = await streamTools(io.err)
     if (signal?.aborted === true) return 130
-    await removeAbandoned(
-      (await new Board(tools, '-').list()).filter(board => board.live).map(board => board.dir),
-    )
+    const boards = await new Board(tools, '-').list()
+    for (const { live, workflow } of boards)
+      if (!live && /\.run\d+\.\d+$/.test(workflow))
+        await new Board(tools, workflow).destroy(false).catch(() => false)
+    await removeAbandoned(boards.filter(board => board.live).map(board => board.dir))
     const { plan, workspace } = await openWorkspace(checked, options.dir, options.place ?? process.cwd())
     const run = new Run(plan, commands, instances, options, io, tools, workspace)
     return run.all(signal)

@@ -9,10 +9,13 @@ const LIVES: Record<TaskState, { by: TaskState[]; to: TaskState[] }> = {
   waiting: { by: [], to: ['ready', 'cancelled'] },
   ready: { by: ['ready'], to: ['running', 'parked', 'cancelled'] },
   parked: { by: ['ready', 'parked'], to: ['ready', 'cancelled'] },
-  running: { by: ['ready', 'running'], to: ['done', 'ignored', 'failed', 'ready', 'blocked', 'stopping'] },
+  running: {
+    by: ['ready', 'running'],
+    to: ['done', 'ignored', 'failed', 'ready', 'waiting', 'blocked', 'stopping'],
+  },
   blocked: {
     by: ['ready', 'running', 'blocked'],
-    to: ['running', 'done', 'failed', 'ignored', 'ready', 'stopping'],
+    to: ['running', 'done', 'failed', 'ignored', 'ready', 'waiting', 'stopping'],
   },
   stopping: { by: ['ready', 'running', 'stopping'], to: ['cancelled'] },
   done: { by: ['ready', 'running', 'done'], to: [] },

@@ -336,3 +336,45 @@ test('given files, we should name the path with each version and say when one is
   ])
   assert(rig.events.some(event => event.type === 'committed' && event.version === write?.id))
 })
+
+test('given a version that its task releases, we should start its readers while the task runs on', () => {
+  const rig = new Rig({ cpus: 4 })
+  const [x, y] = [rig.datum(), rig.datum()]
+  const producer = rig.call(
+    'producer',
+    [
+      [x, 'out'],
+      [y, 'out'],
+    ],
+    { onFailure: 'cancelSuccessors' },
+  )
+  const early = rig.call('early', [[x, 'in']])
+  const late = rig.call('late', [[y, 'in']])
+  rig.names()
+  const [first, second] = producer.accesses.map(({ write }) => write as Version)
+  assert(first && second)
+  first.value = 'released'
+  rig.engine.release(producer, first, rig.now, rig.now)
+  assert.deepEqual(rig.names(), ['early'])
+  assert.equal(producer.state, 'running')
+  assert(rig.events.some(event => event.type === 'released' && event.version === first.id))
+  // What was released stays when the task fails; what was not is lost.
+  rig.engine.failed(producer, { name: 'Error', message: 'no' }, new Error('no'), rig.now)
+  rig.names()
+  assert.equal(first.state, 'ready')
+  assert.equal(second.state, 'failed')
+  assert.equal(early.state, 'running')
+  assert.equal(late.state, 'cancelled')
+})
+
+test('given a version that was to be released and never comes, we should cancel its readers', () => {
+  const rig = new Rig({ cpus: 4 })
+  const x = rig.datum()
+  const producer = rig.call('producer', [[x, 'out']])
+  const reader = rig.call('reader', [[x, 'in']])
+  rig.names()
+  rig.engine.lose(made(producer), producer, rig.now)
+  rig.names()
+  assert.equal(reader.state, 'cancelled')
+  assert.equal(producer.state, 'running')
+})

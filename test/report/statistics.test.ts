@@ -4,7 +4,9 @@ import fc from 'fast-check'
 import type { RunEvent } from '../../src/core/events.ts'
 import { finding } from '../../src/report/finding.ts'
 import { IdTable } from '../../src/report/id-table.ts'
+import { createPaint } from '../../src/report/paint.ts'
 import { Statistics } from '../../src/report/statistics.ts'
+import { summaryLines } from '../../src/report/summary.ts'
 import { randomRun } from './random-run.ts'
 import { runStarted, sampleRun } from './sample-run.ts'
 
@@ -35,6 +37,38 @@ test('counts and running time agree with a slow count, in whatever order batches
     }
   })
   fc.assert(property, { numRuns: 150 })
+})
+
+test('work that is done before the task that feeds it has ended is counted, and shown', () => {
+  const submitted = { type: 'submitted', parent: null, group: null, priority: 0, kind: 1 } as const
+  const started = { type: 'started', attempt: 1, node: 0, lane: 0, cpus: 1 } as const
+  const statistics = statisticsOf([
+    runStarted,
+    { ...submitted, at: 0, task: 1, reads: [], writes: [1, 2] },
+    { ...submitted, at: 0, task: 2, reads: [1], writes: [] },
+    { ...started, at: 0, task: 1 },
+    { type: 'released', at: 10, task: 1, version: 1 },
+    { type: 'released', at: 20, task: 1, version: 7 },
+    { ...submitted, at: 20, task: 3, reads: [7], writes: [] },
+    { ...submitted, at: 20, task: 4, reads: [7], writes: [] },
+    { ...started, at: 20, task: 2 },
+    { type: 'finished', at: 50, task: 2, attempt: 1 },
+    { ...started, at: 60, task: 3 },
+    { type: 'blocked', at: 70, task: 3, reason: 'waits' },
+    { type: 'resumed', at: 80, task: 3, node: 0, lane: 0 },
+    { type: 'finished', at: 100, task: 1, attempt: 1 },
+    { type: 'finished', at: 130, task: 3, attempt: 1 },
+    { ...started, at: 140, task: 4 },
+    { type: 'finished', at: 150, task: 4, attempt: 1 },
+  ])
+  assert.equal(statistics.early.tasks, 2)
+  // 30 of the second task; 10 and 20 of the third, up to the end of the first.
+  assert.equal(statistics.early.workMs, 60)
+  const text = summaryLines(statistics, createPaint(false, true)).join('\n')
+  assert.match(
+    text,
+    /early +2 tasks began before what feeds them ended: 60ms of work, which saved up to \d+ms/,
+  )
 })
 
 test('the sample run', () => {

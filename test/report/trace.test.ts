@@ -141,6 +141,35 @@ test('a version released early has its arrow from the running producer', async (
   )
 })
 
+test('the arrow of a released version leaves at the moment of release', async () => {
+  const events = sampleRun.slice(0, 3)
+  const submitted = { type: 'submitted', parent: null, group: null, priority: 0 } as const
+  events.push(
+    { ...submitted, at: 0, task: 1, kind: 0, reads: [], writes: [8, 9] },
+    { ...submitted, at: 0, task: 2, kind: 1, reads: [8], writes: [] },
+    { type: 'started', at: 1, task: 1, attempt: 1, node: 0, lane: 0, cpus: 1 },
+    { type: 'released', at: 3, task: 1, version: 8 },
+    // A generator makes versions that were not known when it was submitted.
+    { type: 'released', at: 4, task: 1, version: 20 },
+    { type: 'started', at: 5, task: 2, attempt: 1, node: 0, lane: 1, cpus: 1 },
+    { ...submitted, at: 5, task: 3, kind: 1, reads: [20], writes: [] },
+    { type: 'finished', at: 6, task: 2, attempt: 1 },
+    { type: 'started', at: 7, task: 3, attempt: 1, node: 0, lane: 1, cpus: 1 },
+    { type: 'finished', at: 8, task: 3, attempt: 1 },
+    { type: 'finished', at: 9, task: 1, attempt: 1 },
+  )
+  const arrows = parse(await textOf(events)).filter(event => event.ph === 's' || event.ph === 'f')
+  assert.deepEqual(
+    arrows.map(({ ph, tid, ts }) => [ph, tid, ts]),
+    [
+      ['s', 0, 3000],
+      ['f', 1, 5000],
+      ['s', 0, 4000],
+      ['f', 1, 7000],
+    ],
+  )
+})
+
 test('beyond the limit arrows are left out, and the trace says from which task on', async () => {
   let text = ''
   for await (const piece of traceText(stream(sampleRun), 2)) text += piece

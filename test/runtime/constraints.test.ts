@@ -96,7 +96,7 @@ test('wrong options are refused where the task is defined, with a way out', () =
     ],
     [() => task({ returns: 1.5 }, () => [1] as [number]), 'MR_OPTION', /returns/],
     [() => task({}, 5 as never), 'MR_OPTION', /not a function/],
-    [() => task({}, function* () {} as never), 'MR_OPTION', /generator/],
+    [() => task({ returns: 2 }, function* () {} as never), 'MR_OPTION', /generator/],
     [
       () => command({ params: ['IN'], stdin: 0 }, () => ['cat']),
       'MR_DIRECTION',

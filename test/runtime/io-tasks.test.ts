@@ -2,11 +2,14 @@ import assert from 'node:assert/strict'
 import { existsSync, mkdtempSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'node:test'
-import { cancel, group, shared, waitOn, waitOnFile } from 'millrace'
+import { cancel, configure, group, shared, waitOn, waitOnFile } from 'millrace'
 import * as io from '../fixtures/io-tasks.ts'
 import * as tasks from '../fixtures/tasks.ts'
 import { rejection, temporaryFolder, until } from './embedded.ts'
 import { newGate, open, reached } from './gates.ts'
+
+// More than there are threads behind node:fs: these tasks wait for each other, not for files.
+configure({ ioExecutors: 64 })
 
 const folder = temporaryFolder()
 const newPath = (): string => join(mkdtempSync(join(folder, 'd')), 'file.txt')

@@ -40,6 +40,9 @@ describe('when millrace stream run is killed', { skip, timeout: 60_000 }, () => 
     const ended = await eventually(() => !pids.some(lives))
     for (const pid of pids) if (lives(pid)) process.kill(pid, 'SIGKILL')
     assert.ok(ended, `${names.filter((_, i) => lives(pids[i]!)).join(', ')} still lived`)
+    const left = (): string[] => readdirSync('/dev/shm').filter(name => name.includes(`${child.pid}.`))
+    await run({ stages: pipe, steps: { make: 'seq 3 > numbers', add: 'cat numbers' } })
+    assert.deepEqual(left(), [], 'the next run removes what it left in memory')
   })
 })
 

@@ -13,11 +13,12 @@ import {
   group,
   implement,
   openFile,
+  ready,
   shared,
   task,
   waitOn,
 } from 'millrace'
-import type { Future } from 'millrace'
+import type { Future, Stream } from 'millrace'
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
 function same<A, B>(_equal: Equal<A, B>): void {}
@@ -170,3 +171,34 @@ implement(plain, {}, () => 'fewer parameters are fine')
 implement(plain, {}, (n: boolean) => String(n))
 // @ts-expect-error wrong result
 implement(plain, {}, (n: number) => n)
+
+// --- generators and early release ---
+
+export const numbers = task({ buffer: 4, bufferBytes: '1MB' }, function* (n: number) {
+  yield n
+})
+export const texts = task({}, async function* (values: AsyncIterable<number>, _suffix: string) {
+  for await (const value of values) yield `${value}`
+})
+export const joined = task({}, async (_values: AsyncIterable<string>) => 'all')
+export const yieldsFutures = task({}, function* () {
+  yield plain(1, 'a')
+})
+same<ReturnType<typeof numbers>, Stream<number>>(true)
+same<ReturnType<typeof texts>, Stream<string>>(true)
+same<ReturnType<typeof yieldsFutures>, Stream<string>>(true)
+same<ReturnType<typeof joined>, Future<string>>(true)
+void joined(texts(numbers(3), 'x'))
+// @ts-expect-error a stream of numbers where one of texts is taken
+void joined(numbers(3))
+// @ts-expect-error an array is no stream
+void joined(['a'])
+implement(numbers, {}, function* (n) {
+  yield n + 1
+})
+// @ts-expect-error another version must yield the same type
+implement(numbers, {}, function* () {
+  yield 'text'
+})
+export const halves = task({ returns: 2 }, (n: number) => [ready(0, n), String(n)] as const)
+same<ReturnType<typeof halves>, [Future<number>, Future<string>]>(true)

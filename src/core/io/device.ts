@@ -34,6 +34,8 @@ export class Device {
   capacity: number
   /** Bytes that lie there or are reserved for tasks that run. */
   used = 0
+  /** Of these, bytes of temporary data. */
+  temporary = 0
   /** I/O executors of the nodes that reach it. */
   executors = 0
   /** Tasks that work on it now. */
@@ -61,6 +63,16 @@ export class Device {
 
   get free(): number {
     return Math.max(0, this.capacity - this.used)
+  }
+
+  hasRoom(bytes: number, temporary: boolean): boolean {
+    return bytes <= this.free && (!temporary || this.temporary + bytes <= this.maxIntermediate)
+  }
+
+  /** Takes room, or gives it back when negative. */
+  use(bytes: number, temporary: boolean): void {
+    this.used += bytes
+    if (temporary) this.temporary += bytes
   }
 }
 

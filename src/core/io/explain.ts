@@ -2,7 +2,7 @@ import type { Version } from '../data.ts'
 import type { Task } from '../task.ts'
 import type { Device } from './device.ts'
 import type { IoCore } from './io-core.ts'
-import type { Storage } from './storage.ts'
+import type { TaskIo } from './task-io.ts'
 import { bytesText, rateText } from './words.ts'
 
 /** Why a task is where it is, in one sentence. */
@@ -12,7 +12,7 @@ export function explain(task: Task, io: IoCore): string {
     case 'waiting':
       return `${name} waits for ${waitsFor(task)}`
     case 'ready':
-      return `${name} is ready; ${explainIo(task, io.storage) ?? 'it waits for free CPUs or memory'}`
+      return `${name} is ready; ${explainIo(task, io) ?? 'it waits for free CPUs or memory'}`
     case 'parked':
       return `${name} waits for another COMMUTATIVE task on the same datum`
     case 'running':
@@ -41,29 +41,50 @@ const makerOf = ({ producer, team }: Version): string =>
   producer?.name ?? (team ? `a team of ${team.live} tasks` : 'something that nobody makes yet')
 
 /** Why a ready task does not start, as far as I/O is the reason. */
-function explainIo(task: Task, storage: Storage): string | null {
-  const { io, demand } = task
-  if (!io || task.state !== 'ready') return null
-  if (demand.io && storage.nodes.every(({ freeSlots }) => freeSlots <= 0)) {
+export function explainIo(task: Task, io: IoCore): string | null {
+  const { storage, bound } = io
+  const about = task.io
+  if (bound && !bound.allows(task)) {
+    return `temporary data take ${bytesText(bound.alive)} of ${bytesText(bound.limit)}, and what is left is needed by tasks that come before it`
+  }
+  if (!about) return null
+  if (task.demand.io && !storage.hasSlots()) {
     return `all ${storage.nodes.reduce((sum, { executors }) => sum + executors, 0)} I/O executors are busy`
   }
-  if (!io.needsDevice) return null
-  const size = io.direction === 'write' ? storage.sizeOf(task) : 0
-  const bandwidth = typeof demand.storage?.bandwidth === 'number' ? demand.storage.bandwidth : 0
+  if (!about.needsDevice) return null
   const reasons = storage.devices
-    .filter(device => !io.pinned || io.pinned === device)
+    .filter(device => !about.pinned || about.pinned === device)
     .sort((a, b) => a.rank - b.rank)
-    .map(device => obstacle(device, io.direction, size, bandwidth))
+    .map(device => obstacle(task, about, device, io))
   const all = [...new Set(reasons.filter(reason => reason !== null))]
   return all.length === 0 ? null : all.join('; ')
 }
 
-function obstacle(device: Device, way: 'read' | 'write', size: number, bandwidth: number): string | null {
-  const { name, offline } = device
+function obstacle(task: Task, about: TaskIo, device: Device, { storage, limits }: IoCore): string | null {
+  const { name, offline, learner } = device
+  const { direction } = about
   if (offline !== null) return `${name} cannot be used (${offline})`
-  if (size > device.free) return `${name} has ${bytesText(device.free)} free and it needs ${bytesText(size)}`
-  if (!device[way].fits(bandwidth)) {
-    return `${name} has ${rateText(device[way].free)} of ${rateText(device[way].limit)} left and it asks for ${rateText(bandwidth)}`
+  const size = direction === 'write' ? storage.sizeOf(task) : 0
+  if (!device.hasRoom(size, about.isTemporary)) {
+    const limit = about.isTemporary ? device.maxIntermediate - device.temporary : Infinity
+    return `${name} has ${bytesText(Math.min(device.free, limit))} free and it needs ${bytesText(size)}`
   }
-  return null
+  if (learner && learner.kind !== task.kind)
+    return `${name} is kept free to learn the limit of ${learner.kind.name}`
+  const wish = task.demand.storage?.bandwidth ?? null
+  if (wish === 'adaptive') {
+    const adaptive = limits.adaptive(device, direction)
+    if (!adaptive) return null
+    return adaptive.running >= adaptive.limit
+      ? `${name} does best with ${adaptive.limit} tasks at a time now, and so many run`
+      : `it is the turn of another kind of task on ${name}`
+  }
+  const choice = typeof wish === 'number' ? null : limits.choiceOf(task.kind, device)
+  const bandwidth = typeof wish === 'number' ? wish : (choice?.bandwidth ?? 0)
+  if (learner)
+    return `${name} is being tried with fewer tasks at a time, to learn the limit of ${task.kind.name}`
+  if (!device[direction].fits(bandwidth)) {
+    return `${name} has ${rateText(device[direction].free)} of ${rateText(device[direction].limit)} left and it asks for ${rateText(bandwidth)}`
+  }
+  return choice ? `${choice.concurrency} tasks of ${task.kind.name} at a time are best on ${name}` : null
 }

@@ -1,7 +1,8 @@
-import type { Version } from '../data.ts'
+import type { AccessMode, Datum, Version } from '../data.ts'
 import type { Observer } from '../events.ts'
 import type { Node, NodeDescription } from '../machine.ts'
 import type { Task, TaskSpec } from '../task.ts'
+import { Bound, temporaryOutputs } from './bound.ts'
 import type { Device } from './device.ts'
 import type { IoNode } from './io-node.ts'
 import { Estimates } from './estimates.ts'
@@ -9,11 +10,13 @@ import { findIoPolicy } from './io-policy.ts'
 import type { IoPolicy, IoRound } from './io-policy.ts'
 import { IoQueue } from './io-queue.ts'
 import { Limits } from './limits.ts'
+import { Moves } from './moves.ts'
 import { refuseIo } from './refuse.ts'
 import { Storage } from './storage.ts'
+import { Telling } from './telling.ts'
 import type { Spot } from './storage.ts'
-import { bytesRead, describeIo } from './task-io.ts'
-import type { Move, TaskIo } from './task-io.ts'
+import { bytesRead, describeIo, inputDevice, writtenFiles } from './task-io.ts'
+import type { Move, MoveInstruction, TaskIo } from './task-io.ts'
 
 export interface IoOptions {
   /** fcfs, priority or backfill. @default fcfs */
@@ -38,6 +41,11 @@ export interface Learned {
   trials: { bandwidth: number; concurrency: number; mean: number }[]
 }
 
+interface AccessRequest {
+  datum: Datum
+  mode: AccessMode
+}
+
 /** What the engine does with what is decided here. */
 export interface IoHost {
   start(task: Task): void
@@ -47,16 +55,22 @@ export interface IoHost {
   instruct(instruction: MoveInstruction): void
 }
 
-export type MoveInstruction = { type: 'move' | 'pace'; move: Move }
-
 /** All that the core decides about I/O: which I/O task starts, on which layer, with how much bandwidth. */
 export class IoCore {
   readonly storage: Storage
   readonly queue: IoQueue
   readonly limits: Limits
+  readonly moves: Moves
+  /** Holds back producers of temporary data; null without a bound. */
+  readonly bound: Bound | null
   readonly estimates = new Estimates()
   readonly #policy: IoPolicy
+  readonly #telling: Telling
   readonly #observer: () => Observer | null
+  /** Tells the engine that a version may be discarded again, if it is to be. */
+  readonly #freed: (version: Version) => void
+  /** Versions that were made since the last decision, and that nobody reads. */
+  readonly #fresh: Version[] = []
   /** Blocked I/O tasks that could go on. */
   readonly #resuming = new Set<Task>()
 
@@ -65,12 +79,18 @@ export class IoCore {
     descriptions: readonly NodeDescription[],
     options: IoOptions,
     observer: () => Observer | null,
+    freed: (version: Version) => void,
   ) {
+    this.#freed = freed
     this.storage = new Storage(nodes, descriptions, (task, io, device) => this.limits.for(task, io, device))
     this.queue = new IoQueue(this.devices.length)
     this.limits = new Limits(this.devices, this.queue, options, observer)
+    const bound = boundOf(options.maxIntermediate, this.devices)
+    this.bound = bound === Infinity ? null : new Bound(bound, task => this.storage.knownSizeOf(task))
+    this.moves = new Moves(this.storage, options, observer)
     this.#policy = findIoPolicy(options.ioPolicy ?? 'fcfs')
     this.#observer = observer
+    this.#telling = new Telling(observer)
   }
 
   get devices(): readonly Device[] {
@@ -80,11 +100,19 @@ export class IoCore {
   // --- for the engine ---
 
   /** Throws if no device could ever do what the task asks for. */
-  check(spec: TaskSpec): void {
+  check(spec: TaskSpec, accesses: readonly AccessRequest[]): void {
     const { storage } = spec.demand
     if (!storage) return
     refuseIo(spec.kind.name, spec.demand, this.storage.nodes)
+    const isTemporary = ({ datum, mode }: AccessRequest): boolean => datum.temporary && mode !== 'in'
+    if (accesses.some(isTemporary)) this.bound?.check(spec.kind.name, storage.size)
     this.limits.submitted(spec.kind, storage.bandwidth)
+  }
+
+  /** Whether the task has to do with storage, beside what it asks for: it makes data that are bounded. */
+  concerns(task: Task): boolean {
+    if (task.demand.io || task.demand.storage) return true
+    return this.bound !== null && temporaryOutputs(task).length > 0
   }
 
   ready(task: Task): void {
@@ -99,15 +127,48 @@ export class IoCore {
     this.queue.remove(task)
   }
 
-  decide(now: number, host: IoHost): void {
-    if (this.#resuming.size > 0) this.#resume(host)
-    if (this.queue.size === 0) return
-    const { queue, storage, estimates } = this
+  /** Nothing of this concerns a run without I/O, which is not to pay for it. */
+  get isIdle(): boolean {
+    if (this.bound || this.moves.isOn || this.limits.isLearning) return false
+    return this.queue.size === 0 && this.#resuming.size === 0
+  }
+
+  /** Comes first in each decision. */
+  refresh(now: number): void {
     this.limits.refresh(now)
+  }
+
+  /** Returns true if compute tasks that were refused before could start now. */
+  decide(now: number, host: IoHost): boolean {
+    if (this.#resuming.size > 0) this.#resume(host)
+    if (this.queue.size > 0) this.#startSome(now, host)
+    const hasDropped = this.limits.dropIdleClaims()
+    if (hasDropped && this.queue.size > 0) this.#startSome(now, host)
+    if (this.queue.size > 0) this.#telling.waiting(this, now)
+    if (this.bound && !this.isBusy) this.#telling.stuck(this.bound, this.storage.nodes, now)
+    if (this.moves.isOn) {
+      for (const version of this.#fresh.splice(0)) this.moves.unread(version)
+      const isQuiet = this.queue.size === 0 && !this.isBusy
+      this.moves.decide(now, isQuiet, host.instruct)
+    }
+    return hasDropped
+  }
+
+  #startSome(now: number, host: IoHost): void {
+    const { queue, storage, estimates } = this
+    const movedAway: Task[] = []
     const round: IoRound = {
       queue,
-      find: (task, avoid) =>
-        host.park(task) ? null : storage.find(task, task.io as TaskIo, null, avoid ?? null),
+      find: (task, avoid) => {
+        const io = task.io as TaskIo
+        if (host.park(task)) return null
+        if (this.bound && !this.bound.allows(task)) return null
+        if (this.moves.hasMoved && this.#hasMovedAway(task, io)) {
+          movedAway.push(task)
+          return null
+        }
+        return storage.find(task, io, null, avoid ?? null)
+      },
       start: (task, spot) => {
         queue.remove(task)
         task.node = spot.node.node.index
@@ -117,14 +178,40 @@ export class IoCore {
       },
       bandwidthOf: task => this.#bandwidthOf(task),
       isBusy: () => this.isBusy,
+      hasSlots: () => storage.hasSlots(),
+      couldUse: (task, device) => storage.couldUse(task, task.io as TaskIo, device),
       hopes: task => storage.hopes(task, task.io as TaskIo),
       estimate: (task, device) => estimates.mean(task.kind, device),
       untilFirstEnds: device => estimates.untilFirstEnds(device, now),
     }
     this.#policy.run(round)
-    if (!this.limits.dropIdleClaims()) return
-    this.#policy.run(round)
-    this.limits.allowClaims()
+    this.#startFirst(round)
+    while (movedAway.length > 0) {
+      for (const task of movedAway.splice(0)) {
+        queue.remove(task)
+        task.io = describeIo(task, this.devices)
+        queue.push(task, task.io)
+      }
+      this.#policy.run(round)
+    }
+  }
+
+  /** The bound holds back the first of a class, behind which the one may wait that must be able to start. */
+  #startFirst(round: IoRound): void {
+    for (;;) {
+      const first = this.bound?.first()
+      if (!first?.io?.queuedIn || first.state !== 'ready') return
+      const spot = round.find(first)
+      if (!spot) return
+      round.start(first, spot)
+    }
+  }
+
+  /** What it reads lies on another device than when it became ready. */
+  #hasMovedAway(task: Task, io: TaskIo): boolean {
+    if (io.direction === 'read')
+      return io.pinned !== null && !task.demand.storage?.device && inputDevice(task) !== io.pinned
+    return io.source !== null && inputDevice(task) !== io.source
   }
 
   /** Whether anything is under way on any device that will end by itself. */
@@ -151,6 +238,7 @@ export class IoCore {
     const io = task.io as TaskIo
     const lane = this.storage.take(task, io, spot, now)
     this.limits.started(task, io, now)
+    if (io.device) this.#telling.device(io.device, this.queue.size, now)
     return lane
   }
 
@@ -161,10 +249,22 @@ export class IoCore {
     const ran = io.holds || task.state === 'blocked'
     this.storage.pause(task, io)
     const written = this.storage.settle(task, io, took >= 0)
+    if (took >= 0) for (const version of writtenFiles(task)) this.#made(version)
     if (!ran) return
+    if (io.device) this.#telling.device(io.device, this.queue.size, now)
     const isMeasured = took >= 0 && took < Infinity
     if (isMeasured && io.device) this.estimates.record(task.kind, io.device, took)
     this.limits.ended(task, io, took, io.bytes ?? (io.direction === 'read' ? bytesRead(task) : written), now)
+  }
+
+  /** The version is being committed: whoever reads it is known by now, or comes later. */
+  #made(version: Version): void {
+    if (version.readers === 0 && this.moves.isOn) this.#fresh.push(version)
+  }
+
+  /** No task reads the version any more. */
+  unread(version: Version): void {
+    this.moves.unread(version)
   }
 
   blocked(task: Task): void {
@@ -203,6 +303,8 @@ export class IoCore {
   /** The version is gone from its device: deleted after `discard`, or moved to the path that the user named. */
   gone(version: Version): void {
     this.storage.forget(version)
+    this.bound?.gone(version)
+    this.moves.forget(version)
   }
 
   /** What was learned so far, for `learned` of the next run. */
@@ -218,8 +320,25 @@ export class IoCore {
   }
 
   /** How a move ended: the version lies at its new place, and the old copy is deleted. */
-  moved(_move: Move, _now: number): void {}
+  moved(move: Move, now: number): void {
+    this.moves.moved(move, now)
+    this.#freed(move.version)
+  }
 
   /** The version stays where it was; nothing is left at the place that it was to go to. */
-  moveFailed(_move: Move, _reason: string, _now: number): void {}
+  moveFailed(move: Move, reason: string, now: number): void {
+    this.moves.moveFailed(move, reason, now)
+    this.#freed(move.version)
+  }
+}
+
+/**
+ * The bound for all devices together. Where each device has one of its own, the lowest one's holds for all:
+ * then whatever may start fits there.
+ */
+function boundOf(given: number | undefined, devices: readonly Device[]): number {
+  const all = given ?? Infinity
+  if (devices.length === 0 || devices.some(({ maxIntermediate }) => maxIntermediate === Infinity)) return all
+  const lowest = devices.reduce((a, b) => (b.rank > a.rank ? b : a))
+  return Math.min(all, lowest.maxIntermediate)
 }

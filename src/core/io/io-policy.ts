@@ -1,3 +1,4 @@
+import { Heap } from '../../general/heap.ts'
 import { nearest } from '../../general/nearest.ts'
 import { MillraceError } from '../errors.ts'
 import { before } from '../ready-queue.ts'
@@ -16,6 +17,10 @@ export interface IoRound {
   bandwidthOf(task: Task): number
   /** Whether any I/O is under way that will end and make room. */
   isBusy(): boolean
+  /** Whether any executor is free; if not, nothing can start. */
+  hasSlots(): boolean
+  /** Whether the task could run on the device but for the bandwidth that others hold. */
+  couldUse(task: Task, device: Device): boolean
   /** The devices on which the task could run but for the bandwidth that others hold, highest first. */
   hopes(task: Task): Device[]
   /** Milliseconds that tasks of this kind take on the device, and until the first one there ends. */
@@ -36,44 +41,46 @@ const MOST_PASSES = { fcfs: 16, others: 256 }
 const fcfs: IoPolicy = {
   name: 'fcfs',
   run(round) {
-    const waiting = new Map<IoClass, Task>()
+    const waiting: Task[] = []
     const held = new Set<Device>()
-    for (;;) {
-      let first: Task | null = null
-      let spot: Spot | null = null
-      for (const one of round.queue.filled) {
-        if (waiting.has(one)) continue
-        const task = one.head()
-        if (!task || (first && before(first, task))) continue
-        const found = round.find(task, held)
-        if (found) [first, spot] = [task, found]
-        else if (task.state === 'ready') wait(round, waiting, held, one, task)
-      }
-      if (!first || !spot) return
-      if (spot.device && held.has(spot.device)) continue
-      round.start(first, spot)
-      for (const task of waiting.values()) if (before(task, first)) pass(round, task, first)
+    const heads = headsOf(round.queue, (a, b) => before(a.task, b.task))
+    for (let next = heads.pop(); next && round.hasSlots(); next = heads.pop()) {
+      const { task, from } = next
+      const spot = round.find(task, held)
+      if (spot) {
+        round.start(task, spot)
+        for (const other of waiting) if (spot.device && round.couldUse(other, spot.device)) other.bypassed++
+        pushHead(heads, from)
+      } else if (task.state === 'ready') {
+        waiting.push(task)
+        // Of the devices that it could use, the highest is kept for it.
+        const [device] = task.bypassed < MOST_PASSES.fcfs ? [] : round.hopes(task)
+        if (device) held.add(device)
+      } else pushHead(heads, from)
     }
   },
 }
 
-function wait(
-  round: IoRound,
-  waiting: Map<IoClass, Task>,
-  held: Set<Device>,
-  one: IoClass,
-  task: Task,
-): void {
-  waiting.set(one, task)
-  if (task.bypassed < MOST_PASSES.fcfs) return
-  const [device] = round.hopes(task)
-  if (device) held.add(device)
+interface Head {
+  task: Task
+  from: IoClass
+  bandwidth: number
 }
 
-/** Counts only those that took what the waiting task hopes for. */
-function pass(round: IoRound, waiting: Task, started: Task): void {
-  const device = started.io?.device
-  if (device && round.hopes(waiting).includes(device)) waiting.bypassed++
+/** The first of each class, in the order in which they are to be tried. */
+function headsOf(
+  { filled }: IoQueue,
+  isBefore: (a: Head, b: Head) => boolean,
+  bandwidthOf: (task: Task) => number = () => 0,
+): Heap<Head> {
+  const heads = new Heap<Head>(isBefore)
+  for (const from of filled) pushHead(heads, from, bandwidthOf)
+  return heads
+}
+
+function pushHead(heads: Heap<Head>, from: IoClass, bandwidthOf: (task: Task) => number = () => 0): void {
+  const task = from.head()
+  if (task) heads.push({ task, from, bandwidth: bandwidthOf(task) })
 }
 
 /**
@@ -83,10 +90,8 @@ function pass(round: IoRound, waiting: Task, started: Task): void {
 const priority: IoPolicy = {
   name: 'priority',
   run(round) {
-    const skipped = new Set<IoClass>()
-    for (;;) {
-      const next = widest(round, skipped)
-      if (!next) return
+    const heads = headsOf(round.queue, isWider, round.bandwidthOf)
+    for (let next = heads.pop(); next && round.hasSlots(); next = heads.pop()) {
       const { task, from } = next
       const spot = round.find(task)
       if (spot) {
@@ -95,8 +100,9 @@ const priority: IoPolicy = {
       } else if (task.state === 'ready') {
         // Nothing would ever end and let it in: it waits for room, which only others can make.
         if (round.isBusy()) return
-        skipped.add(from)
+        continue
       }
+      pushHead(heads, from, round.bandwidthOf)
     }
   },
 }
@@ -119,21 +125,20 @@ function canMaximize(round: IoRound, task: Task, { device: assigned }: Spot): bo
 const backfill: IoPolicy = {
   name: 'backfill',
   run(round) {
-    const skipped = new Set<IoClass>()
+    const heads = headsOf(round.queue, isWider, round.bandwidthOf)
     /** Milliseconds until the first that does not fit may start; null while all fit. */
     let waitingTime: number | null = null
-    for (;;) {
-      const next = widest(round, skipped)
-      if (!next) return
+    for (let next = heads.pop(); next && round.hasSlots(); next = heads.pop()) {
       const { task, from } = next
       const spot = round.find(task)
-      if (!spot) {
-        if (task.state !== 'ready') continue
-        skipped.add(from)
-        waitingTime ??= estimateWaiting(round, task)
-      } else if (waitingTime === null || endsWithin(round, task, spot, waitingTime)) {
+      if (spot) {
+        if (waitingTime !== null && !endsWithin(round, task, spot, waitingTime)) continue
         startPassing(round, task, spot)
-      } else skipped.add(from)
+      } else if (task.state === 'ready') {
+        waitingTime ??= estimateWaiting(round, task)
+        continue
+      }
+      pushHead(heads, from, round.bandwidthOf)
     }
   },
 }
@@ -149,27 +154,12 @@ function estimateWaiting(round: IoRound, task: Task): number {
   return least === Infinity ? 0 : least
 }
 
-/** The task that comes first by priority, then bandwidth, then age; but for those that have waited too long. */
-function widest(
-  { queue, bandwidthOf }: IoRound,
-  skipped: ReadonlySet<IoClass>,
-): { task: Task; from: IoClass } | null {
-  let best: { task: Task; from: IoClass; bandwidth: number } | null = null
-  for (const from of queue.filled) {
-    if (skipped.has(from)) continue
-    const task = from.head()
-    if (!task) continue
-    const bandwidth = bandwidthOf(task)
-    if (!best || comesFirst(task, bandwidth, best.task, best.bandwidth)) best = { task, from, bandwidth }
-  }
-  return best
-}
-
-function comesFirst(a: Task, bandwidthA: number, b: Task, bandwidthB: number): boolean {
-  const starvedA = a.bypassed >= MOST_PASSES.others
-  if (starvedA !== b.bypassed >= MOST_PASSES.others) return starvedA
-  if (a.priority !== b.priority) return a.priority > b.priority
-  return bandwidthA === bandwidthB ? before(a, b) : bandwidthA > bandwidthB
+/** By priority, then bandwidth, then age; but those that have waited too long come first. */
+function isWider(a: Head, b: Head): boolean {
+  const isStarved = a.task.bypassed >= MOST_PASSES.others
+  if (isStarved !== b.task.bypassed >= MOST_PASSES.others) return isStarved
+  if (a.task.priority !== b.task.priority) return a.task.priority > b.task.priority
+  return a.bandwidth === b.bandwidth ? before(a.task, b.task) : a.bandwidth > b.bandwidth
 }
 
 function startPassing(round: IoRound, task: Task, spot: Spot): void {

@@ -101,9 +101,21 @@ export class Limits {
 
   // --- what is asked ---
 
+  /** Some kind has a limit that is learned. */
+  get isLearning(): boolean {
+    return this.#tuners.size > 0
+  }
+
   /** Comes first in each decision. */
   refresh(now: number): void {
     this.#now = now
+    this.#isIdleForTurn = this.#ignoresTurns = false
+    for (const device of this.#devices) {
+      device.refusesLearning = false
+      const { learner } = device
+      // Its tasks went elsewhere, or were cancelled.
+      if (learner && this.#queue.waiting(learner.kind) === 0) this.#leave(device, learner)
+    }
     for (const kind of this.#arrived) {
       const waiting = this.#queue.waiting(kind)
       for (const tuner of this.#tuners.get(kind) ?? []) tuner?.choose(waiting, this.#allowed(kind))
@@ -160,19 +172,19 @@ export class Limits {
     this.#ignoresTurns = dropped
     for (const device of this.#devices) {
       if (!device.learner || device.running.size > 0) continue
-      device.learner.giveUp()
-      this.#arrived.add(device.learner.kind)
-      device.learners.delete(device.learner)
-      device.learner = null
+      this.#leave(device, device.learner)
       device.refusesLearning = true
       dropped = true
     }
     return dropped
   }
 
-  allowClaims(): void {
-    for (const device of this.#devices) device.refusesLearning = false
-    this.#isIdleForTurn = this.#ignoresTurns = false
+  #leave(device: Device, learner: AutoTuner): void {
+    if (learner.isLearning && device.running.size > 0) return
+    learner.giveUp()
+    this.#arrived.add(learner.kind)
+    device.learners.delete(learner)
+    device.learner = null
   }
 
   // --- tuners ---

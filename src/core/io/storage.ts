@@ -22,6 +22,8 @@ export class Storage {
   readonly nodes: IoNode[]
   readonly devices: Device[]
   readonly #limit: Limit
+  /** Told when the free memory of a node has changed. */
+  onMemory: (node: Node) => void = () => undefined
   /** The most that a task of the kind has written: what the next one is expected to write. */
   readonly #sizes = new Map<Kind, number>()
 
@@ -33,7 +35,12 @@ export class Storage {
 
   /** Bytes that the task will write, as far as anybody knows. */
   sizeOf(task: Task): number {
-    return task.demand.storage?.size ?? this.#sizes.get(task.kind) ?? 0
+    return this.knownSizeOf(task) ?? 0
+  }
+
+  /** Null while nobody said it and no task of the kind has ended. */
+  knownSizeOf(task: Task): number | null {
+    return task.demand.storage?.size ?? this.#sizes.get(task.kind) ?? null
   }
 
   /**
@@ -72,18 +79,22 @@ export class Storage {
 
   /** The devices on which the task could run but for the bandwidth that others hold, highest first. */
   hopes(task: Task, io: TaskIo): Device[] {
-    if (!io.needsDevice) return []
-    const size = io.direction === 'write' ? this.sizeOf(task) : 0
-    const devices = this.devices.filter(
-      device => device.offline === null && (!io.pinned || io.pinned === device) && size <= device.free,
-    )
-    return devices.sort((a, b) => a.rank - b.rank)
+    return this.devices.filter(device => this.couldUse(task, io, device)).sort((a, b) => a.rank - b.rank)
+  }
+
+  couldUse(task: Task, io: TaskIo, device: Device): boolean {
+    if (!io.needsDevice || device.offline !== null || (io.pinned && io.pinned !== device)) return false
+    return device.hasRoom(io.direction === 'write' ? this.sizeOf(task) : 0, io.isTemporary)
+  }
+
+  hasSlots(): boolean {
+    return this.nodes.some(({ freeSlots }) => freeSlots > 0)
   }
 
   /** The bandwidth that the task would hold on this layer, or -1 if it does not fit there now. */
   #fitting(task: Task, io: TaskIo, node: IoNode, device: Device): number {
     if (device.offline !== null || (io.pinned && io.pinned !== device)) return -1
-    if (io.direction === 'write' && this.sizeOf(task) > device.free) return -1
+    if (io.direction === 'write' && !device.hasRoom(this.sizeOf(task), io.isTemporary)) return -1
     const { direction, source } = io
     if (source?.learner && source !== device) return -1
     const bandwidth = this.#limit(task, io, device)
@@ -102,12 +113,18 @@ export class Storage {
     this.#hold(task, io, node, bandwidth)
     if (device) {
       io.reserved = io.direction === 'write' ? this.sizeOf(task) : 0
-      device.used += io.reserved
-      for (const version of writtenFiles(task)) version.place ??= placeOn(device)
+      device.use(io.reserved, io.isTemporary)
+      for (const version of writtenFiles(task)) version.place ??= placeOn(device, version)
     }
     if (!task.demand.io) return -1
-    node.node.freeMemory -= task.demand.memory
+    this.#claimMemory(node.node, task.demand.memory)
     return node.takeLane()
+  }
+
+  #claimMemory(node: Node, bytes: number): void {
+    if (bytes === 0) return
+    node.freeMemory -= bytes
+    this.onMemory(node)
   }
 
   #hold(task: Task, io: TaskIo, node: IoNode, bandwidth: number): void {
@@ -130,7 +147,7 @@ export class Storage {
     io.holds = false
     const node = this.nodes[task.node] as IoNode
     if (task.demand.io) {
-      node.node.freeMemory += task.demand.memory
+      this.#claimMemory(node.node, -task.demand.memory)
       node.giveLane(task.lane)
     }
     if (!io.device?.running.delete(task)) return
@@ -152,7 +169,7 @@ export class Storage {
       return false
     this.#hold(task, io, node, bandwidth)
     if (isIo) {
-      node.node.freeMemory -= task.demand.memory
+      this.#claimMemory(node.node, task.demand.memory)
       task.lane = node.takeLane()
     }
     return true
@@ -162,7 +179,7 @@ export class Storage {
   settle(task: Task, io: TaskIo, kept: boolean): number {
     const { device, reserved } = io
     if (!device) return 0
-    device.used -= reserved
+    device.use(-reserved, io.isTemporary)
     io.reserved = 0
     const files = [...writtenFiles(task)].filter(({ place }) => place)
     let total = 0
@@ -178,7 +195,7 @@ export class Storage {
   }
 
   #count(place: Place, bytes: number): void {
-    place.device.used += bytes - place.bytes
+    place.device.use(bytes - place.bytes, place.temporary)
     place.bytes = bytes
   }
 
@@ -192,10 +209,9 @@ export class Storage {
 
   /** The version lies there. `counted`: it takes room that the capacity was given for. */
   locate(version: Version, device: Device, bytes: number, counted: boolean): void {
-    version.place = placeOn(device)
-    version.place.bytes = counted ? bytes : 0
+    version.place = placeOn(device, version)
     version.place.measured = bytes
-    if (counted) device.used += bytes
+    if (counted) this.#count(version.place, bytes)
   }
 
   /** The version is on none of the devices any more. */
@@ -207,4 +223,10 @@ export class Storage {
   }
 }
 
-const placeOn = (device: Device): Place => ({ device, bytes: 0, measured: null, move: null })
+const placeOn = (device: Device, { datum }: Version): Place => ({
+  device,
+  bytes: 0,
+  measured: null,
+  temporary: datum.temporary,
+  move: null,
+})

@@ -19,6 +19,8 @@ export interface TaskIo {
   sourceBandwidth: number
   /** What it held before it was blocked. */
   paused: number
+  /** It makes temporary data. */
+  isTemporary: boolean
   /** Bytes that are reserved on its device until it ends. */
   reserved: number
   /** Bytes that it moved, if the runtime knows better than the sizes of its files. */
@@ -26,6 +28,8 @@ export interface TaskIo {
   startedAt: number
   /** It has its lane and bandwidth: not while it is blocked. */
   holds: boolean
+  /** It was told why it waits. */
+  isTold: boolean
   /** It runs as part of a trial. */
   isTrial: boolean
   /** For tasks whose limit adapts: what was known when it began. */
@@ -41,6 +45,7 @@ export interface Place {
   bytes: number
   /** The runtime has said how large it is. */
   measured: number | null
+  readonly temporary: boolean
   move: Move | null
 }
 
@@ -52,9 +57,13 @@ export interface Move {
   readonly from: Device
   readonly to: Device
   readonly bytes: number
+  /** The file at `from` is the user's: it stays when the copy is made. */
+  readonly keepsOriginal: boolean
   /** Bytes per second that it may use now; 0 means: pause. `pace` says when this changes. */
   rate: number
 }
+
+export type MoveInstruction = { type: 'move' | 'pace'; move: Move }
 
 const isFile = (version: Version | null): version is Version =>
   version !== null && version.datum.path !== null
@@ -92,6 +101,7 @@ export function describeIo(task: Task, devices: readonly Device[]): TaskIo {
   const { storage, io } = task.demand
   const writes = writesFiles(task)
   const input = inputDevice(task)
+  const isTemporary = task.accesses.some(({ write }) => isFile(write) && write.datum.temporary)
   const readsOnly = !writes && task.accesses.some(({ read }) => isFile(read))
   const direction = storage?.direction ?? (readsOnly ? 'read' : 'write')
   const pinned =
@@ -101,14 +111,17 @@ export function describeIo(task: Task, devices: readonly Device[]): TaskIo {
     pinned,
     source: writes && direction === 'write' && input !== null ? input : null,
     direction,
-    needsDevice: devices.length > 0 && (storage !== null || (io && (writes || input !== null))),
+    needsDevice:
+      devices.length > 0 && (storage !== null || isTemporary || (io && (writes || input !== null))),
     bandwidth: 0,
     sourceBandwidth: 0,
     paused: 0,
+    isTemporary,
     reserved: 0,
     bytes: null,
     startedAt: -1,
     holds: false,
+    isTold: false,
     isTrial: false,
     begun: null,
     queuedIn: null,

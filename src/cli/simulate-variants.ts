@@ -1,0 +1,85 @@
+import { MillraceError } from '../core/errors.ts'
+import { IO_POLICIES } from '../core/io/io-policy.ts'
+import { POLICIES, findPolicy } from '../core/policy.ts'
+import type { Policy } from '../core/policy.ts'
+import { isPolicyFile, loadPolicyFile } from '../runtime/policy-file.ts'
+import type { Platform } from '../simulate/platform.ts'
+import type { SimulateOptions } from '../simulate/simulate.ts'
+import { changed, parseSweep } from '../simulate/variations.ts'
+import { valueOf } from './spec.ts'
+import type { Given } from './spec.ts'
+import { enableTypescript } from './typescript.ts'
+
+/** One simulation that is asked for. `label` is null when there is only the one. */
+export interface Variant {
+  label: string | null
+  options: SimulateOptions
+}
+
+/** All that is to be simulated: each policy to compare with each value of the sweep. */
+export async function variantsOf(given: Given, platform: Platform): Promise<Variant[]> {
+  const base: SimulateOptions = { platform }
+  const policy = valueOf(given, 'policy')
+  if (policy !== undefined) base.policy = await policyOf(policy)
+  const ioPolicy = valueOf(given, 'io-policy')
+  if (ioPolicy !== undefined) base.ioPolicy = ioPolicy
+  const flush = valueOf(given, 'flush')
+  if (flush !== undefined) base.flush = flush as NonNullable<SimulateOptions['flush']>
+  base.seed = Number(valueOf(given, 'seed') ?? 1)
+  const jitter = valueOf(given, 'jitter')
+  if (jitter !== undefined) base.jitter = shareOf(jitter)
+  const compare = valueOf(given, 'compare')
+  const policies = compare === undefined ? [{ label: null, options: base }] : await compared(compare, base)
+  const sweep = valueOf(given, 'sweep')
+  if (sweep === undefined) return policies
+  const { name, values } = parseSweep(sweep)
+  return policies.flatMap(({ label, options }) =>
+    values.map(value => {
+      const change = changed(platform, { name, values }, value)
+      const text = `${name}=${value}`
+      return {
+        label: label === null ? text : `${label} ${text}`,
+        options: {
+          ...options,
+          platform: change.platform,
+          ...(change.bandwidth === null ? {} : { bandwidth: change.bandwidth }),
+        },
+      }
+    }),
+  )
+}
+
+function shareOf(text: string): number {
+  const share = Number(text)
+  if (share >= 0 && share < 1) return share
+  throw new MillraceError('MR_UNIT', `--jitter is '${text}', which is not a share from 0 to 1`, {
+    hint: 'Write for instance --jitter 0.1.',
+  })
+}
+
+async function policyOf(name: string): Promise<Policy> {
+  return isPolicyFile(name) ? loadPolicyFile(name, enableTypescript) : findPolicy(name)
+}
+
+/** `lifo`, `backfill`, `lifo/backfill`, `priority/flush`: names of policies of either kind, with or without flushing. */
+function compared(list: string, base: SimulateOptions): Promise<Variant[]> {
+  return Promise.all(
+    list
+      .split(',')
+      .filter(Boolean)
+      .map(async label => {
+        const options = { ...base }
+        const parts = label.startsWith('.') || label.startsWith('/') ? [label] : label.split('/')
+        for (const part of parts) {
+          if (part === 'flush') options.flush = 'idle'
+          else if (part === 'flush-always') options.flush = 'always'
+          else if (POLICIES.some(({ name }) => name === part) || isPolicyFile(part)) {
+            options.policy = await policyOf(part)
+          } else if (IO_POLICIES.includes(part)) {
+            options.ioPolicy = part
+          } else findPolicy(part)
+        }
+        return { label, options }
+      }),
+  )
+}

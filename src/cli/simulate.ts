@@ -1,0 +1,184 @@
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { MillraceError } from '../core/errors.ts'
+import { formatBytes, formatDuration, formatPercent } from '../report/format.ts'
+import { createJournal } from '../report/journal-writer.ts'
+import { findRun, pruneRuns } from '../report/runs.ts'
+import { runPaths } from '../report/run-paths.ts'
+import { Statistics } from '../report/statistics.ts'
+import { summaryLines } from '../report/summary.ts'
+import { divert } from '../runtime/streams.ts'
+import { packageVersion } from '../runtime/version.ts'
+import { loadInput } from '../simulate/input.ts'
+import type { Input } from '../simulate/input.ts'
+import { platformOf } from '../simulate/load-platform.ts'
+import type { SimulatedOutcome } from '../simulate/outcome.ts'
+import { simulate } from '../simulate/simulate.ts'
+import type { RunFacts, SimulateOptions } from '../simulate/simulate.ts'
+import { parseMachine } from '../storage/machine-file.ts'
+import { loadFailure } from './load-failure.ts'
+import { paintFor, printJson, printLines, remark, tableLines } from './output.ts'
+import { kindLines, writeFiles } from './show.ts'
+import { variantsOf } from './simulate-variants.ts'
+import type { Variant } from './simulate-variants.ts'
+import { valueOf } from './spec.ts'
+import type { Given } from './spec.ts'
+import { enableTypescript, isTypescript } from './typescript.ts'
+
+/** `millrace simulate` */
+export async function execute(given: Given): Promise<void> {
+  const [file = '', ...args] = given.operands
+  const platformFile = valueOf(given, 'platform')
+  if (platformFile === undefined) {
+    throw new MillraceError('MR_OPTION', 'simulate needs a platform: --platform FILE', {
+      hint: 'It describes the machines to simulate: docs/machine.md and docs/simulation.md.',
+    })
+  }
+  const source = readText(platformFile)
+  const platform = platformOf(parseMachine(source, platformFile))
+  const variants = await variantsOf(given, platform)
+  process.argv = [process.execPath, resolve(file), ...args, ...given.rest]
+  // What the program prints is not the result: it goes to stderr.
+  const release = divert(process.stdout, text => process.stderr.write(text))
+  try {
+    const input = await loadInput(await findFile(file), loadProgram)
+    const [only] = variants
+    const print =
+      variants.length === 1 && only && only.label === null
+        ? await runOnce(given, input, only, factsOf(given, input, source, only, args))
+        : await runTable(given, input, variants)
+    release()
+    await print()
+  } finally {
+    release()
+  }
+}
+
+/** What is to be printed when the program can print no more. */
+type Print = () => Promise<void>
+
+/** A file, or the journal of a run that is called so. */
+async function findFile(given: string): Promise<string> {
+  if (existsSync(given)) return resolve(given)
+  try {
+    return (await findRun(process.cwd(), given)).journal
+  } catch {
+    return given
+  }
+}
+
+async function loadProgram(url: string): Promise<unknown> {
+  try {
+    if (isTypescript(url)) await enableTypescript()
+    return (await import(url)) as unknown
+  } catch (error) {
+    throw loadFailure(new URL(url).pathname, error)
+  }
+}
+
+/** Equal input has an equal name: the run before it, which was the same, is replaced. */
+function factsOf(
+  given: Given,
+  input: Input,
+  platform: string,
+  { options }: Variant,
+  args: string[],
+): RunFacts {
+  const { policy, platform: _platform, ...rest } = options
+  const text = JSON.stringify([input.source, platform, policy?.name, rest, args])
+  return {
+    run: `simulated-${createHash('sha256').update(text).digest('hex').slice(0, 8)}`,
+    version: packageVersion(),
+    wallTime: given.flags.get('json') ? '1970-01-01T00:00:00.000Z' : new Date().toISOString(),
+    program: given.operands[0] ?? '',
+    args,
+    cwd: given.flags.get('json') ? '' : process.cwd(),
+  }
+}
+
+async function runOnce(given: Given, input: Input, { options }: Variant, facts: RunFacts): Promise<Print> {
+  const paths = runPaths(process.cwd(), facts.run)
+  const isKept = given.flags.get('journal') !== false
+  if (isKept) {
+    rmSync(paths.folder, { recursive: true, force: true })
+    mkdirSync(paths.logs, { recursive: true })
+  }
+  const journal = isKept ? createJournal(paths.journal) : null
+  const statistics = new Statistics()
+  const observer: SimulateOptions['observer'] = event => {
+    statistics.observe(event)
+    journal?.observe(event)
+  }
+  let outcome: SimulatedOutcome
+  try {
+    outcome = await simulate(input.workload, { ...options, observer }, facts)
+  } finally {
+    await journal?.close()
+  }
+  return async () => {
+    if (given.flags.get('json')) await printJson([{ run: facts.run, ...outcome }])
+    else {
+      const paint = paintFor(process.stdout)
+      const lines = summaryLines(statistics, paint)
+      if (statistics.kinds.size > 0) lines.push('', ...kindLines(statistics, paint))
+      printLines([...lines, ...deviceLines(outcome)])
+    }
+    if (!journal) return
+    remark(`  journal      ${paths.journal}`)
+    await writeFiles({ journal: paths.journal }, given)
+    await pruneRuns(process.cwd())
+  }
+}
+
+function deviceLines({ devices, cacheHits, cacheMisses }: SimulatedOutcome): string[] {
+  const used = devices.filter(({ read, written }) => read + written > 0)
+  const rows = used.map(({ name, read, written, reading, writing }) => [
+    name,
+    formatBytes(read),
+    formatBytes(written),
+    formatDuration(reading * 1000),
+    formatDuration(writing * 1000),
+  ])
+  if (cacheHits > 0) rows.push(['page caches', formatBytes(cacheHits), '-', '-', '-'])
+  if (rows.length === 0) return []
+  const right = ['read', 'written', 'reading', 'writing'].map(title => ({ title, align: 'right' as const }))
+  const lines = tableLines([{ title: 'storage' }, ...right], rows, paintFor(process.stdout))
+  const share = cacheHits / Math.max(1, cacheHits + cacheMisses)
+  if (cacheHits > 0) lines.push(`${formatPercent(share)} of the bytes of files came from page caches`)
+  return ['', ...lines]
+}
+
+async function runTable(given: Given, input: Input, variants: readonly Variant[]): Promise<Print> {
+  const results: { variant: string; outcome: SimulatedOutcome }[] = []
+  for (const { label, options } of variants) {
+    results.push({ variant: label ?? '', outcome: await simulate(input.workload, options) })
+  }
+  if (given.flags.get('json')) {
+    return () => printJson(results.map(({ variant, outcome }) => ({ variant, ...outcome })))
+  }
+  const first = results[0]?.outcome.makespan ?? 0
+  const best = Math.min(...results.map(({ outcome }) => outcome.makespan))
+  const rows = results.map(({ variant, outcome }) => [
+    variant,
+    formatDuration(outcome.makespan * 1000),
+    first > 0 ? formatPercent((first - outcome.makespan) / first) : '-',
+    formatPercent(outcome.cpuUse),
+    formatPercent(outcome.cacheHits / Math.max(1, outcome.cacheHits + outcome.cacheMisses)),
+    outcome.makespan === best ? 'best' : '',
+  ])
+  const right = ['time', 'gain', 'cpus busy', 'from cache'].map(title => ({ title, align: 'right' as const }))
+  const columns = [{ title: 'simulated' }, ...right, { title: '' }]
+  return () => Promise.resolve(printLines(tableLines(columns, rows, paintFor(process.stdout))))
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    throw new MillraceError('MR_MACHINE', `the platform ${file} cannot be read`, {
+      hint: 'Give the path of a YAML or JSON file by --platform.',
+      cause: error,
+    })
+  }
+}

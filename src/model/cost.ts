@@ -1,0 +1,54 @@
+import { MillraceError } from '../core/errors.ts'
+import { parseBytes, parseDuration } from '../general/units.ts'
+import type { Known } from './types.ts'
+
+type Amount<A extends readonly unknown[]> = number | string | ((...args: Known<A>) => number | string)
+
+/** What a task costs, for the simulator, which does not run it. */
+export interface Cost<A extends readonly unknown[]> {
+  /** Seconds of computing on its CPUs, or '3min'. @default 0 */
+  compute?: Amount<A>
+  /** Bytes that it reads, or '290MB'. @default the files that it reads, as large as they are */
+  reads?: Amount<A>
+  /** Bytes that it writes; several files get equal parts. @default `size` */
+  writes?: Amount<A>
+  /** What it returns in a simulation: a value, or a function of the arguments. @default undefined */
+  returns?: unknown
+}
+
+/** A cost with its numbers: milliseconds and bytes. Null is what was left out. */
+export interface KnownCost {
+  compute: number
+  reads: number | null
+  writes: number | null
+}
+
+export function evaluateCost(
+  what: string,
+  cost: Cost<readonly unknown[]>,
+  args: readonly unknown[],
+): KnownCost {
+  const seconds = (value: number | string): number | null =>
+    typeof value === 'number' ? parseDuration(value * 1000) : parseDuration(value)
+  return {
+    compute: amount(what, 'compute', cost.compute, args, seconds) ?? 0,
+    reads: amount(what, 'reads', cost.reads, args, parseBytes),
+    writes: amount(what, 'writes', cost.writes, args, parseBytes),
+  }
+}
+
+function amount(
+  what: string,
+  name: string,
+  given: Amount<readonly unknown[]> | undefined,
+  args: readonly unknown[],
+  parse: (value: number | string) => number | null,
+): number | null {
+  if (given === undefined) return null
+  const value = typeof given === 'function' ? given(...args) : given
+  const number = typeof value === 'number' || typeof value === 'string' ? parse(value) : null
+  if (number !== null) return number
+  const expected =
+    name === 'compute' ? 'seconds, or a duration such as 3min' : 'bytes, or a size such as 290MB'
+  throw new MillraceError('MR_UNIT', `${what}: cost.${name} is '${String(value)}', which is not ${expected}`)
+}

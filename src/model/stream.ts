@@ -1,0 +1,66 @@
+import { MillraceError } from '../core/errors.ts'
+import { nearest } from '../general/nearest.ts'
+
+/** When a file that a command writes is complete, and when others may start on it. */
+export interface StreamOptions {
+  /**
+   * `'on_termination'`: when the command has ended well. `'on_close'`: when it has closed the file, `'on_close:3'`:
+   * for the third time. @default 'on_termination'
+   */
+  commit?: string
+  /**
+   * `'update'`: others start when the file is complete. `'no_update'`: commands that read it start together with
+   * its producer and read it as it grows; it must be written from start to end. @default 'update'
+   */
+  fire?: 'update' | 'no_update'
+}
+
+export interface StreamRules {
+  /** Closes that complete it; 0 for the end of its producer. */
+  readonly closes: number
+  readonly grows: boolean
+}
+
+/** What `stream` returns: a path with rules, for an output of a command. */
+export class StreamFile {
+  readonly path: string
+  readonly rules: StreamRules
+
+  constructor(path: string, rules: StreamRules) {
+    this.path = path
+    this.rules = rules
+  }
+}
+
+/**
+ * Makes an output of a command a stream.
+ *
+ *     make(stream('numbers.txt', { commit: 'on_close', fire: 'no_update' }))
+ *     use('numbers.txt')                          // runs at the same time, and reads as the file grows
+ */
+export function stream(path: string, options: StreamOptions = {}): StreamFile {
+  if (typeof path !== 'string' || path === '') {
+    throw new MillraceError('MR_OPTION', 'stream: the first argument is not a path', {
+      hint: 'Give the path of a file.',
+    })
+  }
+  return new StreamFile(path, streamRules(options))
+}
+
+export function streamRules(options: StreamOptions): StreamRules {
+  const refuse = (message: string, hint: string): never => {
+    throw new MillraceError('MR_OPTION', `stream: ${message}`, { hint })
+  }
+  for (const name of Object.keys(options)) {
+    if (name === 'commit' || name === 'fire') continue
+    const close = nearest(name, ['commit', 'fire'])
+    refuse(`there is no option ${name}`, close ? `Did you mean ${close}?` : 'There are commit and fire.')
+  }
+  const { commit = 'on_termination', fire = 'update' } = options
+  const [, count = '1'] = /^on_close(?::([1-9]\d{0,8}))?$/.exec(commit) ?? []
+  if (commit !== 'on_termination' && !/^on_close(:[1-9]\d{0,8})?$/.test(commit))
+    refuse(`commit is '${commit}'`, "Write 'on_termination', 'on_close' or 'on_close:N' with N from 1.")
+  if (fire !== 'update' && fire !== 'no_update')
+    refuse(`fire is '${String(fire)}'`, "Write 'update' or 'no_update'.")
+  return { closes: commit === 'on_termination' ? 0 : Number(count), grows: fire === 'no_update' }
+}

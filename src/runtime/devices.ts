@@ -1,0 +1,176 @@
+import { stat } from 'node:fs/promises'
+import { relative } from 'node:path'
+import type { Access, Version } from '../core/data.ts'
+import type { Engine } from '../core/engine.ts'
+import type { Device } from '../core/io/device.ts'
+import type { Move } from '../core/io/task-io.ts'
+import type { Task } from '../core/task.ts'
+import type { Slot } from '../model/call.ts'
+import { troubleWith } from '../storage/device-trouble.ts'
+import { FileCopy } from '../storage/file-copy.ts'
+import type { FileStore } from '../storage/file-store.ts'
+import { Abandoned, sizeOf } from '../storage/mover.ts'
+import { liveOf } from './job.ts'
+
+/** Milliseconds between two looks at what is in use. */
+const SAMPLE = 100
+
+/** Tells the core what happens on devices, and moves data between them as it says. */
+export class Devices {
+  readonly #engine: Engine
+  readonly #files: FileStore
+  readonly #now: () => number
+  readonly #schedule: () => void
+  readonly #moves = new Set<Promise<void>>()
+  #isEnding = false
+  #sampledAt = -Infinity
+  readonly #sampled = new Map<Device, string>()
+
+  constructor(engine: Engine, files: FileStore, now: () => number, schedule: () => void) {
+    this.#engine = engine
+    this.#files = files
+    this.#now = now
+    this.#schedule = schedule
+  }
+
+  get #all(): readonly Device[] {
+    return this.#engine.io.devices
+  }
+
+  /** Files that are there already count for the device that they lie on; called before a task is submitted. */
+  locate(slots: readonly Slot[]): void {
+    if (this.#all.length === 0) return
+    for (const { datum } of slots) {
+      const { current, path } = datum
+      if (path === null || current.place || current.producer || current.previous || !current.settled) continue
+      const device = this.#deviceOf(path)
+      if (device) this.#engine.io.locate(current, device, 0)
+    }
+  }
+
+  #deviceOf(path: string): Device | null {
+    let best: Device | null = null
+    for (const device of this.#all) {
+      const within = relative(device.path, path)
+      if (within.startsWith('..') || (best && best.path.length >= device.path.length)) continue
+      best = device
+    }
+    return best
+  }
+
+  /** Says how much the task wrote or read; called when it has ended well, before its files are committed. */
+  async measure(task: Task): Promise<void> {
+    const { io, accesses } = task
+    if (!io?.device) return
+    const paths = liveOf(task).paths ?? []
+    let read = 0
+    for (const [i, path] of paths.entries()) {
+      if (!path) continue
+      const { write } = accesses[i] as Access
+      const bytes = await sizeOf(path).catch(() => null)
+      if (bytes === null) continue
+      if (write) this.#engine.io.stored(write, bytes)
+      else read += bytes
+    }
+    if (io.direction === 'read') io.bytes = read
+  }
+
+  /** What a rename has brought to the user's path is not the run's any more, and takes room from it. */
+  settle(task: Task): void {
+    if (!task.io?.device) return
+    for (const { write } of task.accesses) {
+      const copy = write?.value
+      if (write && copy instanceof FileCopy && !copy.staged) this.#leaveTo(write)
+    }
+  }
+
+  #leaveTo(version: Version): void {
+    const { place } = version
+    if (!place) return
+    const { device } = place
+    const bytes = place.measured ?? place.bytes
+    this.#engine.io.gone(version)
+    device.capacity -= bytes
+    this.#engine.io.locate(version, device, bytes)
+  }
+
+  /** What is wrong with the device that a failed task wrote to; null if nothing is, and the task is to blame. */
+  async trouble(task: Task, error: unknown): Promise<string | null> {
+    const device = task.io?.device
+    if (!device) return null
+    const trouble = await troubleWith(device, error)
+    if (trouble === null) return null
+    this.#fail(device, trouble)
+    return `${device.name} ${trouble}`
+  }
+
+  #fail(device: Device, trouble: string): void {
+    if (device.offline !== null) return
+    this.#engine.io.fail(device, trouble, this.#now())
+    const text = `${device.name} (${device.path}) ${trouble}: nothing more is written there`
+    this.#engine.observer?.({ type: 'note', at: this.#now(), level: 'warning', text })
+  }
+
+  /** Devices that are not there are found out before the first task fails on them. */
+  async check(): Promise<void> {
+    for (const device of this.#all) {
+      const found = await stat(device.path).catch((error: NodeJS.ErrnoException) => error)
+      if (found instanceof Error) this.#fail(device, `cannot be used (${found.code})`)
+      else if (!found.isDirectory()) this.#fail(device, 'is not a folder')
+    }
+  }
+
+  /** Tells what is in use, now and then; called all the time while tasks run. */
+  sample(): void {
+    const { observer, io } = this.#engine
+    const now = this.#now()
+    if (!observer || this.#all.length === 0 || now - this.#sampledAt < SAMPLE) return
+    this.#sampledAt = now
+    for (const device of this.#all) {
+      const { index, read, write, used, running } = device
+      const state = {
+        read: read.used,
+        write: write.used,
+        used,
+        running: running.size,
+        waiting: io.queue.size,
+      }
+      const text = Object.values(state).join(' ')
+      if (this.#sampled.get(device) === text) continue
+      this.#sampled.set(device, text)
+      observer({ type: 'device', at: now, device: index, ...state })
+    }
+  }
+
+  // --- moving ---
+
+  move(move: Move): void {
+    const done = this.#move(move).finally(() => this.#moves.delete(done))
+    this.#moves.add(done)
+  }
+
+  async #move(move: Move): Promise<void> {
+    const { io } = this.#engine
+    const { version, to } = move
+    try {
+      const pace = (): number => (this.#isEnding ? Infinity : move.rate)
+      const where = await this.#files.move(version, to, pace)
+      if (where === null) io.moveFailed(move, 'it is not needed any more', this.#now())
+      else io.moved(move, this.#now())
+      if (where === 'placed') this.#leaveTo(version)
+    } catch (error) {
+      const trouble = error instanceof Abandoned ? null : await troubleWith(to, error)
+      if (trouble !== null) this.#fail(to, trouble)
+      io.moveFailed(move, error instanceof Error ? error.message : String(error), this.#now())
+    }
+    this.#schedule()
+  }
+
+  /** Lets moves that are on their way arrive, at full speed. */
+  async end(): Promise<void> {
+    this.#isEnding = true
+    await Promise.all(this.#moves)
+    this.#sampledAt = -Infinity
+    this.sample()
+  }
+}

@@ -1,0 +1,73 @@
+import { readFileSync } from 'node:fs'
+import { mkdir, rename, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { DeviceDescription } from '../core/io/device.ts'
+import type { Learned } from '../core/io/io-core.ts'
+import { someDefinition } from '../model/definition.ts'
+import { remember, remembered } from '../storage/device-memory.ts'
+import { measureFolder } from '../storage/measure.ts'
+import type { RunOptions } from './run-options.ts'
+
+/**
+ * The devices of this run, with what was measured before where the description does not say it. Without a
+ * description there is one, the disk of the working directory, if a task asks for bandwidth.
+ */
+export function knownDevices(described: readonly DeviceDescription[]): DeviceDescription[] {
+  const asks = (): boolean => someDefinition(({ options }) => options.bandwidth !== undefined)
+  const disk: DeviceDescription = {
+    name: 'disk',
+    path: process.cwd(),
+    read: null,
+    write: null,
+    capacity: null,
+  }
+  const devices = described.length === 0 && asks() ? [disk] : described
+  return devices.map(device => {
+    if (device.read !== null && device.write !== null) return device
+    const known = remembered(device.path)
+    return {
+      ...device,
+      read: device.read ?? known?.read ?? null,
+      write: device.write ?? known?.write ?? null,
+    }
+  })
+}
+
+/** Measures devices that nobody knows, once: the next run remembers. A device that cannot be measured stays unknown. */
+export async function measureUnknown(described: readonly DeviceDescription[]): Promise<void> {
+  for (const { path, read, write } of knownDevices(described)) {
+    if (read !== null && write !== null) continue
+    await measureFolder(path).then(
+      measured => remember(path, measured),
+      () => undefined,
+    )
+  }
+}
+
+const learnedFile = ({ folder }: RunOptions): string =>
+  join(folder ?? process.cwd(), '.millrace', 'learned.json')
+
+/** What earlier runs in this folder have learned about limits. */
+export function learnedBefore(options: RunOptions): Learned[] {
+  try {
+    return JSON.parse(readFileSync(learnedFile(options), 'utf8')) as Learned[]
+  } catch {
+    return []
+  }
+}
+
+/** Keeps what this run has learned beside what others have. */
+export async function keepLearned(options: RunOptions, learned: readonly Learned[]): Promise<void> {
+  if (learned.length === 0 || options.journal === false) return
+  const isNew = ({ kind, device }: Learned): boolean =>
+    !learned.some(one => one.kind === kind && one.device === device)
+  const all = [...learnedBefore(options).filter(isNew), ...learned]
+  const file = learnedFile(options)
+  try {
+    await mkdir(dirname(file), { recursive: true })
+    await writeFile(`${file}.${process.pid}`, JSON.stringify(all, null, 2))
+    await rename(`${file}.${process.pid}`, file)
+  } catch {
+    // A folder that cannot be written has been reported already.
+  }
+}

@@ -1,0 +1,111 @@
+import type { Version } from '../core/data.ts'
+import type { Task } from '../core/task.ts'
+import type { EarlyStart } from '../execute/early-wire.ts'
+import type { Decoder } from '../model/decode.ts'
+import type { Kept } from '../model/stored.ts'
+import { jobOf } from './job.ts'
+import { readOutput } from './results.ts'
+import type { Runtime } from './runtime.ts'
+import type { Session } from './session.ts'
+
+/** Takes in what running tasks release before they end. */
+export class Releases {
+  readonly #runtime: Runtime
+  /** Checksums of what tasks with `returns: n` have released, for attempts that come after. */
+  readonly #checks = new WeakMap<Task, Map<number, number>>()
+
+  /** Values that were linked to tasks which failed, with those. */
+  readonly #lost = new WeakMap<Task, Map<Version, Task>>()
+
+  constructor(runtime: Runtime) {
+    this.#runtime = runtime
+  }
+
+  /** What an attempt that starts now has to know; null for nearly all tasks. */
+  startOf(task: Task): EarlyStart | null {
+    const { definition } = jobOf(task)
+    if (definition.stream) return this.#runtime.channels.madeBy(task)?.startOf() ?? null
+    this.#lost.delete(task)
+    const checks = definition.returns > 0 ? this.#checks.get(task) : undefined
+    return checks ? { type: 'ready', checks } : null
+  }
+
+  /** A release record behind its status; see execute/protocol.ts. */
+  receive(task: Task, decoder: Decoder, blobs: readonly ArrayBufferLike[]): void {
+    const startedAt = microseconds(decoder.double())
+    const at = microseconds(decoder.double())
+    const index = decoder.varint()
+    const check = decoder.varint()
+    const bytes = decoder.varint()
+    const { value } = readOutput(decoder, blobs, 0)
+    if (value === undefined || (task.state !== 'running' && task.state !== 'blocked')) return
+    const now = this.#runtime.now()
+    this.#runtime.engine.started(task, Math.min(startedAt, now))
+    const channel = this.#runtime.channels.madeBy(task)
+    if (channel) return channel.arrive(index, { kept: value, bytes, check, at })
+    const version = this.#returned(task, index)
+    if (!version || version.settled) return
+    this.#remember(task, index, check)
+    version.value = value
+    this.#runtime.engine.release(task, version, Math.min(at, now), now)
+    this.#runtime.schedule()
+  }
+
+  /** The value will be what a task makes that this one called. */
+  link(task: Task, session: Session, index: number, id: number): void {
+    const datum = session.data?.get(id)
+    const channel = this.#runtime.channels.madeBy(task)
+    const version = channel ? channel.expect(index, this.#runtime.now()) : this.#returned(task, index)
+    if (!version || version.settled) return
+    const { attempt } = task
+    const source = datum && this.#runtime.engine.read(datum, this.#runtime.now())
+    if (!source) {
+      this.#runtime.engine.lose(version, task, this.#runtime.now())
+      return
+    }
+    const come = (kept: Kept | undefined): void => {
+      if (version.settled || (!channel && task.attempt !== attempt)) return
+      const now = this.#runtime.now()
+      if (kept === undefined && channel) this.#runtime.engine.lose(version, source.cause ?? task, now)
+      else if (kept === undefined) this.#missing(task).set(version, source.cause ?? task)
+      else {
+        version.value = kept
+        if (!channel) this.#remember(task, index, 0)
+        this.#runtime.engine.release(task, version, now, now)
+      }
+      this.#runtime.schedule()
+    }
+    this.#runtime.whenSettled(source, () => {
+      if (source.state === 'ready') {
+        void this.#runtime.executor.takeOut(source).then(come, () => come(undefined))
+      } else come(undefined)
+    })
+  }
+
+  /** The task ends well. What it linked to tasks that failed does not come all the same. */
+  finishing(task: Task): void {
+    for (const [version, cause] of this.#lost.get(task) ?? []) {
+      this.#runtime.engine.lose(version, cause, this.#runtime.now())
+    }
+  }
+
+  #missing(task: Task): Map<Version, Task> {
+    const known = this.#lost.get(task)
+    if (known) return known
+    const made = new Map<Version, Task>()
+    this.#lost.set(task, made)
+    return made
+  }
+
+  #returned(task: Task, index: number): Version | null {
+    return task.accesses[jobOf(task).slots.length + index]?.write ?? null
+  }
+
+  #remember(task: Task, index: number, check: number): void {
+    const checks = this.#checks.get(task)
+    if (checks) checks.set(index, check)
+    else this.#checks.set(task, new Map([[index, check]]))
+  }
+}
+
+const microseconds = (milliseconds: number): number => Math.round(milliseconds * 1000) / 1000

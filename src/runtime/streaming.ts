@@ -1,0 +1,263 @@
+import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { existsSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, dirname, join } from 'node:path'
+import type { Version } from '../core/data.ts'
+import { Flow, isFollower } from '../core/flow.ts'
+import type { Task } from '../core/task.ts'
+import type { CommandExtra } from '../model/task.ts'
+import type { CommandRequest } from '../execute/command-process.ts'
+import type { LiveBoard } from '../stream/live-board.ts'
+import { FileCopy } from '../storage/file-copy.ts'
+import type { FileStore } from '../storage/file-store.ts'
+import { jobOf, liveOf } from './job.ts'
+import type { Runtime } from './runtime.ts'
+
+/** A file that one attempt of a command writes under the rules of a stream. */
+interface Stream {
+  readonly version: Version
+  readonly task: Task
+  readonly attempt: number
+  readonly path: string
+  readonly name: string
+  /** The board says that it will never be complete. */
+  failed: boolean
+  /** The attempt has ended, and what comes of it is decided. */
+  readonly over: Promise<void>
+  readonly end: () => void
+}
+
+interface Hooks {
+  files: FileStore
+  /** A folder that is to be removed when this process is killed. */
+  announce(folder: string): void
+  /** Ends the program of a task that has lost its input. */
+  stop(task: Task): void
+}
+
+/**
+ * Outputs of commands with rules of their own (`stream`). They are written in memory, under the library that
+ * makes their readers wait; who reads one as it grows is started with its producer, without a CPU, and is run
+ * again when the attempt that it read from fails.
+ */
+export class Streaming {
+  readonly #runtime: Runtime
+  readonly #run: string
+  readonly #hooks: Hooks
+  readonly #byVersion = new WeakMap<Version, Stream>()
+  readonly #byName = new Map<string, Stream>()
+  /** Tasks whose input was void: they did not fail, and start again. */
+  readonly #bereft = new WeakSet<Task>()
+  #root: string | null = null
+  #board: LiveBoard | null = null
+  #starting: Promise<LiveBoard> | null = null
+  #count = 0
+
+  constructor(runtime: Runtime, run: string, hooks: Hooks) {
+    this.#runtime = runtime
+    this.#run = run
+    this.#hooks = hooks
+  }
+
+  /** After a call: its outputs with rules can be read early. */
+  static mark(task: Task): void {
+    const { slots } = jobOf(task)
+    for (let i = 0; i < slots.length; i++) {
+      const write = task.accesses[i]?.write
+      if (slots[i]?.stream?.grows && write) write.flow = new Flow()
+    }
+  }
+
+  /** Its program must run under the library. */
+  concerns(task: Task): boolean {
+    return isFollower(task) || jobOf(task).slots.some(slot => slot.stream !== undefined)
+  }
+
+  /** Where an attempt writes the version. */
+  async stage(task: Task, version: Version): Promise<string> {
+    await this.#start()
+    const name = `${++this.#count}/${basename(version.datum.path as string)}`
+    const path = join(this.#root as string, name)
+    await mkdir(dirname(path))
+    const { promise: over, resolve: end } = withResolvers()
+    const stream = { version, task, attempt: task.attempt, path, name, failed: false, over, end }
+    this.#byVersion.set(version, stream)
+    this.#byName.set(name, stream)
+    return path
+  }
+
+  /** Where a version grows that is not committed; undefined for all others. */
+  pathOf(version: Version): string | undefined {
+    return version.state === 'pending' ? this.#byVersion.get(version)?.path : undefined
+  }
+
+  isOurs(path: string): boolean {
+    return this.#root !== null && path.startsWith(`${this.#root}/`)
+  }
+
+  /** Tells the board of the task, and makes its program a step. */
+  async prepare(task: Task): Promise<(request: CommandRequest) => CommandRequest> {
+    const board = await this.#start()
+    const step = `${task.name}.${task.attempt}.${++this.#count}`
+    board.step(step)
+    const { slots } = jobOf(task)
+    for (let i = 0; i < slots.length; i++) {
+      const write = task.accesses[i]?.write
+      const rules = slots[i]?.stream
+      const stream = write && this.#byVersion.get(write)
+      if (rules && stream) board.file(stream.name, step, rules)
+    }
+    await board.sync()
+    return request => {
+      // A file that is not there yet cannot be opened by whoever starts the program.
+      const waits = request.stdin !== null && this.isOurs(request.stdin)
+      const argv = waits
+        ? ['sh', '-c', 'exec "$@" < "$0"', request.stdin as string, ...request.argv]
+        : request.argv
+      return { ...request, argv: board.argv(step, argv), stdin: waits ? null : request.stdin }
+    }
+  }
+
+  /** Its program was started: those who read what it writes as it grows may start too. */
+  began(task: Task): void {
+    for (const { write } of task.accesses)
+      if (write?.flow) this.#runtime.engine.flow(write, this.#runtime.now())
+    this.#runtime.schedule()
+  }
+
+  /** Copies a complete file to where other versions are staged. */
+  async bringHome(version: Version, path: string): Promise<string> {
+    const staged = await this.#hooks.files.stage(version, false, null, false)
+    await copyFile(path, staged)
+    return staged
+  }
+
+  /** An attempt has failed, or was lost: those who read from it start again, with the next one. */
+  spoil(task: Task): void {
+    for (const { write } of task.accesses) {
+      for (const follower of write?.flow?.followers ?? []) {
+        if (follower.ended) continue
+        this.#bereft.add(follower)
+        this.#hooks.stop(follower)
+      }
+    }
+  }
+
+  /** What it made counts when what it read has become complete: until then its producer may fail. */
+  async inputsComplete(task: Task): Promise<void> {
+    for (const { read } of task.accesses)
+      if (read?.flow && read.state === 'pending' && !this.#bereft.has(task)) await this.#fate(task, read)
+  }
+
+  /** Its commit, its failure, or the end of the attempt that the task reads from. */
+  #fate(task: Task, version: Version): Promise<unknown> {
+    const over = this.#byVersion.get(version)?.over
+    const settled = this.#runtime.settled(version)
+    return over
+      ? Promise.race([settled, over.then(() => (this.#bereft.has(task) ? undefined : settled))])
+      : settled
+  }
+
+  /** Whether the attempt is void because an input was: not its own failure. */
+  async wasBereft(task: Task, failed: boolean): Promise<boolean> {
+    if (failed && this.#board) {
+      await this.#board.sync().catch(() => undefined)
+      for (const { read } of task.accesses) {
+        const stream = read && this.#byVersion.get(read)
+        if (!stream?.failed) continue
+        // It got an error from its read; what becomes of its producer is known in a moment.
+        await stream.over
+        this.#bereft.add(task)
+      }
+    }
+    return this.#bereft.delete(task)
+  }
+
+  /** The attempt of a task is over, and the core knows. */
+  over(task: Task): void {
+    for (const { read, write } of task.accesses) {
+      const own = write && this.#byVersion.get(write)
+      if (own && own.task === task) own.end()
+      for (const version of [read, write]) {
+        const stream = version && this.#byVersion.get(version)
+        if (stream) setImmediate(() => void this.#removeUnread(stream))
+      }
+    }
+  }
+
+  async end(): Promise<void> {
+    this.#board?.end()
+    if (this.#root) await rm(this.#root, { recursive: true, force: true })
+  }
+
+  endNow(): void {
+    this.#board?.end()
+    if (this.#root) rmSync(this.#root, { recursive: true, force: true })
+  }
+
+  /** Memory is short: what is in its place and read by nobody goes. */
+  async #removeUnread(stream: Stream): Promise<void> {
+    const { version, task, path, name } = stream
+    const current = this.#byVersion.get(version) === stream
+    if (current && (version.state === 'pending' || (!task.ended && task.attempt === stream.attempt))) return
+    if ((version.flow?.followers.size ?? 0) > 0 || !this.#byName.delete(name)) return
+    await rm(dirname(path), { recursive: true, force: true }).catch(() => undefined)
+  }
+
+  #start(): Promise<LiveBoard> {
+    return (this.#starting ??= this.#startBoard())
+  }
+
+  async #startBoard(): Promise<LiveBoard> {
+    const { LiveBoard: Board } = await import('../stream/live-board.ts')
+    const root = await mkdtemp(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'millrace-streams.'))
+    this.#root = root
+    this.#hooks.announce(root)
+    await writeFile(join(root, '.keep'), '')
+    const name = `task.${process.pid}.${this.#run}`.slice(0, 100)
+    this.#board = await Board.start(name, root, (path, failure) => void this.#heard(path, failure))
+    return this.#board
+  }
+
+  async #heard(name: string, failure: string | null): Promise<void> {
+    const stream = this.#byName.get(name)
+    if (!stream) return
+    if (failure !== null) {
+      stream.failed = true
+      return
+    }
+    const { version, task, path } = stream
+    const rules = jobOf(task).slots.find((_, i) => task.accesses[i]?.write === version)?.stream
+    // What is complete with the end of its producer is committed when the core hears of that end.
+    if (!rules || rules.closes === 0 || version.state !== 'pending') return
+    // Who reads what may still turn out to be void has nothing to give before that is known.
+    if (isFollower(task)) return
+    // What a workflow makes is stamped with all outputs of its task, when that ends.
+    if ((jobOf(task).definition.extra as CommandExtra).hooks) return
+    const isLive = (): boolean =>
+      task.attempt === stream.attempt && (task.state === 'running' || task.state === 'blocked')
+    if (!isLive()) return
+    try {
+      const staged = await this.bringHome(version, path)
+      if (!isLive() || version.state !== 'pending') return await this.#hooks.files.drop(staged)
+      version.value = new FileCopy(staged, true)
+      const now = this.#runtime.now()
+      this.#runtime.engine.release(task, version, now, now)
+      this.#runtime.schedule()
+    } catch {
+      // It is committed when its producer ends, and what is wrong is said then.
+    }
+  }
+}
+
+function withResolvers(): { promise: Promise<void>; resolve: () => void } {
+  let resolve = (): void => {}
+  const promise = new Promise<void>(done => (resolve = done))
+  return { promise, resolve }
+}
+
+/** The task's program may be told to end: it is neither being prepared nor being worked through. */
+export const hasProgram = (task: Task): boolean => {
+  const live = liveOf(task)
+  return live.process !== null && !live.handling
+}

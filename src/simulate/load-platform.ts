@@ -1,0 +1,41 @@
+import type { MachineDescription, MachineDevice, MachineNode } from '../storage/machine-file.ts'
+import type { DeviceModel, NodeModel, Platform } from './platform.ts'
+
+/** The models that a machine description asks for. What it leaves out is not limited, and takes no time. */
+export function platformOf({ nodes }: MachineDescription): Platform {
+  return { nodes: nodes.map(nodeOf) }
+}
+
+function nodeOf(node: MachineNode): NodeModel {
+  const { name, cpus, memory, tags, ioExecutors, network, pageCache, cacheBandwidth, speed, cores } = node
+  return {
+    name,
+    cpus: cpus ?? 1,
+    memory: memory ?? Number.MAX_SAFE_INTEGER,
+    tags,
+    storage: node.storage.map(deviceOf),
+    ...(ioExecutors === null ? {} : { ioExecutors }),
+    ...(network === null ? {} : { link: network }),
+    ...(pageCache === null ? {} : { cache: pageCache }),
+    ...(cacheBandwidth === null ? {} : { cacheRate: cacheBandwidth }),
+    ...(speed === null ? {} : { speed }),
+    ...(cores === null ? {} : { cores }),
+  }
+}
+
+function deviceOf(device: MachineDevice): DeviceModel {
+  const { name, path, read, write, capacity, shared, cpus, latency, stream, knee, falloff } = device
+  return {
+    name,
+    path: path ?? `/${name}`,
+    read,
+    write,
+    capacity,
+    shared,
+    ...(cpus === null ? {} : { cpus }),
+    ...(latency === 0 ? {} : { latency }),
+    ...(stream === null ? {} : { stream }),
+    ...(knee === null ? {} : { knee }),
+    ...(falloff === null ? {} : { falloff }),
+  }
+}

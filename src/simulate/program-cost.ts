@@ -1,0 +1,46 @@
+import type { Datum } from '../core/data.ts'
+import { MillraceError } from '../core/errors.ts'
+import type { Slot } from '../model/call.ts'
+import { evaluateCost } from '../model/cost.ts'
+import type { Definition } from '../model/definition.ts'
+import { evaluate } from '../model/options.ts'
+import type { Work } from './execution.ts'
+
+/** What a call costs: what the task's `cost` says of it, and the sizes of the files that it uses. */
+export function buildWork(
+  definition: Definition,
+  args: readonly unknown[],
+  slots: readonly Slot[],
+  sizeOf: (datum: Datum) => number,
+): Work {
+  const what = `task ${definition.name}`
+  const { cost, size, io } = definition.options
+  if (!cost && !io) {
+    throw new MillraceError(
+      'MR_SIMULATION',
+      `${what} has no cost: a simulation cannot know how long it takes`,
+      {
+        hint: "Give it one: cost: { compute: 3, reads: '290MB', writes: '10MB' }, each a number or a function.",
+      },
+    )
+  }
+  const { compute, reads, writes } = evaluateCost(what, cost ?? {}, args)
+  const written = writes ?? evaluate(what, 'size', size, args) ?? 0
+  const isRead = ({ kind, mode }: Slot): boolean => kind !== 'value' && mode !== 'out'
+  const isWritten = ({ kind, mode }: Slot): boolean => kind !== 'value' && mode !== 'in'
+  const readFiles = slots.filter(isRead).length
+  const writtenFiles = slots.filter(isWritten).length
+  const bytes = slots.map(slot => {
+    // A file that is read and written has one size; what is written is what it has then.
+    if (isWritten(slot)) return written / writtenFiles
+    if (isRead(slot)) return reads === null ? sizeOf(slot.datum) : reads / readFiles
+    return 0
+  })
+  const hasFiles = readFiles + writtenFiles > 0
+  return {
+    compute,
+    bytes: hasFiles ? bytes : null,
+    read: readFiles === 0 ? (reads ?? 0) : 0,
+    write: writtenFiles === 0 ? written : 0,
+  }
+}

@@ -1,0 +1,106 @@
+import { MillraceError } from '../core/errors.ts'
+import { nearest } from '../general/nearest.ts'
+import { parseBytes, parseCount, parseRate } from '../general/units.ts'
+import type { NodeModel, Platform } from './platform.ts'
+
+/** What a sweep changes, from value to value. */
+export interface Sweep {
+  readonly name: string
+  readonly values: readonly string[]
+}
+
+/** A change of one property: of the platform, or of what all I/O tasks ask for. */
+export interface Change {
+  platform: Platform
+  /** Bytes per second that each I/O task asks for, instead of what it says itself. */
+  bandwidth: number | null
+}
+
+type Apply = (platform: Platform, value: string) => Change | null
+
+const onNodes =
+  (parse: (value: string) => number | null, change: (node: NodeModel, value: number) => NodeModel): Apply =>
+  (platform, text) => {
+    const value = parse(text)
+    if (value === null || value <= 0) return null
+    return { platform: { nodes: platform.nodes.map(node => change(node, value)) }, bandwidth: null }
+  }
+
+const number = (text: string): number | null => (Number(text) > 0 ? Number(text) : null)
+
+/** What can be swept over, and what to write for it. */
+const SWEEPS: Record<string, { apply: Apply; example: string }> = {
+  bandwidth: {
+    apply: (platform, text) => {
+      const rate = parseRate(text)
+      return rate ? { platform, bandwidth: rate } : null
+    },
+    example: '2,4,8 (MB/s that each I/O task asks for)',
+  },
+  nodes: {
+    apply: (platform, text) => {
+      const count = parseCount(text)
+      return count ? { platform: withNodes(platform, count), bandwidth: null } : null
+    },
+    example: '1,2,4 (nodes like those of the platform)',
+  },
+  cpus: {
+    apply: onNodes(parseCount, (node, cpus) => ({ ...node, cpus })),
+    example: '8,16 (CPUs of each node)',
+  },
+  speed: {
+    apply: onNodes(number, (node, speed) => ({ ...node, speed })),
+    example: '1,2 (speed of the CPUs)',
+  },
+  pageCache: {
+    apply: onNodes(parseBytes, (node, cache) => ({ ...node, cache })),
+    example: '8GB,16GB (page cache of each node)',
+  },
+  ioExecutors: {
+    apply: onNodes(parseCount, (node, ioExecutors) => ({ ...node, ioExecutors })),
+    example: '64,128 (I/O tasks at once on each node)',
+  },
+}
+
+/** From `bandwidth=2,4,8`. */
+export function parseSweep(text: string): Sweep {
+  const at = text.indexOf('=')
+  const name = text.slice(0, Math.max(0, at))
+  const values = text
+    .slice(at + 1)
+    .split(',')
+    .filter(Boolean)
+  if (!Object.hasOwn(SWEEPS, name) || values.length === 0) {
+    const close = nearest(name, Object.keys(SWEEPS))
+    throw new MillraceError(
+      'MR_OPTION',
+      `--sweep cannot be '${text}'${close && close !== name ? `; did you mean ${close}?` : ''}`,
+      {
+        hint: `Write NAME=VALUE,VALUE. ${Object.entries(SWEEPS)
+          .map(([key, { example }]) => `${key}=${example}`)
+          .join('; ')}.`,
+      },
+    )
+  }
+  return { name, values }
+}
+
+export function changed(platform: Platform, { name }: Sweep, value: string): Change {
+  const { apply, example } = SWEEPS[name] as { apply: Apply; example: string }
+  const change = apply(platform, value)
+  if (change) return change
+  throw new MillraceError('MR_UNIT', `--sweep: ${name} cannot be '${value}'`, {
+    hint: `Write for instance ${name}=${example}.`,
+  })
+}
+
+/** The first so many nodes; when there are not enough, more like the last one. */
+function withNodes({ nodes }: Platform, count: number): Platform {
+  const last = nodes.at(-1) as NodeModel
+  return {
+    nodes: Array.from(
+      { length: count },
+      (_, i) => nodes[i] ?? { ...last, name: `${last.name}+${i + 1 - nodes.length}` },
+    ),
+  }
+}

@@ -1,0 +1,266 @@
+import type { JsonNode, Place } from '../stream/json.ts'
+import { JsonReader } from './json-reader.ts'
+import type { Fields } from './json-reader.ts'
+
+/** A task of a workflow instance, in the terms of the simulator. */
+export interface WfTask {
+  readonly id: string
+  /** The program that it runs; tasks of one program are of one kind. */
+  readonly kind: string
+  readonly parents: readonly string[]
+  readonly reads: readonly string[]
+  readonly writes: readonly string[]
+  /** Seconds. */
+  readonly compute: number
+  readonly cpus: number
+  /** Bytes. */
+  readonly memory: number
+}
+
+export interface WfInstance {
+  readonly name: string
+  /** Seconds that the recorded run took, if the file says so. */
+  readonly makespan: number | null
+  /** Each after all that it needs. */
+  readonly tasks: readonly WfTask[]
+  /** Bytes, by name. */
+  readonly files: ReadonlyMap<string, number>
+}
+
+const TOP = ['name', 'description', 'createdAt', 'schemaVersion', 'author', 'workflow', 'runtimeSystem']
+const EXECUTION = ['makespanInSeconds', 'executedAt', 'tasks', 'machines']
+const TASK = ['name', 'id', 'parents', 'children', 'inputFiles', 'outputFiles']
+const RUN = [
+  'id',
+  'runtimeInSeconds',
+  'executedAt',
+  'command',
+  'coreCount',
+  'avgCPU',
+  'readBytes',
+  'writtenBytes',
+  'memoryInBytes',
+  'energyInKWh',
+  'avgPowerInW',
+  'priority',
+  'machines',
+]
+
+interface Given {
+  readonly id: string
+  readonly at: Place
+  readonly parents: { value: string; at: Place }[]
+  readonly children: { value: string; at: Place }[]
+  readonly reads: { value: string; at: Place }[]
+  readonly writes: { value: string; at: Place }[]
+}
+
+interface Ran {
+  seconds: number
+  share: number
+  cpus: number
+  memory: number
+  program: string | null
+}
+
+const HINT = 'It should be WfFormat 1.5: workflow.specification.tasks and files, workflow.execution.tasks.'
+
+/** Reads a workflow instance in WfFormat. Whatever is wrong is said with its place, all of it at once. */
+export function readWfFormat(text: string, file: string): WfInstance {
+  const reader = new JsonReader(text, file)
+  const top = reader.object(reader.root, 'the file', TOP)
+  const workflow =
+    top && reader.object(reader.member(top, 'workflow'), 'workflow', ['specification', 'execution'])
+  const specification =
+    workflow &&
+    reader.object(reader.member(workflow, 'specification'), 'workflow.specification', ['tasks', 'files'])
+  const execution =
+    workflow && reader.object(reader.member(workflow, 'execution'), 'workflow.execution', EXECUTION)
+  if (!top || !specification || !execution) {
+    reader.expectNone(HINT)
+    throw new TypeError('something was wrong and nobody complained')
+  }
+  const files = readFiles(reader, specification)
+  const tasks = readTasks(reader, specification)
+  const runs = readRuns(reader, execution, tasks)
+  const makespan = reader.amount(execution, 'makespanInSeconds')
+  const name = top.members.has('name') ? reader.text(top, 'name') : file
+  checkFiles(reader, tasks, files)
+  const parents = findParents(reader, tasks)
+  reader.expectNone(HINT)
+  const order = inOrder(reader, tasks, parents)
+  reader.expectNone('A task cannot need, directly or through others, what comes of itself.')
+  return {
+    name,
+    makespan,
+    files,
+    tasks: order.map(({ id, reads, writes }) => {
+      const { seconds, share, cpus, memory, program } = runs.get(id) as Ran
+      return {
+        id,
+        kind: program ?? id.replace(/_?(ID)?\d+$/, ''),
+        parents: [...(parents.get(id) as Set<string>)],
+        reads: reads.map(({ value }) => value),
+        writes: writes.map(({ value }) => value),
+        compute: seconds * share,
+        cpus,
+        memory,
+      }
+    }),
+  }
+}
+
+function readFiles(reader: JsonReader, specification: Fields): Map<string, number> {
+  const files = new Map<string, number>()
+  const node = specification.members.get('files')
+  for (const [i, item] of (node ? reader.items(node, 'workflow.specification.files') : []).entries()) {
+    const fields = reader.object(item, `workflow.specification.files[${i}]`, ['id', 'sizeInBytes'])
+    if (!fields) continue
+    const id = reader.text(fields, 'id')
+    if (files.has(id)) reader.complain(fields.at, `file '${id}' is listed twice`)
+    reader.member(fields, 'sizeInBytes')
+    files.set(id, reader.amount(fields, 'sizeInBytes') ?? 0)
+  }
+  return files
+}
+
+function readTasks(reader: JsonReader, specification: Fields): Map<string, Given> {
+  const tasks = new Map<string, Given>()
+  const items = reader.items(reader.member(specification, 'tasks'), 'workflow.specification.tasks')
+  for (const [i, item] of items.entries()) {
+    const fields = reader.object(item, `workflow.specification.tasks[${i}]`, TASK)
+    if (!fields) continue
+    const id = reader.text(fields, 'id')
+    if (tasks.has(id)) reader.complain(fields.at, `task '${id}' is listed twice`)
+    tasks.set(id, {
+      id,
+      at: fields.at,
+      parents: reader.texts(fields, 'parents'),
+      children: reader.texts(fields, 'children'),
+      reads: reader.texts(fields, 'inputFiles'),
+      writes: reader.texts(fields, 'outputFiles'),
+    })
+  }
+  return tasks
+}
+
+function readRuns(
+  reader: JsonReader,
+  execution: Fields,
+  tasks: ReadonlyMap<string, Given>,
+): Map<string, Ran> {
+  const runs = new Map<string, Ran>()
+  const items = reader.items(reader.member(execution, 'tasks'), 'workflow.execution.tasks')
+  for (const [i, item] of items.entries()) {
+    const fields = reader.object(item, `workflow.execution.tasks[${i}]`, RUN)
+    if (!fields) continue
+    const id = reader.text(fields, 'id')
+    if (!tasks.has(id))
+      reader.complain(fields.at, `task '${id}' was executed and is not in the specification`)
+    reader.member(fields, 'runtimeInSeconds')
+    const cpus = reader.amount(fields, 'coreCount') ?? 1
+    if (!Number.isInteger(cpus) || cpus < 1) reader.complain(fields.at, `task '${id}' ran on ${cpus} cores`)
+    const used = reader.amount(fields, 'avgCPU') ?? 100
+    runs.set(id, {
+      seconds: reader.amount(fields, 'runtimeInSeconds') ?? 0,
+      // The rest of its time it waited, mostly for its files, which the models of storage account for.
+      share: Math.min(1, used / 100 / cpus),
+      cpus,
+      memory: reader.amount(fields, 'memoryInBytes') ?? 0,
+      program: programOf(reader, fields),
+    })
+  }
+  for (const { id, at } of tasks.values()) {
+    if (!runs.has(id))
+      reader.complain(at, `task '${id}' is not in workflow.execution.tasks: its time is unknown`)
+  }
+  return runs
+}
+
+function programOf(reader: JsonReader, fields: Fields): string | null {
+  const node: JsonNode | undefined = fields.members.get('command')
+  const command = node && reader.object(node, `${fields.path}.command`, ['program', 'arguments'])
+  return command?.members.has('program') ? reader.text(command, 'program') : null
+}
+
+function checkFiles(
+  reader: JsonReader,
+  tasks: ReadonlyMap<string, Given>,
+  files: ReadonlyMap<string, number>,
+): void {
+  const makers = new Map<string, string>()
+  for (const { id, reads, writes } of tasks.values()) {
+    for (const { value, at } of [...reads, ...writes]) {
+      if (!files.has(value))
+        reader.complain(at, `file '${value}' of task '${id}' is not in workflow.specification.files`)
+    }
+    for (const { value, at } of writes) {
+      const other = makers.get(value)
+      if (other !== undefined) reader.complain(at, `file '${value}' is written by '${id}' and by '${other}'`)
+      makers.set(value, id)
+    }
+  }
+}
+
+/** Parents are named by parents and children, and follow from files. */
+function findParents(reader: JsonReader, tasks: ReadonlyMap<string, Given>): Map<string, Set<string>> {
+  const parents = new Map<string, Set<string>>()
+  for (const id of tasks.keys()) parents.set(id, new Set())
+  const maker = new Map<string, string>()
+  for (const { id, writes } of tasks.values()) for (const { value } of writes) maker.set(value, id)
+  const known = (value: string, at: Place, id: string, what: string): boolean => {
+    if (tasks.has(value)) return true
+    reader.complain(at, `${what} '${value}' of task '${id}' is not among the tasks`)
+    return false
+  }
+  for (const { id, parents: above, children, reads } of tasks.values()) {
+    for (const { value, at } of above) if (known(value, at, id, 'parent')) parents.get(id)?.add(value)
+    for (const { value, at } of children) if (known(value, at, id, 'child')) parents.get(value)?.add(id)
+    for (const { value } of reads) {
+      const made = maker.get(value)
+      if (made !== undefined) parents.get(id)?.add(made)
+    }
+  }
+  return parents
+}
+
+function inOrder(
+  reader: JsonReader,
+  tasks: ReadonlyMap<string, Given>,
+  parents: ReadonlyMap<string, ReadonlySet<string>>,
+): Given[] {
+  const missing = new Map<string, number>()
+  const children = new Map<string, string[]>()
+  for (const [id, above] of parents) {
+    missing.set(id, above.size)
+    for (const parent of above) children.set(parent, [...(children.get(parent) ?? []), id])
+  }
+  const order = [...tasks.values()].filter(({ id }) => missing.get(id) === 0)
+  for (const { id } of order) {
+    for (const child of children.get(id) ?? []) {
+      const left = (missing.get(child) as number) - 1
+      missing.set(child, left)
+      if (left === 0) order.push(tasks.get(child) as Given)
+    }
+  }
+  if (order.length < tasks.size) complainOfCycle(reader, tasks, parents, missing)
+  return order
+}
+
+/** Follows tasks that never become free, from one to one that it needs, until one comes again. */
+function complainOfCycle(
+  reader: JsonReader,
+  tasks: ReadonlyMap<string, Given>,
+  parents: ReadonlyMap<string, ReadonlySet<string>>,
+  missing: ReadonlyMap<string, number>,
+): void {
+  const isStuck = (id: string): boolean => (missing.get(id) ?? 0) > 0
+  const way: string[] = []
+  let at = [...tasks.keys()].find(isStuck) as string
+  while (!way.includes(at)) {
+    way.push(at)
+    at = [...(parents.get(at) as Set<string>)].find(isStuck) as string
+  }
+  const circle = [...way.slice(way.indexOf(at)), at]
+  reader.complain((tasks.get(at) as Given).at, `tasks need each other in a circle: ${circle.join(' needs ')}`)
+}

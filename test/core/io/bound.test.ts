@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import { test } from 'node:test'
+import { Profile } from '../../../src/core/io/profile.ts'
+import type { Datum } from '../../../src/core/data.ts'
+import type { Task } from '../../../src/core/task.ts'
+import { fails } from '../rig.ts'
+import { IoRig, device } from './io-rig.ts'
+import type { IoRigOptions } from './io-rig.ts'
+
+const rigWith = (options: IoRigOptions): IoRig => new IoRig({ storage: [device('disk', 100)], ...options })
+
+const names = (tasks: readonly Task[]): string[] => tasks.map(task => task.kind.name)
+
+function temporary(rig: IoRig): Datum {
+  const file = rig.file()
+  file.temporary = true
+  return file
+}
+
+test('the peak of a profile should be that of a plain sum, whatever is set and cleared', () => {
+  const change = fc.record({ at: fc.nat(200), taken: fc.nat(20), given: fc.nat(20), clear: fc.boolean() })
+  fc.assert(
+    fc.property(fc.array(change, { maxLength: 80 }), changes => {
+      const profile = new Profile()
+      const plain = new Map<number, { taken: number; given: number }>()
+      let next = 0
+      for (const { at, taken, given, clear } of changes) {
+        // Positions come in order, and only those that are there are cleared.
+        const position = clear ? at % (next + 1) : next++
+        if (clear) {
+          plain.delete(position)
+          profile.clear(position)
+        } else {
+          plain.set(position, { taken, given })
+          profile.set(position, taken, given)
+        }
+        const end = at % (next + 2)
+        let sum = 0
+        let peak = -Infinity
+        for (const [i, one] of [...plain].sort(([a], [b]) => a - b)) {
+          if (i >= end) break
+          peak = Math.max(peak, sum + one.taken)
+          sum += one.taken - one.given
+        }
+        assert.equal(profile.peakBefore(end), peak)
+      }
+    }),
+  )
+})
+
+/** Chains of writer, copier, reader: each copier needs room while its input is still there. */
+function chains(rig: IoRig, count: number, size: number): void {
+  const links = Array.from({ length: count }, () => [temporary(rig), temporary(rig)] as const)
+  for (const [first, second] of links) {
+    rig.write('w', { size }, {}, first)
+    rig.submit('c', { size }, [
+      { datum: first, mode: 'in' },
+      { datum: second, mode: 'out' },
+    ])
+    rig.read('r', {}, second)
+    rig.engine.remove(first, rig.now)
+    rig.engine.remove(second, rig.now)
+  }
+}
+
+test('writers should be held back where their output would leave no room for those that come before', () => {
+  const rig = rigWith({ maxIntermediate: 20 })
+  chains(rig, 5, 10)
+  assert.deepEqual(names(rig.go()), ['w'], 'a second writer would fill what the first copier needs')
+})
+
+test('chains should all end under the smallest bound that one of them needs, and use a larger one', () => {
+  for (const [bound, widest] of [
+    [20, 1],
+    [30, 2],
+    [60, 5],
+  ] as const) {
+    const rig = rigWith({ maxIntermediate: bound })
+    chains(rig, 20, 10)
+    const running: Task[] = []
+    let most = 0
+    for (;;) {
+      running.push(...rig.go())
+      most = Math.max(most, running.length)
+      for (const one of rig.said.splice(0)) if (one.type === 'discard') rig.engine.io.gone(one.version)
+      assert((rig.engine.io.bound?.alive ?? 0) <= bound)
+      running.push(...rig.go())
+      const task = running.shift()
+      if (!task) break
+      rig.finish(task, rig.now + 1, task.kind.name === 'r' ? undefined : 10)
+    }
+    assert.equal(rig.engine.root.live, 0)
+    assert(most >= widest, `${most} at one time under a bound of ${bound}`)
+  }
+})
+
+test('a task that writes more than the bound should be refused, with both numbers', () => {
+  const rig = rigWith({ maxIntermediate: 20 })
+  assert.throws(
+    () => rig.write('w', { size: 21 }, {}, temporary(rig)),
+    fails('MR_CONSTRAINT', '21 B', '20 B'),
+  )
+  rig.write('w', { size: 21 })
+})
+
+test('where nobody says the size, one task of the kind should go ahead, and the others count as much as it wrote', () => {
+  const rig = rigWith({ maxIntermediate: 25 })
+  for (let i = 0; i < 5; i++) rig.write('w', {}, {}, temporary(rig))
+  const [first] = rig.go() as [Task]
+  assert.deepEqual(rig.go(), [], 'nothing is known yet')
+  rig.finish(first, 1, 10)
+  assert.equal(rig.go().length, 1, '10 are there, 10 more fit')
+})
+
+test('a bound that is too small for the program should be said, and why the task waits', () => {
+  const rig = rigWith({ maxIntermediate: 20 })
+  const [a, b] = [temporary(rig), temporary(rig)]
+  rig.write('a', { size: 15 }, {}, a)
+  const late = rig.write('b', { size: 15 }, {}, b)
+  const [first] = rig.go() as [Task]
+  rig.finish(first, 1, 15)
+  assert.deepEqual(rig.go(), [])
+  assert.match(rig.engine.explain(late), /temporary data take 15 B of 20 B/)
+  assert.equal(rig.of('note').length, 1)
+  assert.match(rig.of('note')[0]?.text ?? '', /raise maxIntermediate/)
+  rig.engine.remove(a, rig.now)
+  rig.engine.io.gone(first.accesses[0]?.write as never)
+  assert.deepEqual(rig.go(), [late])
+})
+
+test('a layer with a bound of its own should send what does not fit to the next', () => {
+  const rig = rigWith({ storage: [device('fast', 100, { maxIntermediate: 20 }), device('slow', 10)] })
+  for (let i = 0; i < 3; i++) rig.write('w', { size: 10 }, {}, temporary(rig))
+  rig.write('kept', { size: 10 })
+  assert.deepEqual(
+    rig.go().map(task => task.io?.device?.name),
+    ['fast', 'fast', 'slow', 'fast'],
+  )
+})

@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { RunEvent } from '../../src/core/events.ts'
+import { DeviceStatistics } from '../../src/report/device-statistics.ts'
+import { traceText } from '../../src/report/trace.ts'
+
+const facts = { node: 0, read: 1e9, write: 2 ** 20 * 100, capacity: 2 ** 30 }
+const events: RunEvent[] = [
+  {
+    type: 'run-started',
+    at: 0,
+    run: 'calm-mill',
+    version: '0',
+    wallTime: '2026-01-01T00:00:00Z',
+    program: 'app.ts',
+    args: [],
+    cwd: '/',
+    pid: 1,
+    nodes: [{ name: 'n', cpus: 2, memory: 1, ioExecutors: 8 }],
+    devices: [
+      { name: 'nvme', path: '/nvme', ...facts },
+      { name: 'disk', path: '/disk', ...facts, capacity: null },
+    ],
+    policy: 'fifo',
+    simulated: false,
+  },
+  { type: 'kind-defined', at: 0, kind: 1, name: 'save', form: 'function', module: 'm' },
+  { type: 'device', at: 1, device: 0, read: 0, write: 2 ** 20 * 25, used: 2 ** 29, running: 3, waiting: 12 },
+  { type: 'trial', at: 2, kind: 1, device: 0, bandwidth: 2 ** 20, concurrency: 8, mean: 250 },
+  { type: 'trial', at: 3, kind: 1, device: 0, bandwidth: 2 ** 21, concurrency: 4, mean: 110 },
+  {
+    type: 'verdict',
+    at: 4,
+    kind: 1,
+    device: 0,
+    bandwidth: 2 ** 21,
+    concurrency: 4,
+    learned: 12,
+    reason: 'it takes least time for all',
+  },
+  { type: 'device-failed', at: 5, device: 1, reason: 'is full' },
+  {
+    type: 'move',
+    at: 6,
+    move: 1,
+    phase: 'started',
+    why: 'flush',
+    version: 1,
+    from: 0,
+    to: 1,
+    bytes: 2 ** 20,
+  },
+  { type: 'move', at: 7, move: 1, phase: 'done', why: 'flush', version: 1, from: 0, to: 1, bytes: 2 ** 20 },
+]
+
+function seen(): DeviceStatistics {
+  const devices = new DeviceStatistics()
+  for (const event of events) devices.observe(event)
+  return devices
+}
+
+test('a busy device has a line with its bandwidth, its queue and its room; an idle one has none', () => {
+  assert.deepEqual(seen().busy(), [
+    {
+      name: 'nvme',
+      fields: ['3 running', 'writes 25.0 MiB of 100 MiB/s', '12 waiting', '512 MiB of 1.0 GiB'],
+    },
+  ])
+})
+
+test('the verdict of learning is one sentence', () => {
+  assert.deepEqual(seen().verdicts(), ['save on nvme: 4 at a time, 2.0 MiB/s each, learned from 12 tasks'])
+})
+
+test('what was tried, decided, lost and moved can be explained', () => {
+  assert.deepEqual(seen().explain(), [
+    'save on nvme',
+    '  tried 8 at a time, 1.0 MiB/s each: 250ms per task',
+    '  tried 4 at a time, 2.0 MiB/s each: 110ms per task',
+    '  took 4 at a time, 2.0 MiB/s each: it takes least time for all',
+    'disk was left out: is full',
+    'moved 1 file between devices, 1.0 MiB',
+  ])
+})
+
+test('a trace has counters per device, and lanes of I/O tasks say so', async () => {
+  async function* all(): AsyncGenerator<RunEvent> {
+    yield* events
+    yield {
+      type: 'submitted',
+      at: 8,
+      task: 1,
+      kind: 1,
+      parent: null,
+      group: null,
+      priority: 0,
+      reads: [],
+      writes: [],
+    }
+    yield { type: 'started', at: 9, task: 1, attempt: 1, node: 0, lane: 3, cpus: 0, device: 0 }
+    yield { type: 'finished', at: 10, task: 1, attempt: 1 }
+  }
+  let text = ''
+  for await (const piece of traceText(all())) text += piece
+  const { traceEvents } = JSON.parse(text) as { traceEvents: { ph: string; name: string; args: object }[] }
+  const counters = traceEvents.filter(({ ph, name }) => ph === 'C' && name.startsWith('nvme'))
+  assert.deepEqual(
+    counters.map(({ name, args }) => [name, args]),
+    [
+      ['nvme MB/s', { read: 0, write: 26.2144 }],
+      ['nvme MB', { used: 536.870912 }],
+      ['nvme tasks', { running: 3, waiting: 12 }],
+    ],
+  )
+  assert.ok(
+    traceEvents.some(({ name, args }) => name === 'thread_name' && 'name' in args && args.name === 'I/O 1'),
+  )
+})

@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { MillraceError } from '../../src/core/errors.ts'
+import { simulate } from '../../src/simulate/simulate.ts'
+import { readWfFormat } from '../../src/simulate/wfformat.ts'
+import { wfWorkload } from '../../src/simulate/wf-workload.ts'
+import { sample } from './wf-sample.ts'
+import type { Sample } from './wf-sample.ts'
+
+const text = (change: (given: Sample) => void = () => undefined): string => {
+  const given = sample()
+  change(given)
+  return JSON.stringify(given, null, 2)
+}
+
+test('an instance is read in an order in which each task comes after what it needs', () => {
+  const { tasks, files, makespan } = readWfFormat(
+    text(given => given.workflow.specification.tasks.reverse()),
+    'w.json',
+  )
+  assert.deepEqual(tasks.map(({ id }) => id).at(-1), 'join_3')
+  assert.equal(files.get('b'), 3e6)
+  assert.equal(makespan, 30)
+  const right = tasks.find(({ id }) => id === 'right_2')
+  assert.equal(right?.compute, 10, 'half of its time it did not compute')
+  assert.equal(right.kind, 'right')
+})
+
+test('its tasks take their time and their bytes over the bandwidth', async () => {
+  const instance = readWfFormat(text(), 'w.json')
+  const disk = { name: 'disk', path: '/d', read: 1e6, write: 1e6, capacity: null }
+  const platform = { nodes: [{ name: 'n', cpus: 2, memory: 1e9, tags: [], storage: [disk] }] }
+  const outcome = await simulate(wfWorkload(instance), { platform })
+  // Both read 1 MB at once (2 s) and compute 10 s; they write 2 and 3 MB at once (4 s, then 1 s); the last reads 5, computes 5, writes 4.
+  assert(Math.abs(outcome.makespan - (2 + 10 + 5 + 5 + 5 + 4)) < 1e-6, String(outcome.makespan))
+  assert.deepEqual([outcome.devices[0]?.read, outcome.devices[0]?.written], [7e6, 9e6])
+})
+
+const WRONG: [string, (given: Sample) => void, RegExp][] = [
+  [
+    'a file that is not listed',
+    given => given.workflow.specification.files.pop(),
+    /file 'c' of task 'join_3' is not in/,
+  ],
+  [
+    'a negative size',
+    given => (given.workflow.specification.files[0] = { id: 'in', sizeInBytes: -1 }),
+    /^w\.json:5\d:\d+: .*sizeInBytes is -1: below 0/m,
+  ],
+  [
+    'a circle',
+    given => given.workflow.specification.tasks[0]?.parents.push('join_3'),
+    /in a circle: left_1 needs join_3 needs left_1/,
+  ],
+  [
+    'an unknown field',
+    given => Object.assign(given.workflow.specification.tasks[0] as object, { inputfiles: [] }),
+    /has no field 'inputfiles'; did you mean 'inputFiles'\?/,
+  ],
+  [
+    'a parent that is no task',
+    given => given.workflow.specification.tasks[2]?.parents.push('x'),
+    /parent 'x' of task/,
+  ],
+  [
+    'a task without a time',
+    given => given.workflow.execution.tasks.pop(),
+    /'join_3' is not in workflow.execution.tasks/,
+  ],
+  [
+    'two tasks of one name',
+    given => given.workflow.specification.tasks.push(given.workflow.specification.tasks[0] as never),
+    /task 'left_1' is listed twice/,
+  ],
+  [
+    'two writers of one file',
+    given => given.workflow.specification.tasks[1]?.outputFiles.push('a'),
+    /file 'a' is written by 'right_2' and by 'left_1'/,
+  ],
+  [
+    'no specification',
+    given => Reflect.deleteProperty(given.workflow, 'specification'),
+    /workflow has no 'specification'/,
+  ],
+]
+for (const [what, change, message] of WRONG) {
+  test(`${what} is said with file, line, column and reason`, () => {
+    assert.throws(
+      () => readWfFormat(text(change), 'w.json'),
+      (error: MillraceError) => {
+        assert.equal(error.code, 'MR_WORKFLOW_FILE')
+        assert.match(error.message, /^w\.json:\d+:\d+: /)
+        assert.match(error.message, message)
+        return true
+      },
+    )
+  })
+}
+
+test('a file that is cut or changed anywhere is refused with its place, or is another good one', () => {
+  const whole = text()
+  const cut = fc.record({
+    at: fc.nat(whole.length - 1),
+    insert: fc.constantFrom('', '}', '"', '-1', ',', 'x'),
+  })
+  fc.assert(
+    fc.property(cut, fc.boolean(), ({ at, insert }, isCut) => {
+      const changed = whole.slice(0, at) + insert + (isCut ? '' : whole.slice(at + 1))
+      try {
+        readWfFormat(changed, 'w.json')
+      } catch (error) {
+        assert(error instanceof MillraceError, String(error))
+        assert.match(error.message, /^w\.json:\d+:\d+: /)
+      }
+    }),
+  )
+})
