@@ -33,6 +33,8 @@ export class FileStore {
   readonly #inPlace = new WeakMap<Datum, Version>()
   /** What is being done with a file: it moves, so nobody may look for it meanwhile. */
   readonly #moving = new WeakMap<Datum, Promise<unknown>>()
+  /** Paths that are being removed, and the last version that was there. */
+  readonly #removing = new Map<string, { last: Version | null; done: Promise<void> }>()
   #count = 0
 
   constructor(run: string, announce: (folder: string) => void) {
@@ -147,6 +149,12 @@ export class FileStore {
     if (!(copy instanceof FileCopy) || !copy.staged) return null
     const { datum } = version
     const path = datum.path as string
+    const removal = this.#removing.get(path)
+    if (removal && removal.last?.datum !== datum) {
+      // Whoever makes or reads it may need the CPU that waiting here would hold.
+      if (removal.last && (!removal.last.settled || removal.last.readers > 0)) return removal.last
+      await removal.done
+    }
     const older = this.#inPlace.get(datum)
     if (older && older !== version && older.readers > 0) return older
     if (copy.tier) {
@@ -252,8 +260,25 @@ export class FileStore {
     await this.#leave(dirname(dirname(staged)))
   }
 
-  async remove(path: string): Promise<void> {
-    await rm(path, { recursive: true, force: true })
+  /** Deletes what is at a path, after `gone`: what is written there by tasks that were called later comes after that. */
+  async remove(path: string, last: Version | null, gone: Promise<void>): Promise<void> {
+    const before = this.#removing.get(path)?.done
+    const removed = Promise.all([before, gone]).then(() => rm(path, { recursive: true, force: true }))
+    const done = removed.then(
+      () => undefined,
+      () => undefined,
+    )
+    const removal = { last, done }
+    this.#removing.set(path, removal)
+    await done
+    if (this.#removing.get(path) === removal) this.#removing.delete(path)
+    await removed
+  }
+
+  /** The version that is at the user's path now, if it has readers. */
+  readAt(datum: Datum): Version | null {
+    const version = this.#inPlace.get(datum)
+    return version && version.readers > 0 ? version : null
   }
 
   /**
@@ -269,12 +294,16 @@ export class FileStore {
         if (version.state !== 'ready' || next.value.removed || next.value.temporary) continue
         await this.publish(version).catch((error: unknown) => {
           const copy = version.value
-          if (copy instanceof FileCopy && copy.tier) stranded.push({ version, path: copy.path, error })
+          if (copy instanceof FileCopy && copy.staged) stranded.push({ version, path: copy.path, error })
         })
       }
     }
     await Promise.all(Array.from({ length: AT_ONCE }, bring))
-    const used = [...this.#folders.keys(), ...(stranded.length === 0 ? this.tiers.folders.all : [])]
+    const isNeeded = (folder: string): boolean => stranded.some(({ path }) => path.startsWith(`${folder}/`))
+    const used = [
+      ...[...this.#folders.keys()].filter(folder => !isNeeded(folder)),
+      ...(stranded.length === 0 ? this.tiers.folders.all : []),
+    ]
     await Promise.all(used.map(folder => rm(folder, { recursive: true, force: true })))
     this.#folders.clear()
     return stranded
