@@ -13,7 +13,7 @@ import { modulePath, taskModules } from '../model/definition.ts'
 import { Stored } from '../model/stored.ts'
 import type { Kept } from '../model/stored.ts'
 import { FileCopy, FileStore } from '../storage/file-store.ts'
-import { runCommand } from './commands.ts'
+import { commandLine, runCommand } from './commands.ts'
 import { Devices } from './devices.ts'
 import { EarlyFiles } from './early-files.ts'
 import { factsOf } from './failure.ts'
@@ -53,6 +53,7 @@ export class Executor {
   readonly #guard: Guard
   readonly #processes: Processes
   readonly #cpus: readonly number[] | null
+  #environment: { at: number; variables: Readonly<Record<string, string>> } | null = null
   readonly #loans = new Loans()
   readonly #threads: Threads
   readonly #streaming: Streaming
@@ -326,6 +327,7 @@ export class Executor {
         processes: this.#processes,
         run: this.#options.id,
         logs: this.#options.logs,
+        environment: () => this.#commandEnvironment(),
         cpusOf: one => this.#cpusOf(one),
         decode: (stored, slots) => this.#runtime.decode(stored, slots),
         valueOf: (one, slot) => source(one.accesses[slot] as Access)?.value as Kept,
@@ -337,14 +339,28 @@ export class Executor {
         if (await this.#streaming.wasBereft(task, false)) return this.#bereft(task)
         if (!isLive(task)) return this.#lost(task, true, task.reason)
       }
-      const { took, usage } = outcome
+      const { usage } = outcome
       const startedAt = this.#runtime.timeOf(outcome.beganAt)
+      const took = this.#runtime.timeOf(outcome.beganAt + outcome.took) - startedAt
       await this.#finish(task, { startedAt, took, outputs: [outcome.exitCode], usage }, outcome.kept)
     } catch (error) {
       if (await this.#streaming.wasBereft(task, true)) return this.#bereft(task)
       const timedOut = liveOf(task).timedOut
       this.#failed(task, timedOut ? timeout(task) : error, (error as { printed?: boolean }).printed ?? false)
     }
+  }
+
+  /**
+   * Ours, as it was after the last call: reading all of it takes as long as starting a program does here, and a
+   * program that sets a variable and then calls a command sees it set there.
+   */
+  #commandEnvironment(): Readonly<Record<string, string>> {
+    const { taskCount } = this.#runtime.engine
+    if (this.#environment?.at !== taskCount) {
+      const variables = { ...(process.env as Record<string, string>), MILLRACE_RUN: this.#options.id }
+      this.#environment = { at: taskCount, variables }
+    }
+    return this.#environment.variables
   }
 
   /** What it read was void; it runs again when there is something to read. */
@@ -482,7 +498,7 @@ export class Executor {
     const { engine } = this.#runtime
     const job = jobOf(task)
     const command = job.live?.command
-    const facts = factsOf(error, command?.line, command?.cwd)
+    const facts = factsOf(error, command ? commandLine(command.words) : undefined, command?.cwd)
     if (tail) facts.tail = tail
     const final = engine.afterFailure(task) === 'fail'
     this.#streaming.spoil(task)

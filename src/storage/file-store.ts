@@ -1,5 +1,5 @@
 import { constants } from 'node:fs'
-import { copyFile, cp, link, lstat, mkdir, rename, rm, rmdir } from 'node:fs/promises'
+import { access, copyFile, cp, link, lstat, mkdir, rename, rm, rmdir } from 'node:fs/promises'
 import { rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { nearestValid } from '../core/data.ts'
@@ -84,7 +84,9 @@ export class FileStore {
     const folder = device ? this.tiers.folders.staging(device) : this.#folderFor(path)
     // On a device, each output is committed by itself.
     const staged = this.#place(folder, path, device ? null : beside)
-    await mkdir(directory ? staged : dirname(staged), { recursive: true })
+    await mkdir(directory ? staged : dirname(staged), { recursive: true }).catch((error: unknown) =>
+      unwritable(path, error),
+    )
     if (device) await this.tiers.mark(staged, device, version)
     if (!source) return staged
     const from = await this.read(source)
@@ -355,6 +357,23 @@ const lost = ({ datum }: Version, { name, path }: Device): MillraceError =>
   new MillraceError('MR_DEVICE', `${datum.path} was kept on ${name}, and is not in ${path} any more`, {
     hint: 'Bring the device back, or run the task that makes the file again.',
   })
+
+/** Node says of a folder that is read-only that it does not exist. */
+async function unwritable(path: string, cause: unknown): Promise<never> {
+  let folder = dirname(path)
+  while (!(await exists(folder))) folder = dirname(folder)
+  const reason = await access(folder, constants.W_OK).then(
+    () => (cause as Error).message,
+    (error: unknown) => (error as NodeJS.ErrnoException).code,
+  )
+  const why =
+    reason === 'EROFS'
+      ? 'it is on a read-only file system'
+      : reason === 'EACCES'
+        ? 'it is not permitted'
+        : reason
+  throw new MillraceError('MR_OUTPUT_FOLDER', `${path} cannot be written in ${folder}: ${why}`, { cause })
+}
 
 function oldest(version: Version): Version {
   let at = version
