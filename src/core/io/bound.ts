@@ -123,7 +123,7 @@ export class Bound {
   first(): Task | null {
     for (const task of this.#again) {
       if (task.state === 'ready') return task
-      this.#again.delete(task)
+      if (task.ended || task.state === 'running') this.#again.delete(task)
     }
     const order = this.#order
     while (this.#first < order.length && order[this.#first] === null) this.#first++
