@@ -13,6 +13,7 @@ await build({
   entryPoints: {
     index: 'src/index.ts',
     flow: 'src/flow/index.ts',
+    'flow-looks': 'src/flow/looks-thread.ts',
     thread: 'src/execute/thread.ts',
     'thread-names': 'src/thread-names.ts',
     cli: 'src/cli/main.ts',

@@ -117,6 +117,8 @@ export const COMMANDS: readonly CommandSpec[] = [
       { name: 'force', help: ['run everything that the targets need'] },
       { name: 'touch', help: ['take files that are there as up to date'] },
       { name: 'clean', help: ['delete what was made'] },
+      { name: 'watch', help: ['go on, and make again when a source changes'] },
+      { name: 'cache', value: 'DIR', help: ['take outputs from DIR where it has them; keep them'] },
       { name: 'graph', value: 'FILE', help: ['write the graph of the workflow, in DOT'] },
       TRACE,
       { name: 'file', value: 'FILE', help: ['the workflow file (default: flow.ts in this folder)'] },

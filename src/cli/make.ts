@@ -2,6 +2,7 @@ import { dirname, resolve } from 'node:path'
 import { MillraceError } from '../core/errors.ts'
 import { findPolicy } from '../core/policy.ts'
 import { giveParameters } from '../flow/params.ts'
+import { LooksAhead } from '../flow/looks-ahead.ts'
 import { flowState } from '../flow/registry.ts'
 import { writeGraph } from '../flow/graph.ts'
 import { workflowPath } from '../flow/work.ts'
@@ -22,10 +23,14 @@ import { enableTypescript } from './typescript.ts'
 export async function execute(given: Given): Promise<void> {
   const { flags } = given
   const path = findFlow(valueOf(given, 'file'))
+  if (flags.get('watch')) return (await import('./flow-watch.ts')).watch(path)
+  const cache = valueOf(given, 'cache')
+  const cacheFolder = cache === undefined ? null : resolve(cache)
   giveParameters(given.rest)
   const options = optionsOf(given)
   if (options.policy !== undefined) await setPolicy(options.policy)
   const root = dirname(path)
+  const ahead = LooksAhead.start(resolve(root, '.millrace'))
   const registry = await loadFlow(path)
   const asked = given.operands.length > 0
   const targets = asked ? given.operands.map(nameOf) : defaultTargets(registry, path)
@@ -34,15 +39,21 @@ export async function execute(given: Given): Promise<void> {
   process.argv = [process.execPath, path, ...targets]
   const isDry = flags.get('dry-run') === true
   const explain = flags.get('explain') === true
-  const run = new FlowRun(registry, {
-    root,
-    mode: isDry ? 'dry' : flags.get('touch') ? 'touch' : 'run',
-    force: flags.get('force') === true,
-    keepGoing: flags.get('keep-going') === true,
-    onPlan: (works, flow) => {
-      if (explain && !isDry) for (const line of explainLines(works, flow)) remark(line)
+  const run = new FlowRun(
+    registry,
+    {
+      root,
+      mode: isDry ? 'dry' : flags.get('touch') ? 'touch' : 'run',
+      force: flags.get('force') === true,
+      keepGoing: flags.get('keep-going') === true,
+      lean: valueOf(given, 'graph') === undefined,
+      cache: cacheFolder,
+      onPlan: (works, flow) => {
+        if (explain && !isDry) for (const line of explainLines(works, flow)) remark(line)
+      },
     },
-  })
+    ahead,
+  )
   await run.make(targets)
   report(run, given, options)
 }

@@ -85,6 +85,10 @@ export const ERRORS = {
     meaning: 'A task ended well but did not write a file or directory that it declares as output.',
     remedy: 'Write to the path that the task is given, not to a path of its own.',
   },
+  MR_OUTPUT_FOLDER: {
+    meaning: 'The folder of an output cannot be written, or not be made.',
+    remedy: 'Write to another place, or get permission for this one.',
+  },
   MR_INPUT_MISSING: {
     meaning: 'A file or directory that a task reads does not exist and no task makes it.',
     remedy: 'Check the path; make the file before the call, or by a task.',

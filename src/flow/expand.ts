@@ -17,6 +17,10 @@ export function expand(
 ): string[] {
   const parsed = new Pattern(pattern)
   if (isList(values)) return values.map(one => parsed.fill(one))
+  const [only] = parsed.names
+  if (only !== undefined && parsed.names.length === 1 && Array.isArray(values[only])) {
+    return (values[only] as string[]).map(value => parsed.fill({ [only]: String(value) }))
+  }
   let sets: Record<string, string>[] = [{}]
   for (const name of parsed.names) {
     const given = values[name]

@@ -2,6 +2,7 @@ import { readdirSync, statSync } from 'node:fs'
 import type { Stats } from 'node:fs'
 import { MillraceError } from '../core/errors.ts'
 import { hashText } from '../general/hash.ts'
+import { PathIndex } from './path-index.ts'
 
 /** Values of `nowSize` besides sizes. */
 export const UNSEEN = -2
@@ -12,6 +13,7 @@ export interface Look {
   readonly size: number
   readonly mtime: number
   readonly ino: number
+  readonly isFolder?: boolean
 }
 
 /**
@@ -19,8 +21,8 @@ export interface Look {
  * content was taken, and what it looks like now. Paths are relative to the folder of the workflow.
  */
 export class FileTable {
-  readonly paths: string[] = []
-  readonly #ids = new Map<string, number>()
+  paths: string[] = []
+  #index = new PathIndex(this.paths)
   size = new Float64Array(0)
   mtime = new Float64Array(0)
   ino = new Float64Array(0)
@@ -31,20 +33,23 @@ export class FileTable {
   nowSize = new Float64Array(0)
   nowMtime = new Float64Array(0)
   nowIno = new Float64Array(0)
+  /** Somebody who may have looked at a file already; undefined when not. */
+  ahead: { find(file: number): Look | null | undefined } | null = null
 
   id(path: string): number {
-    const known = this.#ids.get(path)
-    if (known !== undefined) return known
+    const known = this.#index.find(path)
+    if (known >= 0) return known
     const id = this.paths.length
     this.paths.push(path)
-    this.#ids.set(path, id)
+    this.#index.added()
     if (id >= this.size.length) this.#reserve(Math.max(1024, id * 2))
     this.nowSize[id] = UNSEEN
     return id
   }
 
   find(path: string): number | undefined {
-    return this.#ids.get(path)
+    const found = this.#index.find(path)
+    return found < 0 ? undefined : found
   }
 
   path(id: number): string {
@@ -53,7 +58,7 @@ export class FileTable {
 
   /** Takes over columns that were read from a file; the table must be empty. */
   load(
-    paths: readonly string[],
+    paths: string[],
     columns: {
       size: Float64Array
       mtime: Float64Array
@@ -62,20 +67,19 @@ export class FileTable {
       racy: Uint8Array
     },
   ): void {
-    for (let id = 0; id < paths.length; id++) {
-      const path = paths[id] as string
-      this.paths.push(path)
-      this.#ids.set(path, id)
-    }
-    this.#reserve(Math.ceil(paths.length * 1.1) + 64)
-    for (const name of ['size', 'mtime', 'ino', 'stamp'] as const) this[name].set(columns[name])
-    this.racy.set(columns.racy)
+    this.paths = paths
+    this.#index = new PathIndex(paths)
+    Object.assign(this, columns)
+    for (const name of ['nowSize', 'nowMtime', 'nowIno'] as const) this[name] = new Float64Array(paths.length)
     this.nowSize.fill(UNSEEN)
   }
 
   /** Looks at the file, unless somebody has in this plan. False when it is missing. */
   exists(id: number): boolean {
-    if (this.nowSize[id] === UNSEEN) this.see(id, lookAt(this.path(id)))
+    if (this.nowSize[id] === UNSEEN) {
+      const found = this.ahead?.find(id)
+      this.see(id, found === undefined ? lookAt(this.path(id)) : found)
+    }
     return this.nowSize[id] !== MISSING
   }
 
@@ -159,7 +163,7 @@ function lookInside(folder: string, ino: number): Look {
     }
   }
   walk(folder, '')
-  return { size, mtime: mark, ino }
+  return { size, mtime: mark, ino, isFolder: true }
 }
 
 const byName = (a: { name: string }, b: { name: string }): number => (a.name < b.name ? -1 : 1)

@@ -9,6 +9,10 @@ import { NO_FILE, Work, workflowPath } from './work.ts'
 /** How deep rules may follow from each other before it is taken for a pattern that makes itself for ever. */
 const DEEPEST = 100
 
+/** Stands for all tasks that are up to date and have been forgotten. */
+const FRESH = new Work(null as never, {}, [], [], null as never)
+FRESH.state = 'fresh'
+
 /** Finds the rule for each file, and makes one task of it however many files it makes. */
 export class Makers {
   readonly #registry: Registry
@@ -18,8 +22,11 @@ export class Makers {
   /** What was found not to be made may be made by rules that have come since. */
   #generation = 0
   #hasDirectories = false
+  readonly #isLean: boolean
 
-  constructor(registry: Registry, files: FileTable) {
+  /** `isLean`: tasks that are up to date may be forgotten. */
+  constructor(registry: Registry, files: FileTable, isLean = false) {
+    this.#isLean = isLean
     this.#registry = registry
     this.#files = files
   }
@@ -27,17 +34,33 @@ export class Makers {
   /** The task that makes the file; null when it is a source, or does not exist at all. */
   of(file: number): Work | null {
     if (this.#generation !== this.#registry.generation) this.#rulesAdded()
+    // Without holes: a list with holes is looked up much more slowly.
+    while (this.#makers.length <= file) this.#makers.push(undefined)
     const known = this.#makers[file]
     if (known !== undefined) return known
     const path = this.#files.path(file)
     const found = this.#find(path, 0) ?? (this.#hasDirectories ? this.#directoryAbove(path) : null)
     this.#makers[file] = found
-    if (found) for (const output of found.outputs) this.#makers[output] = found
+    if (found) {
+      for (const output of found.outputs) {
+        while (this.#makers.length <= output) this.#makers.push(undefined)
+        this.#makers[output] = found
+      }
+    }
     return found
   }
 
+  /** It is up to date, and nobody will ask for more: of a hundred thousand tasks that is all one has to remember. */
+  release(work: Work): void {
+    const { rule } = work
+    if (!this.#isLean || rule.outputs.some(({ marks }) => marks.temp || marks.directory)) return
+    const [first = 0] = work.outputs
+    // Rules of one output are the many.
+    if (work.outputs.length === 1) this.#makers[first] = FRESH
+  }
+
   *works(): Generator<Work> {
-    const seen = new Set<Work>()
+    const seen = new Set<Work>([FRESH])
     for (const work of this.#makers) {
       if (!work || seen.has(work)) continue
       seen.add(work)
@@ -58,27 +81,25 @@ export class Makers {
   #find(path: string, depth: number): Work | null {
     const concrete = this.#registry.concrete.get(path)
     if (concrete) return this.#work(concrete, {})
-    const matching: { rule: Rule; wildcards: Wildcards }[] = []
+    let first: Work | null = null
+    let possible: Work | null = null
     for (const rule of this.#registry.patterns) {
-      for (const { pattern } of rule.outputs) {
-        const wildcards = pattern.match(path)
-        if (!wildcards) continue
-        matching.push({ rule, wildcards })
-        break
-      }
+      const wildcards = matchOf(rule, path)
+      if (!wildcards) continue
+      const work = this.#work(rule, wildcards)
+      first ??= work
+      if (!this.#isPossible(work, depth)) continue
+      if (possible) throw ambiguous(path, [possible, work])
+      possible = work
     }
-    const [first] = matching
-    if (!first) return null
-    const works = matching.map(({ rule, wildcards }) => this.#work(rule, wildcards))
-    const possible = works.filter(work => this.#isPossible(work, depth))
-    if (possible.length > 1) throw ambiguous(path, possible)
     // If none is possible, the first leads to the error that says what is missing.
-    return possible[0] ?? (this.#files.exists(this.#files.id(path)) ? null : (works[0] ?? null))
+    return possible ?? (first && this.#files.exists(this.#files.id(path)) ? null : first)
   }
 
   /** A pattern rule is meant only where its inputs exist or can be made. */
-  #isPossible(work: Work, depth: number): boolean {
-    return work.inputs.every(input => input === NO_FILE || this.#canBeThere(input, depth))
+  #isPossible({ inputs }: Work, depth: number): boolean {
+    for (const input of inputs) if (input !== NO_FILE && !this.#canBeThere(input, depth)) return false
+    return true
   }
 
   #canBeThere(file: number, depth: number): boolean {
@@ -87,10 +108,8 @@ export class Makers {
     if (depth > DEEPEST) return false
     const path = this.#files.path(file)
     for (const rule of this.#registry.patterns) {
-      for (const { pattern } of rule.outputs) {
-        const wildcards = pattern.match(path)
-        if (wildcards && this.#isPossible(this.#work(rule, wildcards), depth + 1)) return true
-      }
+      const wildcards = matchOf(rule, path)
+      if (wildcards && this.#isPossible(this.#work(rule, wildcards), depth + 1)) return true
     }
     return this.#hasDirectories && this.#directoryAbove(path) !== null
   }
@@ -125,6 +144,14 @@ export class Makers {
     const given: unknown = (rule.inputs as (given: Wildcards) => unknown)(wildcards)
     return readInputs(rule.name, rule.outputs[0]?.pattern.names ?? [], given)
   }
+}
+
+function matchOf({ outputs }: Rule, path: string): Wildcards | null {
+  for (const { pattern } of outputs) {
+    const wildcards = pattern.match(path)
+    if (wildcards) return wildcards
+  }
+  return null
 }
 
 function ambiguous(path: string, works: readonly Work[]): MillraceError {

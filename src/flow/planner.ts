@@ -13,9 +13,13 @@ import type { Work } from './work.ts'
 export interface PlanOptions {
   /** Everything is made again. */
   readonly force: boolean
+  /** Nobody will ask for tasks that are up to date. */
+  readonly lean: boolean
 }
 
 export interface Plan {
+  /** The files that were asked for. */
+  readonly goals: readonly number[]
   /** What has to be done, inputs before what is made of them. */
   readonly todo: Work[]
   /** Files whose content has to be looked at before the plan can be made. Then `todo` is empty. */
@@ -40,7 +44,7 @@ export class Planner {
     this.#files = files
     this.#records = records
     this.#options = options
-    this.makers = new Makers(registry, files)
+    this.makers = new Makers(registry, files, options.lean)
   }
 
   plan(paths: readonly string[]): Plan {
@@ -55,14 +59,14 @@ export class Planner {
     }
     if (doubts.length > 0) {
       for (const work of this.makers.works()) if (isOpen(work)) work.state = 'new'
-      return { todo: [], doubts }
+      return { goals, todo: [], doubts }
     }
     for (const goal of goals) {
       const work = this.makers.of(goal)
       if (work?.state !== 'absent') continue
       this.#require(work, `${this.#files.path(goal)} does not exist`, todo)
     }
-    return { todo, doubts }
+    return { goals, todo, doubts }
   }
 
   /** Depth first without recursion: chains may be long. */
@@ -129,7 +133,10 @@ export class Planner {
       work.reason = `${files.path(remade[0] as number)} is made again`
       this.#requireInputs(work, todo)
       todo.push(work)
-    } else work.state = isAbsent ? 'absent' : 'fresh'
+    } else {
+      work.state = isAbsent ? 'absent' : 'fresh'
+      if (!isAbsent) this.makers.release(work)
+    }
   }
 
   /** Only a task that was done before can be spared by looking into a file. */

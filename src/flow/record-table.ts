@@ -11,12 +11,12 @@ export interface TaskRecord {
 export class RecordTable {
   /** By file: the number of its record, from 1; 0 for none. */
   #recordOf = new Int32Array(0)
-  #text = new Float64Array(0)
+  #text: Float64Array = new Float64Array(0)
   /** Where the files of a record begin; they go on to where the next one's begin. */
-  #start = new Int32Array(1)
-  #outputs = new Int32Array(0)
-  #files = new Int32Array(0)
-  #stamps = new Float64Array(0)
+  #start: Int32Array = new Int32Array(1)
+  #outputs: Int32Array = new Int32Array(0)
+  #files: Int32Array = new Int32Array(0)
+  #stamps: Float64Array = new Float64Array(0)
   #count = 0
   #used = 0
 
@@ -31,13 +31,16 @@ export class RecordTable {
     files: Int32Array
     stamps: Float64Array
   }): void {
-    this.#text = columns.text.slice()
-    this.#start = columns.start.slice()
-    this.#outputs = columns.outputs.slice()
-    this.#files = columns.files.slice()
-    this.#stamps = columns.stamps.slice()
+    this.#text = columns.text
+    this.#start = columns.start
+    this.#outputs = columns.outputs
+    this.#files = columns.files
+    this.#stamps = columns.stamps
     this.#count = columns.text.length
     this.#used = columns.files.length
+    let last = 0
+    for (const file of columns.files) if (file > last) last = file
+    this.#recordOf = new Int32Array(last + 1)
     for (let record = 0; record < this.#count; record++) {
       this.#point(this.#files[this.#start[record] as number] as number, record + 1)
     }

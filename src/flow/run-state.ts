@@ -2,6 +2,7 @@ import { lstat, readlink, rm, stat } from 'node:fs/promises'
 import { statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { MillraceError } from '../core/errors.ts'
+import type { OutputCache } from './cache.ts'
 import { lookAt } from './file-table.ts'
 import type { FileTable, Look } from './file-table.ts'
 import type { Planner } from './planner.ts'
@@ -24,8 +25,12 @@ export class FlowState {
   readonly #inputStamps = new Map<Work, number[]>()
   /** Stamped, and not in the log yet. */
   readonly #unwritten = new Set<number>()
+  readonly #cache: OutputCache | null
+  /** What is to be kept in the cache when it is made. */
+  readonly #keys = new Map<Work, string>()
 
-  constructor(root: string, state: State, planner: Planner) {
+  constructor(root: string, state: State, planner: Planner, cache: OutputCache | null = null) {
+    this.#cache = cache
     this.root = root
     this.files = state.files
     this.#state = state
@@ -47,9 +52,12 @@ export class FlowState {
    * All inputs are there, but for those that are still being written. Says when the task need not be run after
    * all.
    */
-  async begin(work: Work, growing: ReadonlySet<number> = NONE): Promise<'kept' | 'made' | null> {
-    const inputs = work.inputs.filter(input => input !== NO_FILE && !growing.has(input))
-    await Promise.all(inputs.map(input => this.#stampInput(input)))
+  async begin(
+    work: Work,
+    staged: readonly string[],
+    growing: ReadonlySet<number> = NONE,
+  ): Promise<'kept' | 'made' | null> {
+    await this.#stampInputs(work, growing)
     const { files } = this
     const [first] = work.outputs
     const isSame =
@@ -57,13 +65,30 @@ export class FlowState {
       growing.size === 0 &&
       first !== undefined &&
       this.#state.records.matches(first, work.text, work.outputs, work.inputs, files.stamp)
-    if (isSame) return 'kept'
+    if (isSame) {
+      this.#inputStamps.delete(work)
+      return 'kept'
+    }
+    // What is not complete yet cannot be looked for.
+    return this.#cache && growing.size === 0 ? this.#fromCache(this.#cache, work, staged) : null
+  }
+
+  async #stampInputs(work: Work, growing: ReadonlySet<number> = NONE): Promise<void> {
+    const inputs = work.inputs.filter(input => input !== NO_FILE && !growing.has(input))
+    await Promise.all(inputs.map(input => this.#stampInput(input)))
     // What grows has its stamp when it is complete, and that is before this task is done.
-    const stampOf = (input: number): number => (growing.has(input) ? GROWING : (files.stamp[input] as number))
+    const stampOf = (input: number): number =>
+      growing.has(input) ? GROWING : (this.files.stamp[input] as number)
     this.#inputStamps.set(
       work,
       work.inputs.map(input => (input === NO_FILE ? 0 : stampOf(input))),
     )
+  }
+
+  async #fromCache(cache: OutputCache, work: Work, staged: readonly string[]): Promise<'made' | null> {
+    const key = await cache.keyOf(work)
+    if (await cache.restore(key, staged)) return 'made'
+    this.#keys.set(work, key)
     return null
   }
 
@@ -98,6 +123,8 @@ export class FlowState {
     }
     this.#inputStamps.delete(work)
     const stamped = [...made, ...work.inputs.filter(input => this.#unwritten.delete(input))]
+    const key = this.#keys.get(work)
+    if (key !== undefined && this.#keys.delete(work)) await this.#cache?.store(key, staged)
     await this.#state.record(record, stamped)
   }
 
@@ -108,7 +135,7 @@ export class FlowState {
       (output, i) => files.exists(output) || work.rule.outputs[i]?.marks.optional,
     )
     if (!isThere) return false
-    await this.begin(work)
+    await this.#stampInputs(work)
     await this.made(
       work,
       work.outputs.map(output => files.path(output)),

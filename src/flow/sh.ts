@@ -16,16 +16,24 @@ export class ShellCommand {
 
   readonly [BRAND] = true
   readonly text: string
-  /** The words of a command so simple that it needs no shell. */
-  readonly words: readonly string[] | null
+  readonly #template: Template
+  readonly #values: readonly Word[]
 
-  constructor(text: string, words: readonly string[] | null = null) {
+  /** @internal */
+  constructor(text: string, template: Template, values: readonly Word[]) {
     this.text = text
-    this.words = words
+    this.#template = template
+    this.#values = values
+  }
+
+  /** The words of a command so simple that it needs no shell. */
+  get words(): readonly string[] | null {
+    return this.#template.isSimple ? wordsOf(this.#template.pieces, this.#values) : null
   }
 }
 
-interface Template {
+/** @internal */
+export interface Template {
   readonly pieces: readonly string[]
   /** How the interpolation after each piece is to be quoted. */
   readonly places: readonly Place[]
@@ -48,7 +56,7 @@ export function sh(strings: TemplateStringsArray, ...values: readonly Word[]): S
   for (let i = 0; i < values.length; i++) {
     text += insert(values[i], places[i] as Place) + (pieces[i + 1] as string)
   }
-  return new ShellCommand(text.trim(), template.isSimple ? wordsOf(pieces, values) : null)
+  return new ShellCommand(text.trim(), template, values)
 }
 
 const SIMPLE = /^[\w@%+=:,./\- \t]*$/

@@ -1,3 +1,4 @@
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { crc32 } from 'node:zlib'
 import type { FileTable } from './file-table.ts'
 import type { RecordTable, TaskRecord } from './record-table.ts'
@@ -67,14 +68,45 @@ export function encodeSnapshot(files: FileTable, records: RecordTable, generatio
   return Buffer.concat([body, end])
 }
 
+/** The first line of a snapshot, which may be cut after it. */
+export function readHeader(bytes: Buffer): Header | null {
+  const line = bytes.indexOf(10)
+  if (line < 0 || (line + 1) % 8 !== 0) return null
+  try {
+    const header = JSON.parse(bytes.toString('utf8', 0, line)) as Header
+    return header.magic === MAGIC ? header : null
+  } catch {
+    return null
+  }
+}
+
+/** The first line of a snapshot, without the rest. */
+export function readHeaderOf(file: number): Header | null {
+  const start = Buffer.alloc(512)
+  const length = readSync(file, start, 0, start.length, 0)
+  return readHeader(start.subarray(0, length))
+}
+
+/** Only the paths of a snapshot, as they are in it. */
+export function readPaths(path: string): Buffer {
+  const file = openSync(path, 'r')
+  try {
+    const header = readHeaderOf(file)
+    const bytes = Buffer.alloc(header?.paths ?? 0)
+    readSync(file, bytes, 0, bytes.length, fstatSync(file).size - 4 - bytes.length)
+    return bytes
+  } finally {
+    closeSync(file)
+  }
+}
+
 /** Fills empty tables; gives the generation, or null when this is not a whole snapshot. */
 export function decodeSnapshot(bytes: Buffer, files: FileTable, records: RecordTable): number | null {
+  const header = bytes.length < 12 ? null : readHeader(bytes)
+  if (!header) return null
   const line = bytes.indexOf(10)
-  if (bytes.length < 12 || line < 0 || (line + 1) % 8 !== 0) return null
   const body = bytes.subarray(0, bytes.length - 4)
   if (bytes.readUInt32LE(bytes.length - 4) !== crc32(body)) return null
-  const header = JSON.parse(bytes.toString('utf8', 0, line)) as Header
-  if (header.magic !== MAGIC) return null
   // Columns are read where they lie, and have to lie on a multiple of 8.
   const { buffer, byteOffset } =
     bytes.byteOffset % 8 === 0 ? bytes : Buffer.from(new Uint8Array(bytes).buffer)

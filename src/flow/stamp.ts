@@ -1,5 +1,5 @@
-import { open, readdir, readlink, stat } from 'node:fs/promises'
-import { webcrypto } from 'node:crypto'
+import { open, readFile, readdir, readlink, stat } from 'node:fs/promises'
+import { createHash, webcrypto } from 'node:crypto'
 import { hashText } from '../general/hash.ts'
 import type { Look } from './file-table.ts'
 
@@ -7,9 +7,15 @@ import type { Look } from './file-table.ts'
 export const STAMP_LIMIT = 32 * 2 ** 20
 
 const CHUNK = 4 * 2 ** 20
+const SMALL = 64 * 2 ** 10
 
 /** SHA-256 of a file, computed off this thread, in pieces so that memory stays small. Hex. */
-export async function digestFile(path: string): Promise<string> {
+export async function digestFile(path: string, size = Infinity): Promise<string> {
+  // Small files cost less here than the way to another thread and back.
+  if (size <= SMALL)
+    return createHash('sha256')
+      .update(await readFile(path))
+      .digest('hex')
   const file = await open(path, 'r')
   try {
     const { size } = await file.stat()
@@ -66,7 +72,8 @@ export const stampOf = (digestHex: string): number =>
 export const stampByLook = ({ size, mtime }: Look): number => hashText(`${size}@${mtime}`, 7)
 
 export async function takeStamp(path: string, look: Look): Promise<number> {
-  return look.size > STAMP_LIMIT ? stampByLook(look) : stampOf(await digestPath(path))
+  if (look.size > STAMP_LIMIT) return stampByLook(look)
+  return stampOf(await (look.isFolder ? digestPath(path) : digestFile(path, look.size)))
 }
 
 /**

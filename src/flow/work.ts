@@ -1,3 +1,4 @@
+import { posix } from 'node:path'
 import { MillraceError } from '../core/errors.ts'
 import { hashText } from '../general/hash.ts'
 import { normalized } from './pattern.ts'
@@ -118,7 +119,8 @@ export function textHash(
 ): number {
   const { rule, wildcards } = given
   const { env, cwd, uses } = rule.options
-  let text = commandText(given, outputs, inputs)
+  const command = commandOf(given, outputs, inputs)
+  let text = command && textOf(command)
   if (text === null) {
     const action = rule.action as Function
     let code = codes.get(action)
@@ -142,9 +144,11 @@ export const asArgument = (path: string): string => (path.startsWith('-') ? `./$
 /** One way to write each path: relative to the workflow's folder where it is inside. */
 export function workflowPath(given: string): string {
   let path = normalized(given)
-  const here = `${process.cwd()}/`
-  if (path.startsWith(here)) path = normalized(path.slice(here.length))
-  if (path.length > 1 && path.endsWith('/')) path = path.replace(/\/+$/, '')
+  if (path.startsWith('/') && path.startsWith(`${process.cwd()}/`)) {
+    path = normalized(path.slice(process.cwd().length + 1))
+  }
+  if (path.includes('/.') || path.endsWith('/')) path = posix.normalize(path)
+  if (path.length > 1 && path.endsWith('/')) path = path.slice(0, -1)
   if (path === '' || path.includes('\0')) {
     throw new MillraceError('MR_FLOW_RULE', `${JSON.stringify(given)} is not the path of a file`)
   }

@@ -6,7 +6,7 @@ import type { Device } from '../core/io/device.ts'
 import type { Move } from '../core/io/task-io.ts'
 import type { Task } from '../core/task.ts'
 import type { Slot } from '../model/call.ts'
-import { troubleWith } from '../storage/device-trouble.ts'
+import { refusalOf, troubleWith } from '../storage/device-trouble.ts'
 import { FileCopy } from '../storage/file-copy.ts'
 import type { FileStore } from '../storage/file-store.ts'
 import { Abandoned, sizeOf } from '../storage/mover.ts'
@@ -117,6 +117,10 @@ export class Devices {
       const found = await stat(device.path).catch((error: NodeJS.ErrnoException) => error)
       if (found instanceof Error) this.#fail(device, `cannot be used (${found.code})`)
       else if (!found.isDirectory()) this.#fail(device, 'is not a folder')
+      else {
+        const trouble = await refusalOf(device)
+        if (trouble !== null) this.#fail(device, trouble)
+      }
     }
   }
 

@@ -211,7 +211,7 @@ export class Executor {
           this.#runtime.engine.io.gone(version)
           this.#runtime.schedule()
         })
-        .then(() => this.#publishLatest(version.datum))
+        .then(() => this.publishLatest(version.datum))
         .catch(() => undefined)
     } else version.value = undefined
   }
@@ -226,6 +226,7 @@ export class Executor {
     for (;;) {
       const inTheWay = await this.files.publish(version)
       if (!inTheWay) return
+      await this.#runtime.settled(inTheWay)
       await this.#runtime.unread(inTheWay)
     }
   }
@@ -721,7 +722,7 @@ export class Executor {
     if (task) (liveOf(task).backups ??= []).push({ target, backup })
   }
 
-  async #publishLatest(datum: Datum): Promise<void> {
+  async publishLatest(datum: Datum): Promise<void> {
     const version = nearestValid(datum.current)
     if (version.state === 'ready' && !version.superseded && !datum.removed) await this.files.publish(version)
   }

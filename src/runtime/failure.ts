@@ -10,6 +10,7 @@ const OWN_CODES: readonly string[] = [
   'MR_SPAWN',
   'MR_THREAD_DIED',
   'MR_OUTPUT_MISSING',
+  'MR_OUTPUT_FOLDER',
   'MR_INPUT_MISSING',
   'MR_MODULE',
   'MR_NOT_TOP_LEVEL',

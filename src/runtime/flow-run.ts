@@ -2,12 +2,14 @@ import { rm } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { MillraceError } from '../core/errors.ts'
 import { parameters } from '../flow/params.ts'
+import { OutputCache } from '../flow/cache.ts'
+import type { LooksAhead } from '../flow/looks-ahead.ts'
 import { Planner } from '../flow/planner.ts'
+import type { Plan } from '../flow/planner.ts'
 import type { Registry, Target } from '../flow/registry.ts'
 import { FlowState } from '../flow/run-state.ts'
 import { State } from '../flow/state.ts'
 import { TempFiles } from '../flow/temp-files.ts'
-import { workflowPath } from '../flow/work.ts'
 import type { Work } from '../flow/work.ts'
 import { currentClient, currentHost, setHost } from '../model/client.ts'
 import { globalState } from '../model/global-state.ts'
@@ -23,6 +25,10 @@ export interface FlowOptions {
   readonly mode: 'run' | 'dry' | 'touch'
   readonly force: boolean
   readonly keepGoing: boolean
+  /** Tasks that are up to date may be forgotten. */
+  readonly lean?: boolean
+  /** A folder that keeps outputs by what they were made of. */
+  readonly cache?: string | null
   /** Told of work before it is begun, in the order in which it could be done. */
   onPlan?(works: readonly Work[], run: FlowRun): void
 }
@@ -45,15 +51,22 @@ export class FlowRun {
   readonly #running = new Map<Work, Promise<void>>()
   readonly #targets = new Map<Target, Promise<void>>()
   #tasks: Promise<FlowTasks> | null = null
+  #ahead: LooksAhead | null
   #end: ((failure: unknown) => void) | null = null
   #ended: Promise<void> | null = null
 
-  constructor(registry: Registry, options: FlowOptions) {
+  constructor(registry: Registry, options: FlowOptions, ahead: LooksAhead | null = null) {
     this.#registry = registry
     this.#options = options
     this.state = new State(resolve(options.root, '.millrace'))
-    this.planner = new Planner(registry, this.state.files, this.state.records, { force: options.force })
-    this.flow = new FlowState(options.root, this.state, this.planner)
+    this.#ahead = ahead
+    this.state.files.ahead = ahead
+    this.planner = new Planner(registry, this.state.files, this.state.records, {
+      force: options.force,
+      lean: options.lean ?? false,
+    })
+    const cache = options.cache ? new OutputCache(options.cache, options.root, this.state.files) : null
+    this.flow = new FlowState(options.root, this.state, this.planner, cache)
     this.#temps = new TempFiles(this.state.files, this.planner.makers)
   }
 
@@ -70,6 +83,7 @@ export class FlowRun {
     await Promise.allSettled(this.#running.values())
     this.#end?.(failure)
     await this.#ended
+    this.#stopLooking()
     this.state.close()
     if (failure !== null && !this.#ended) throw failure
   }
@@ -113,9 +127,7 @@ export class FlowRun {
   }
 
   async #makeFiles(paths: readonly string[], held: Set<number>): Promise<void> {
-    const todo = await this.#plan(paths)
-    const { files } = this.state
-    const goals = paths.map(path => files.id(workflowPath(path)))
+    const { todo, goals } = await this.#plan(paths)
     for (const goal of goals) this.#temps.hold(goal, held)
     if (todo.length > 0) {
       this.planned.push(...todo)
@@ -131,18 +143,30 @@ export class FlowRun {
     await settleAll([...waits])
   }
 
-  async #plan(paths: readonly string[]): Promise<Work[]> {
+  async #plan(paths: readonly string[]): Promise<Plan> {
     for (;;) {
-      const { todo, doubts } = this.planner.plan(paths)
-      if (doubts.length === 0) return todo
-      await this.flow.settleDoubts(doubts)
+      const plan = this.planner.plan(paths)
+      if (plan.doubts.length === 0) return plan
+      await this.flow.settleDoubts(plan.doubts)
     }
   }
 
+  /** What was seen before the first task ran may not be so any more. */
+  #stopLooking(): void {
+    this.state.files.ahead = null
+    this.#ahead?.stop()
+    this.#ahead = null
+  }
+
   async #handOver(todo: readonly Work[]): Promise<void> {
+    this.#stopLooking()
     if (this.#options.mode === 'dry') return
     if (this.#options.mode === 'touch') {
-      for (const work of todo) if (await this.flow.accept(work)) work.state = 'done'
+      const queue = todo.values()
+      const next = async (): Promise<void> => {
+        for (const work of queue) if (await this.flow.accept(work)) work.state = 'done'
+      }
+      await Promise.all(Array.from({ length: 16 }, next))
       return
     }
     // Nobody else may plan with these before they are marked.

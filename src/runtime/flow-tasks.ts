@@ -170,7 +170,7 @@ export class FlowTasks {
     // A function of ours cannot be made to wait inside a read, as programs can.
     const waits = growing.size > 0 && work.rule.action?.constructor.name === 'AsyncFunction'
     if (waits) await this.#complete(growing)
-    const spared = await this.#state.begin(work, waits ? undefined : growing)
+    const spared = await this.#state.begin(work, outputs, waits ? undefined : growing)
     if (spared) return spared
     const result = callAction(work, outputs, inputs, signal)
     if (isCommand(result)) return Array.isArray(result) ? result : shellArgv(result as never)

@@ -243,16 +243,22 @@ export class Runtime implements Client {
   async removeFile(path: string): Promise<void> {
     const absolute = Paths.absolute(path)
     const datum = this.paths.find(absolute)
-    if (datum) {
-      const version = this.engine.read(datum, this.now())
-      // No reader will follow: what waits for room can count on that from now on.
-      if (datum.temporary) this.engine.remove(datum, this.now())
-      await this.settled(version)
-      if (!datum.removed) this.engine.remove(datum, this.now())
-      this.schedule()
-      await this.unread(version)
-    }
-    await this.#executor.files.remove(absolute)
+    const version = datum && this.engine.read(datum, this.now())
+    // From here on the path means another file.
+    if (datum) this.engine.remove(datum, this.now())
+    this.schedule()
+    const gone = version ? this.#gone(version) : Promise.resolve()
+    await this.#executor.files.remove(absolute, version, gone)
+    const next = this.paths.find(absolute)
+    if (next) await this.#executor.publishLatest(next)
+  }
+
+  /** Nobody reads the version, or what is at its path, any more. */
+  async #gone(version: Version): Promise<void> {
+    await this.settled(version)
+    await this.unread(version)
+    const { files } = this.#executor
+    for (let at = files.readAt(version.datum); at; at = files.readAt(version.datum)) await this.unread(at)
   }
 
   // --- what programs and running tasks have in common ---

@@ -1,3 +1,4 @@
+import type { Version } from '../core/data.ts'
 import type { Task } from '../core/task.ts'
 import type { Alarm, Clock } from './clock.ts'
 import type { ModelDevice } from './device.ts'
@@ -13,6 +14,8 @@ export interface Work {
   /** Bytes beside these, at the place where the task would write by itself. */
   readonly read?: number
   readonly write?: number
+  /** What it makes is released one by one, evenly spread over its computing, instead of at its end. */
+  readonly eager?: boolean
 }
 
 export const workOf = (task: Task): Work => task.payload as Work
@@ -21,6 +24,8 @@ export const workOf = (task: Task): Work => task.payload as Work
 export interface Surroundings {
   readonly clock: Clock
   readonly stores: Stores
+  /** The task has made this and goes on. */
+  release(task: Task, version: Version): void
   /** The task has done all that it does. */
   end(task: Task, now: number): void
 }
@@ -46,7 +51,7 @@ export class Execution implements Alarm {
     // It was stopped meanwhile: what is under way ends, and nothing follows.
     if (task.state !== 'running') return
     const { stores } = this.#around
-    const { compute, bytes, read = 0, write = 0 } = workOf(task)
+    const { compute, bytes, read = 0, write = 0, eager } = workOf(task)
     const count = bytes ? task.accesses.length : 0
     for (;;) {
       const at = this.#step++
@@ -58,6 +63,7 @@ export class Execution implements Alarm {
         if (read > 0) return stores.read(null, read, this.#node, this)
       } else if (at === count + 1) {
         const { cpus } = task.implementation.demand ?? task.demand
+        if (eager) this.#releaseEarly(compute)
         // Also for no time at all: a task ends in a step of its own, after whoever started it.
         return this.#node.compute(compute, cpus, this)
       } else if (at < 2 * count + 2) {
@@ -68,5 +74,13 @@ export class Execution implements Alarm {
         if (write > 0) return stores.write(null, write, this.#node, this.#to, this)
       } else return this.#around.end(task, now)
     }
+  }
+
+  #releaseEarly(compute: number): void {
+    const task = this.#task
+    const made = task.accesses.flatMap(({ write }) => write ?? [])
+    const step = this.#node.alone(compute) / made.length
+    const { clock } = this.#around
+    made.forEach((version, i) => clock.after((i + 1) * step, () => this.#around.release(task, version)))
   }
 }

@@ -30,9 +30,14 @@ export class ModelNode {
 
   /** `milliseconds` is what it takes when it has `cpus` of speed 1 for itself. */
   compute(milliseconds: number, cpus: number, done: Alarm): void {
-    const alone = milliseconds / this.#speed
+    const alone = this.alone(milliseconds)
     if (this.#cpu && cpus > 0) this.#cpu.push(alone * cpus, done, cpus)
     else this.#clock.at(this.#clock.now + alone, done)
+  }
+
+  /** The same where it need not share its CPUs. */
+  alone(milliseconds: number): number {
+    return milliseconds / this.#speed
   }
 
   /** Milliseconds to read so much from its cache. */

@@ -171,6 +171,13 @@ export class Simulation implements Surroundings {
     new Execution(task, node, this, to).ring(this.clock.now)
   }
 
+  /** Called when a task has made something before its end. */
+  release(task: Task, version: Version): void {
+    if (task.state !== 'running') return
+    version.value ??= true
+    this.engine.release(task, version, this.clock.now, this.clock.now)
+  }
+
   /** Called when a task has done all that it does. */
   end(task: Task, now: number): void {
     if (task.state !== 'running') return

@@ -1,5 +1,5 @@
 import { constants } from 'node:fs'
-import { copyFile, cp, link, lstat, mkdir, rename, rm, rmdir } from 'node:fs/promises'
+import { access, copyFile, cp, link, lstat, mkdir, rename, rm, rmdir } from 'node:fs/promises'
 import { rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { nearestValid } from '../core/data.ts'
@@ -33,6 +33,8 @@ export class FileStore {
   readonly #inPlace = new WeakMap<Datum, Version>()
   /** What is being done with a file: it moves, so nobody may look for it meanwhile. */
   readonly #moving = new WeakMap<Datum, Promise<unknown>>()
+  /** Paths that are being removed, and the last version that was there. */
+  readonly #removing = new Map<string, { last: Version | null; done: Promise<void> }>()
   #count = 0
 
   constructor(run: string, announce: (folder: string) => void) {
@@ -82,7 +84,9 @@ export class FileStore {
     const folder = device ? this.tiers.folders.staging(device) : this.#folderFor(path)
     // On a device, each output is committed by itself.
     const staged = this.#place(folder, path, device ? null : beside)
-    await mkdir(directory ? staged : dirname(staged), { recursive: true })
+    await mkdir(directory ? staged : dirname(staged), { recursive: true }).catch((error: unknown) =>
+      unwritable(path, error),
+    )
     if (device) await this.tiers.mark(staged, device, version)
     if (!source) return staged
     const from = await this.read(source)
@@ -147,6 +151,12 @@ export class FileStore {
     if (!(copy instanceof FileCopy) || !copy.staged) return null
     const { datum } = version
     const path = datum.path as string
+    const removal = this.#removing.get(path)
+    if (removal && removal.last?.datum !== datum) {
+      // Whoever makes or reads it may need the CPU that waiting here would hold.
+      if (removal.last && (!removal.last.settled || removal.last.readers > 0)) return removal.last
+      await removal.done
+    }
     const older = this.#inPlace.get(datum)
     if (older && older !== version && older.readers > 0) return older
     if (copy.tier) {
@@ -252,8 +262,25 @@ export class FileStore {
     await this.#leave(dirname(dirname(staged)))
   }
 
-  async remove(path: string): Promise<void> {
-    await rm(path, { recursive: true, force: true })
+  /** Deletes what is at a path, after `gone`: what is written there by tasks that were called later comes after that. */
+  async remove(path: string, last: Version | null, gone: Promise<void>): Promise<void> {
+    const before = this.#removing.get(path)?.done
+    const removed = Promise.all([before, gone]).then(() => rm(path, { recursive: true, force: true }))
+    const done = removed.then(
+      () => undefined,
+      () => undefined,
+    )
+    const removal = { last, done }
+    this.#removing.set(path, removal)
+    await done
+    if (this.#removing.get(path) === removal) this.#removing.delete(path)
+    await removed
+  }
+
+  /** The version that is at the user's path now, if it has readers. */
+  readAt(datum: Datum): Version | null {
+    const version = this.#inPlace.get(datum)
+    return version && version.readers > 0 ? version : null
   }
 
   /**
@@ -269,12 +296,16 @@ export class FileStore {
         if (version.state !== 'ready' || next.value.removed || next.value.temporary) continue
         await this.publish(version).catch((error: unknown) => {
           const copy = version.value
-          if (copy instanceof FileCopy && copy.tier) stranded.push({ version, path: copy.path, error })
+          if (copy instanceof FileCopy && copy.staged) stranded.push({ version, path: copy.path, error })
         })
       }
     }
     await Promise.all(Array.from({ length: AT_ONCE }, bring))
-    const used = [...this.#folders.keys(), ...(stranded.length === 0 ? this.tiers.folders.all : [])]
+    const isNeeded = (folder: string): boolean => stranded.some(({ path }) => path.startsWith(`${folder}/`))
+    const used = [
+      ...[...this.#folders.keys()].filter(folder => !isNeeded(folder)),
+      ...(stranded.length === 0 ? this.tiers.folders.all : []),
+    ]
     await Promise.all(used.map(folder => rm(folder, { recursive: true, force: true })))
     this.#folders.clear()
     return stranded
@@ -326,6 +357,23 @@ const lost = ({ datum }: Version, { name, path }: Device): MillraceError =>
   new MillraceError('MR_DEVICE', `${datum.path} was kept on ${name}, and is not in ${path} any more`, {
     hint: 'Bring the device back, or run the task that makes the file again.',
   })
+
+/** Node says of a folder that is read-only that it does not exist. */
+async function unwritable(path: string, cause: unknown): Promise<never> {
+  let folder = dirname(path)
+  while (!(await exists(folder))) folder = dirname(folder)
+  const reason = await access(folder, constants.W_OK).then(
+    () => (cause as Error).message,
+    (error: unknown) => (error as NodeJS.ErrnoException).code,
+  )
+  const why =
+    reason === 'EROFS'
+      ? 'it is on a read-only file system'
+      : reason === 'EACCES'
+        ? 'it is not permitted'
+        : reason
+  throw new MillraceError('MR_OUTPUT_FOLDER', `${path} cannot be written in ${folder}: ${why}`, { cause })
+}
 
 function oldest(version: Version): Version {
   let at = version

@@ -28,7 +28,7 @@ export const skip: string | false =
         ? 'there is no C compiler'
         : false
 
-const contentOf = (folder: string): string =>
+export const contentOf = (folder: string): string =>
   readdirSync(folder)
     .filter(name => /\.(c|h|S|sh)$/.test(name))
     .sort()
@@ -36,7 +36,7 @@ const contentOf = (folder: string): string =>
     .join('\n')
 
 /** Runs `make` into a folder named after the content, unless it is there already. */
-const once = (name: string, content: string, make: (folder: string) => void): string => {
+export const once = (name: string, content: string, make: (folder: string) => void): string => {
   const key = createHash('sha256').update(content).update(compiler).digest('hex').slice(0, 16)
   const parent = join(root, '.millrace', 'preload-test')
   const folder = join(parent, `${name}-${key}`)

@@ -8,7 +8,9 @@ import { test } from 'node:test'
 import {
   compile,
   fixtures,
+  contentOf,
   hasCommand,
+  once,
   pause,
   preload,
   rule,
@@ -77,20 +79,13 @@ test('the logic agrees with its models, under the sanitizers', { skip, timeout: 
       input: 'int main(void){return 0;}',
     })
     if (probe.status !== 0) return t.skip('the compiler has no sanitizers')
-    compile('sh', [join(preload, 'build.sh'), '--sanitize', join(folder, 'logic.a')])
-    const model = join(folder, 'logic-model')
-    compile('cc', [
-      '-O1',
-      '-g',
-      '-std=gnu11',
-      '-Wall',
-      '-Wextra',
-      ...flags,
-      '-o',
-      model,
-      join(fixtures, 'logic-model.c'),
-      join(folder, 'logic.a'),
-    ])
+    const built = once('sanitized', contentOf(preload) + contentOf(fixtures), made => {
+      compile('sh', [join(preload, 'build.sh'), '--sanitize', join(made, 'logic.a')])
+      const warnings = ['-O1', '-g', '-std=gnu11', '-Wall', '-Wextra', ...flags]
+      const sources = [join(fixtures, 'logic-model.c'), join(made, 'logic.a')]
+      compile('cc', [...warnings, '-o', join(made, 'logic-model'), ...sources])
+    })
+    const model = join(built, 'logic-model')
     for (const seed of ['1', '2', '3']) {
       const outcome = await start(model, [seed, '60'], { limit: 60_000, env: { LD_PRELOAD: undefined } }).done
       assert.deepEqual([outcome.code, outcome.stdout, outcome.stderr], [0, 'agrees\n', ''])
@@ -115,9 +110,12 @@ test('the offsets of libc are found once and then kept', { skip }, async () => {
 test('a process killed inside the lock: the next one repairs the board and goes on', { skip }, async () => {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-logic-'))
   try {
-    compile('sh', [join(preload, 'build.sh'), '--logic', join(folder, 'logic.a')])
-    const die = join(folder, 'die')
-    compile('cc', ['-std=gnu11', '-o', die, join(fixtures, 'logic-die-in-lock.c'), join(folder, 'logic.a')])
+    const built = once('logic', contentOf(preload) + contentOf(fixtures), made => {
+      const [archive, source] = [join(made, 'logic.a'), join(fixtures, 'logic-die-in-lock.c')]
+      compile('sh', [join(preload, 'build.sh'), '--logic', archive])
+      compile('cc', ['-std=gnu11', '-o', join(made, 'die'), source, archive])
+    })
+    const die = join(built, 'die')
     const plan = [step(0, 'S'), step(1, 'Q'), rule('file', 'f', '0', 'on_close:1', 'no_update')]
     await withWorkflow(plan, async workflow => {
       const board = String(workflow.ps().find(line => line.type === 'board')?.['path'])

@@ -42,10 +42,12 @@ test(
       let seed = 1
       for (const kind of ['grow', 'whole'])
         for (const write of writers)
-          for (const read of readers) {
-            seed++
-            await pair(workflow, `${kind}-${seed}`, 1 + ((seed * 7919) % 60_000), seed, write, read, 100)
-          }
+          await Promise.all(
+            readers.map(read => {
+              const [number, name] = [++seed, `${kind}-${seed}`]
+              return pair(workflow, name, 1 + ((number * 7919) % 60_000), number, write, read, 100)
+            }),
+          )
     })
   },
 )

@@ -245,6 +245,37 @@ test('removeFile deletes after the readers have ended', async () => {
   assert.equal(await contents(path), 'again')
 })
 
+test('a file that is written again right after removeFile is there', async () => {
+  for (let i = 0; i < 20; i++) {
+    const path = newFile('old')
+    const one = newGate()
+    const old = i % 2 === 0 ? tasks.readTextAfter(path, one) : null
+    if (old) await reached(one)
+    const removing = removeFile(path)
+    tasks.writeText(path, 'new')
+    const text = tasks.readText(path)
+    if (i % 4 === 0) await text
+    open(one)
+    await removing
+    assert.equal(await contents(path), 'new')
+    assert.equal(await text, 'new')
+    if (old) assert.equal(await old, 'old')
+  }
+})
+
+test('a file that is written while an older one is read can be removed', async () => {
+  const path = newFile('old')
+  const one = newGate()
+  const old = tasks.readTextAfter(path, one)
+  await reached(one)
+  tasks.writeText(path, 'new')
+  const removing = removeFile(path)
+  open(one)
+  await removing
+  assert.equal(await old, 'old')
+  assert.equal(existsSync(path), false)
+})
+
 test('permissions and names with spaces, quotes and unicode survive', async () => {
   const path = join(newFolder(), `it's "ümlaut" \\ file.txt`)
   writeFileSync(path, 'a', { mode: 0o750 })

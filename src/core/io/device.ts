@@ -76,17 +76,19 @@ export class Device {
   }
 }
 
-/** Faster first; among equals the smaller one; what nobody has measured comes last. */
+/**
+ * Faster first; among equals the smaller one; what nobody has measured comes last. Equal devices of several nodes
+ * are one layer.
+ */
 export function rankDevices(devices: readonly Device[]): void {
   const speed = ({ limit }: Budget): number => (limit === Infinity ? 0 : limit)
-  const sorted = [...devices].sort(
-    (a, b) =>
-      speed(b.write) - speed(a.write) ||
-      speed(b.read) - speed(a.read) ||
-      (a.capacity === b.capacity ? 0 : a.capacity - b.capacity) ||
-      a.index - b.index,
-  )
-  sorted.forEach((device, rank) => {
-    device.rank = rank
+  const order = (a: Device, b: Device): number =>
+    speed(b.write) - speed(a.write) ||
+    speed(b.read) - speed(a.read) ||
+    (a.capacity === b.capacity ? 0 : a.capacity - b.capacity)
+  const sorted = [...devices].sort((a, b) => order(a, b) || a.index - b.index)
+  sorted.forEach((device, i) => {
+    const before = sorted[i - 1]
+    device.rank = before && order(before, device) === 0 && before.node !== device.node ? before.rank : i
   })
 }

@@ -70,6 +70,8 @@ export class Storage {
         const bandwidth = this.#fitting(task, io, node, device)
         if (bandwidth < 0) continue
         if (best?.device === device && node.freeSlots <= best.node.freeSlots) break
+        // Equal devices of several nodes: the one with less to do, not always that of the first node.
+        if (best?.device?.rank === device.rank && isBusier(device, best.device)) break
         best = { node, device, bandwidth }
         break
       }
@@ -230,3 +232,6 @@ const placeOn = (device: Device, { datum }: Version): Place => ({
   temporary: datum.temporary,
   move: null,
 })
+
+const isBusier = (one: Device, other: Device): boolean =>
+  one !== other && one.running.size >= other.running.size

@@ -1,0 +1,70 @@
+import { copyfileRows } from './papers/copyfile.ts'
+import { eagerRows } from './papers/eager.ts'
+import { hmmerRows } from './papers/hmmer.ts'
+import { kmeansRows } from './papers/kmeans.ts'
+import { waiting } from './papers/rows.ts'
+import type { Row } from './papers/rows.ts'
+import { tiersRows } from './papers/tiers.ts'
+import { variantsRows } from './papers/variants.ts'
+
+/** Every experiment of the papers, simulated: what they found, what we find, and where the two differ. */
+const PARTS: Record<string, () => Row[] | Promise<Row[]>> = {
+  copyfile: copyfileRows,
+  montage: () => [
+    waiting(
+      'Montage, four policies at 8 to 96 cores',
+      'LIFO loses from 48 cores on; HRF 12%',
+      'tasks are not placed near their files yet',
+    ),
+  ],
+  hmmer: hmmerRows,
+  variants: variantsRows,
+  kmeans: kmeansRows,
+  tiers: tiersRows,
+  eager: async () => [
+    ...(await eagerRows()),
+    waiting('Web archives and pairwise alignment, eager release', 'up to 50% and more', 'not modelled yet'),
+  ],
+  mpi: () => [
+    waiting(
+      'Matrix multiplication and web archives, native MPI',
+      'best at 4 to 16 processes',
+      'MPI tasks are not modelled yet',
+    ),
+  ],
+  capio: () => [
+    waiting(
+      'CAPIO: its patterns, MapReduce, 1000 Genomes',
+      'streaming wins',
+      'streams are not simulated yet',
+    ),
+  ],
+}
+
+const asJson = process.argv.includes('--json')
+const filters = process.argv.slice(2).filter(word => !word.startsWith('-'))
+const COLUMNS = ['experiment', 'paper', 'ours', 'better', 'turning'] as const
+const rows: Row[] = []
+for (const [name, part] of Object.entries(PARTS)) {
+  if (filters.length > 0 && !filters.includes(name)) continue
+  const found = await part()
+  rows.push(...found)
+  if (!asJson) continue
+  for (const { experiment, ...row } of found) {
+    console.log(JSON.stringify({ bench: 'papers', case: experiment, system: 'millrace', ...row }))
+  }
+}
+if (!asJson) {
+  const widths = COLUMNS.map(column => Math.max(column.length, ...rows.map(row => row[column].length)))
+  const line = (cells: readonly string[]): string =>
+    cells
+      .map((cell, i) => cell.padEnd(widths[i] ?? 0))
+      .join('  ')
+      .trimEnd()
+  console.log(line([...COLUMNS]) + '  met')
+  for (const row of rows) {
+    console.log(
+      line(COLUMNS.map(column => row[column])) + `  ${row.met === null ? '-' : row.met ? 'yes' : 'NO'}`,
+    )
+  }
+}

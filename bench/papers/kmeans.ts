@@ -1,0 +1,66 @@
+import type { Bandwidth } from '../../src/core/task.ts'
+import { MB, cpus, gain, io, time } from './build.ts'
+import type { Build, Use } from './build.ts'
+import { mareNostrum4 } from './platforms.ts'
+import { percent } from './rows.ts'
+import type { Row } from './rows.ts'
+
+/**
+ * K-means (thesis 4.5.3.3): 500 fragments; each iteration one partial_sum per fragment, whose result is
+ * checkpointed (109 MB) and joins the new centres, which the next iteration needs. 12 nodes of MareNostrum 4.
+ */
+const FRAGMENTS = 500
+const SIZE = 109 * MB
+
+const kmeans =
+  (iterations: number, bandwidth: Bandwidth | 'baseline') =>
+  (build: Build): void => {
+    let centres: Use[] = []
+    for (let i = 0; i < iterations; i++) {
+      const sums = Array.from({ length: FRAGMENTS }, () => {
+        const sum = build.value()
+        build.task('partial_sum', (48 * 109) / 450, [...centres, [sum, 'out']])
+        const demand = bandwidth === 'baseline' ? cpus(1) : io(bandwidth, SIZE)
+        build.task(
+          'checkpointCenters',
+          0,
+          [
+            [sum, 'in'],
+            [build.file(), 'out', SIZE],
+          ],
+          demand,
+        )
+        return sum
+      })
+      const joined = build.value()
+      build.task('join', 0, [...sums.map((sum): Use => [sum, 'in']), [joined, 'out']])
+      centres = [[joined, 'in']]
+    }
+  }
+
+export async function kmeansRows(): Promise<Row[]> {
+  const platform = mareNostrum4(12)
+  const gains: { auto: number; bounded: number; adaptive: number }[] = []
+  for (const iterations of [1, 3, 6]) {
+    const baseline = await time(kmeans(iterations, 'baseline'), { platform })
+    const of = async (bandwidth: Bandwidth): Promise<number> =>
+      gain(baseline, await time(kmeans(iterations, bandwidth), { platform }))
+    gains.push({
+      auto: await of('auto'),
+      bounded: await of({ min: 2 * MB, max: 256 * MB, delta: 2 }),
+      adaptive: await of('adaptive'),
+    })
+  }
+  const autos = gains.map(({ auto }) => auto)
+  const [one = 0, three = 0, six = 0] = autos
+  return [
+    {
+      experiment: 'K-means, auto, 1, 3 and 6 iterations',
+      paper: 'no gain, gain, more gain',
+      ours: autos.map(percent).join(', '),
+      better: `adaptive ${gains.map(({ adaptive }) => percent(adaptive)).join(', ')}`,
+      turning: `bounded ${gains.map(({ bounded }) => percent(bounded)).join(', ')}`,
+      met: one < three && three <= six && three > 0,
+    },
+  ]
+}

@@ -1,0 +1,30 @@
+/** One line of the table: what a paper found, and what we find. */
+export interface Row {
+  experiment: string
+  /** The paper's number. */
+  paper: string
+  /** With the policies of the paper, and with ours. */
+  ours: string
+  better: string
+  /** Of a curve: whether its turning point falls on the same value. */
+  turning: string
+  /** Whether the published gain is reached and the turning point is the same; null while waiting. */
+  met: boolean | null
+}
+
+export const percent = (share: number): string => `${(share * 100).toFixed(0)}%`
+
+export const waiting = (experiment: string, paper: string, why: string): Row => ({
+  experiment,
+  paper,
+  ours: 'waiting',
+  better: why,
+  turning: '',
+  met: null,
+})
+
+/** The value at which a curve is lowest. */
+export function lowest(curve: ReadonlyMap<number, number>): number {
+  const best = Math.min(...curve.values())
+  return [...curve.keys()].find(key => curve.get(key) === best) as number
+}

@@ -1,0 +1,193 @@
+import assert from 'node:assert/strict'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { makeFolder, millrace } from '../cli/folder.ts'
+import { make, read } from './flows.ts'
+
+const IMPORTS = `import { rule, sh, target, temp, keep, optional, dir, expand, glob, wildcards, param } from 'millrace/flow'
+import { readFileSync, writeFileSync } from 'node:fs'
+`
+const flow = (text: string, files: Record<string, string> = {}): string =>
+  makeFolder({ 'flow.ts': IMPORTS + text, ...files })
+
+const mistakes: [string, string, string[], RegExp][] = [
+  [
+    'two rules for one file',
+    `rule('{a}.out', [], () => ['true'])\nrule('x.{b}', [], () => ['true'])`,
+    ['x.out'],
+    /2 rules can make x\.out: \{a\}\.out \(flow\.ts:3:1\) and x\.\{b\} \(flow\.ts:4:1\).*MR_FLOW_AMBIGUOUS/s,
+  ],
+  [
+    'a cycle',
+    `rule('a', ['b'], () => ['true'])\nrule('b', ['c'], () => ['true'])\nrule('c', ['a'], () => ['true'])`,
+    ['a'],
+    /a is needed to make itself: a <- b <- c <- a \(rule at flow\.ts:3:1\).*MR_FLOW_CYCLE/s,
+  ],
+  [
+    'a missing input',
+    `rule('out', ['inptu.txt'], () => ['true'])`,
+    [],
+    /inptu\.txt, which out is made of, does not exist and no rule makes it; did you mean input\.txt\? \(rule at flow\.ts:3:1\)/,
+  ],
+  [
+    'an unknown target',
+    `target('mosaic', ['input.txt'])`,
+    ['mosiac'],
+    /did you mean mosaic\?.*MR_FLOW_MISSING/s,
+  ],
+  [
+    'an unknown option',
+    `rule('a', [], { cpu: 2 } as never, () => ['true'])`,
+    [],
+    /flow\.ts:3:1: .*did you mean 'cpus'/,
+  ],
+  [
+    'an unknown wildcard',
+    `rule('{name}.o', ['{nam}.c'] as never, () => ['true'])`,
+    [],
+    /\{nam\} in '\{nam\}\.c' is not a wildcard.*\{name\}/,
+  ],
+  [
+    'a command that makes nothing',
+    `rule('a', [], () => ['true'])`,
+    [],
+    /did not write a \(rule at flow\.ts:3:1\)/,
+  ],
+  [
+    'a parameter that is missing',
+    `rule(param('name'), [], () => ['true'])`,
+    [],
+    /needs a parameter name.*make -- name=VALUE/s,
+  ],
+]
+for (const [what, text, targets, expected] of mistakes) {
+  test(`${what} is told with its place`, async () => {
+    const { code, stderr } = await millrace(flow(text, { 'input.txt': '' }), ['make', ...targets])
+    assert.notEqual(code, 0)
+    assert.match(stderr, expected)
+  })
+}
+
+test('temporary files go after their last reader, and come back only when they are needed', async () => {
+  const text = `rule(temp('mid'), ['in'], ({ out, in: [a] }) => sh\`cat \${a} > \${out}; echo mid >> ran\`)
+rule('one', ['mid'], ({ out, in: [a] }) => sh\`cat \${a} > \${out}; echo one >> ran\`)
+rule('two', ['mid'], ({ out, in: [a] }) => sh\`cat \${a} > \${out}; echo two >> ran\`)
+target('all', ['one', 'two'])`
+  const folder = flow(text, { in: 'x' })
+  await make(folder)
+  assert.equal(existsSync(join(folder, 'mid')), false)
+  assert.match((await make(folder)).stderr, /nothing to do/)
+  rmSync(join(folder, 'two'))
+  writeFileSync(join(folder, 'ran'), '')
+  await make(folder)
+  assert.equal(read(folder, 'ran'), 'mid\ntwo\n')
+  assert.equal(existsSync(join(folder, 'mid')), false)
+  await make(folder, ['mid'])
+  assert.equal(read(folder, 'mid'), 'x')
+})
+
+test('kept files are not overwritten, optional ones may be missing, directories are made as a whole', async () => {
+  const text = `const size = param('size', 1)
+rule(keep('precious'), [], ({ out }) => sh\`echo \${size} > \${out}\`)
+rule({ main: 'main', extra: optional('extra') }, { a: optional('nowhere') }, ({ out, in: { a } }) => sh\`echo \${a ?? 'none'} > \${out.main}\`)
+rule(dir('parts'), [], ({ out }) => sh\`for i in 1 2; do echo $i > \${out}/$i; done\`)
+rule('joined', ['parts/1', dir('parts')], ({ out, in: [one, all] }) => sh\`cat \${one} \${all}/2 > \${out}\`)
+target('all', ['precious', 'main', 'joined'])`
+  const folder = flow(text)
+  await make(folder)
+  assert.equal(read(folder, 'main'), 'none\n')
+  assert.equal(read(folder, 'joined'), '1\n2\n')
+  assert.match((await make(folder)).stderr, /nothing to do/)
+  const refused = await millrace(folder, ['make', '--', 'size=2'])
+  assert.match(
+    refused.stderr,
+    /precious is to be kept, but is out of date: the command has changed.*MR_FLOW_KEPT/s,
+  )
+  await make(folder, ['--force', '--', 'size=2'])
+  assert.equal(read(folder, 'precious'), '2\n')
+  await make(folder, ['--clean'])
+  assert.deepEqual(
+    ['precious', 'main', 'joined', 'parts'].map(name => existsSync(join(folder, name))),
+    [true, false, false, false],
+  )
+})
+
+test('a target may add rules as it learns, and a dry run says where it cannot know more', async () => {
+  const text = `rule('list', ['in'], ({ out, in: [a] }) => sh\`sort \${a} > \${out}\`)
+target('all', async ({ need }) => {
+  await need('list')
+  const names = readFileSync('list', 'utf8').trim().split('\\n')
+  for (const name of names) rule('made/' + name, ['list'], { log: 'logs/' + name }, ({ out }) => sh\`echo \${name} | tee \${out}; echo $HOW >&2\`)
+  await need(names.map(name => 'made/' + name))
+})`
+  const folder = flow(text, { in: 'b\na b\n' })
+  const dry = await millrace(folder, ['make', '-n'])
+  assert.match(dry.stdout, /sort in > list\n(.*\n)*# what target all needs after that/)
+  await make(folder)
+  assert.equal(read(folder, 'made/a b'), 'a b\n')
+  assert.equal(read(folder, 'logs/b'), 'b\n\n')
+  assert.match((await make(folder)).stderr, /nothing to do/)
+})
+
+test('outputs come from the cache in another folder, without running anything', async () => {
+  const text = `rule('out', ['in'], ({ out, in: [a] }) => sh\`cat \${a} > \${out}; echo ran >> ran\`)`
+  const first = flow(text, { in: 'x' })
+  const second = flow(text, { in: 'x' })
+  const cache = join(first, 'cache')
+  await make(first, ['--cache', cache])
+  await make(second, ['--cache', cache])
+  assert.equal(read(second, 'out'), 'x')
+  assert.equal(existsSync(join(second, 'ran')), false)
+  writeFileSync(join(second, 'in'), 'y')
+  await make(second, ['--cache', cache])
+  assert.equal(read(second, 'out'), 'y')
+  assert.equal(existsSync(join(second, 'ran')), true)
+})
+
+test('after a failure --keep-going does what does not need it', async () => {
+  const text = `rule('bad', [], () => sh\`exit 3\`)
+rule('after', ['bad'], ({ out }) => ['touch', out])
+rule('good', [], ({ out }) => sh\`sleep 0.1; touch \${out}\`)
+rule('more', ['good'], ({ out }) => ['touch', out])
+target('all', ['after', 'more'])`
+  const folder = flow(text)
+  const { code } = await millrace(folder, ['make', '-k'])
+  assert.equal(code, 1)
+  assert.deepEqual([existsSync(join(folder, 'more')), existsSync(join(folder, 'after'))], [true, false])
+})
+
+test('--touch takes what is there, and --graph draws it', async () => {
+  const folder = flow(`rule('b', ['a'], ({ out }) => sh\`echo made > \${out}\`)`, { a: '1', b: 'by hand' })
+  await make(folder, ['--touch'])
+  assert.match((await make(folder, ['--graph', 'g.dot'])).stderr, /nothing to do/)
+  assert.equal(read(folder, 'b'), 'by hand')
+  assert.match(readFileSync(join(folder, 'g.dot'), 'utf8'), /f\d+ -> t0/)
+})
+
+test(
+  'a folder that cannot be written, and a full disk, are clear errors',
+  { skip: process.getuid?.() !== 0 && 'needs root' },
+  async t => {
+    const { spawnSync } = await import('node:child_process')
+    const folder = flow(`rule('small/out', [], ({ out }) => sh\`head -c 4000000 /dev/zero > \${out}\`)
+rule('fits', [], ({ out }) => ['touch', out])`)
+    mkdirSync(join(folder, 'small'))
+    const mounted =
+      spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'none', join(folder, 'small')]).status === 0
+    if (!mounted) return t.skip('tmpfs cannot be mounted')
+    try {
+      const full = await millrace(folder, ['make', 'small/out'])
+      assert.equal(full.code, 1)
+      assert.match(full.stderr, /No space left on device/)
+      assert.equal(existsSync(join(folder, 'small/out')), false)
+      await make(folder, ['fits'])
+      spawnSync('mount', ['-o', 'remount,ro', join(folder, 'small')])
+      const readOnly = await millrace(folder, ['make', 'small/out'])
+      assert.equal(readOnly.code, 1)
+      assert.match(readOnly.stderr, /read-only file system.*MR_OUTPUT_FOLDER/s)
+    } finally {
+      spawnSync('umount', [join(folder, 'small')])
+    }
+  },
+)

@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { sh, textOf } from '../../src/flow/sh.ts'
+import type { ShellCommand } from '../../src/flow/sh.ts'
+import { shellArgv } from '../../src/flow/shell.ts'
+
+const run = (command: ShellCommand): string => {
+  const [program = '', ...args] = shellArgv(command)
+  const { stdout, stderr, status } = spawnSync(program, args, { encoding: 'utf8' })
+  assert.equal(status, 0, `${command.text}: ${stderr}`)
+  return stdout
+}
+
+const special = fc.constantFrom(
+  ' ',
+  "'",
+  '"',
+  '$',
+  '`',
+  '\\',
+  '\n',
+  '*',
+  '~',
+  '!',
+  '#',
+  ';',
+  '&',
+  '|',
+  '-',
+  '=',
+  'é',
+  '{a,b}',
+)
+const word = fc
+  .array(fc.oneof(special, fc.string({ minLength: 1, maxLength: 3, unit: 'binary' })), { maxLength: 8 })
+  .map(parts => parts.join('').replaceAll('\0', ''))
+  // A text that is no Unicode cannot be passed to any program.
+  .filter(text => text.isWellFormed())
+
+test('words reach the program as they are, in every place of a command', () => {
+  fc.assert(
+    fc.property(fc.array(word, { minLength: 1, maxLength: 5 }), word, (words, one) => {
+      const plain = run(sh`/usr/bin/printf '%s\0' ${words} x${one}y`)
+      assert.deepEqual(plain.split('\0').slice(0, -1), [...words, `x${one}y`])
+      const quoted = run(sh`/usr/bin/printf '%s\0' "a ${one} b" 'c ${one} d' "$(printf %s ${one}x)"; true`)
+      assert.deepEqual(quoted.split('\0').slice(0, -1), [`a ${one} b`, `c ${one} d`, `${one}x`])
+    }),
+    { numRuns: 60 },
+  )
+})
+
+test('a command of words alone needs no shell, and means the same', () => {
+  const file = 'a b'
+  assert.deepEqual(sh`cp -p ${file} --to=${file}`.words, ['cp', '-p', 'a b', '--to=a b'])
+  assert.deepEqual(sh`cat ${['x', 'y z']}`.words, ['cat', 'x', 'y z'])
+  assert.deepEqual(sh`cat ${[]} end`.words, ['cat', 'end'])
+  for (const command of [sh`cd /tmp`, sh`A=1 env`, sh`cat *`, sh`sort < ${file}`, sh`exit 3`]) {
+    assert.equal(command.words, null, command.text)
+  }
+})
+
+test('pipelines fail when a part of them fails, and so does a command in the middle', () => {
+  for (const command of [sh`false | cat`, sh`false; true`]) {
+    const [program = '', ...args] = shellArgv(command)
+    assert.notEqual(spawnSync(program, args).status, 0, command.text)
+  }
+})
+
+test('what cannot be quoted is refused', () => {
+  const name = 'x'
+  assert.throws(() => sh`echo \`cat ${name}\``, /MR_FLOW_SH/)
+  assert.throws(() => sh`true # ${name}`, /MR_FLOW_SH/)
+  assert.throws(() => sh`echo ${undefined as never}`, /is undefined, not a word/)
+  assert.throws(() => sh`echo ${'a\0b'}`, /zero character/)
+})
+
+test('backslashes reach the shell as they are written, and ${} can be escaped', () => {
+  assert.equal(run(sh`printf 'a\tb\n'; x=1; echo \${x}`), 'a\tb\n1\n')
+  assert.equal(textOf(['ls', 'a b', 3]), "ls 'a b' 3")
+  assert.equal(run(sh`echo ${sh`$((1 + 2))`}`), '3\n')
+})

@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { State } from '../../src/flow/state.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'millrace-state-'))
+after(() => rmSync(folder, { recursive: true, force: true }))
+
+let count = 0
+const fresh = (): string => join(folder, String(++count))
+
+async function add(state: State, number: number): Promise<void> {
+  const output = state.files.id(`out/${number} é\n"`)
+  const input = state.files.id(`in/${number}`)
+  for (const file of [output, input]) {
+    state.files.setStamp(file, { size: number, mtime: number + 0.25, ino: 7 }, 1000 + file, false)
+  }
+  await state.record(
+    { text: number, outputs: [output], outputStamps: [5], inputs: [input, -1], inputStamps: [6, 0] },
+    [output, input],
+  )
+}
+
+/** Everything that a state knows, without the numbers of files. */
+function contents(state: State): unknown[] {
+  const { files, records } = state
+  return [...records.all()].map(record => ({
+    text: record.text,
+    outputs: record.outputs.map(file => [
+      files.path(file),
+      files.size[file],
+      files.mtime[file],
+      files.stamp[file],
+    ]),
+    inputs: record.inputs.map(file => (file < 0 ? null : files.path(file))),
+    stamps: [...record.outputStamps, ...record.inputStamps],
+  }))
+}
+
+test('a log that is cut at any byte gives all whole entries, and goes on from there', async () => {
+  const path = fresh()
+  const state = new State(path)
+  for (let number = 0; number < 5; number++) await add(state, number)
+  state.close()
+  const log = join(path, 'flow', 'log')
+  const whole = readFileSync(log)
+  const all = contents(new State(path))
+  assert.equal(all.length, 5)
+  for (let length = 0; length <= whole.length; length += length % 7 === 0 ? 1 : 3) {
+    writeFileSync(log, whole.subarray(0, length))
+    const cut = new State(path)
+    const kept = contents(cut)
+    assert.deepEqual(kept, all.slice(0, kept.length), `cut at ${length}`)
+    await add(cut, 99)
+    cut.close()
+    const again = contents(new State(path))
+    assert.equal(again.length, kept.length + 1, `after the cut at ${length}`)
+    assert.deepEqual(again.slice(0, -1), kept)
+  }
+})
+
+test('a damaged byte in the log hides nothing that came before it', async () => {
+  const path = fresh()
+  const state = new State(path)
+  for (let number = 0; number < 4; number++) await add(state, number)
+  state.close()
+  const log = join(path, 'flow', 'log')
+  const whole = readFileSync(log)
+  const all = contents(new State(path))
+  for (let at = 0; at < whole.length; at += 11) {
+    const damaged = Buffer.from(whole)
+    damaged[at] = (damaged[at] as number) ^ 1
+    writeFileSync(log, damaged)
+    const kept = contents(new State(path))
+    assert.deepEqual(kept, all.slice(0, kept.length), `byte ${at}`)
+  }
+})
+
+test('many entries are folded into a snapshot that says the same, and a damaged snapshot is not believed', async () => {
+  const path = fresh()
+  const state = new State(path)
+  for (let number = 0; number < 1200; number++) await add(state, number % 700)
+  const before = contents(state)
+  state.close()
+  assert.ok(readFileSync(join(path, 'flow', 'log')).length < 100, 'the log was not folded')
+  const folded = new State(path)
+  assert.deepEqual(contents(folded), before)
+  await add(folded, 5000)
+  folded.remove(folded.files.id('out/1 é\n"'))
+  folded.close()
+  const last = contents(new State(path))
+  assert.equal(last.length, 700)
+  const snapshot = join(path, 'flow', 'snapshot')
+  const bytes = readFileSync(snapshot)
+  bytes[bytes.length >> 1] = (bytes[bytes.length >> 1] as number) ^ 1
+  writeFileSync(snapshot, bytes)
+  assert.equal(contents(new State(path)).length, 0)
+})
+
+test('a second run in the same folder is refused while the first goes on', async () => {
+  const path = fresh()
+  const state = new State(path)
+  await add(state, 1)
+  assert.throws(() => new State(path).open(), /another run \(process \d+\).*\n.*MR_FLOW_STATE/)
+  state.close()
+  writeFileSync(join(path, 'flow', 'lock'), '1 12345\n')
+  const next = new State(path)
+  next.open()
+  next.close()
+})
