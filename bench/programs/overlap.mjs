@@ -10,11 +10,13 @@ import { FILE_OUT, IN, barrier, configure, main, task, waitOn } from 'millrace'
 process.env['BENCH_IO'] ??= process.argv.slice(2).join(' ')
 const [mode, folder, tasks, rounds, bytes, bandwidth, limit] = process.env['BENCH_IO'].split(' ')
 
+const ROUNDS = Number(rounds)
+
 /** Arithmetic for a CPU, and data that follow from its result, so that they can be checked. */
 export const compute = task({ name: 'compute', returns: 2 }, n => {
   const began = performance.now()
   let state = n + 1
-  for (let i = 0; i < Number(rounds); i++) state = (Math.imul(state, 1_664_525) + 1_013_904_223) | 0
+  for (let i = 0; i < ROUNDS; i++) state = (Math.imul(state, 1_664_525) + 1_013_904_223) | 0
   const data = new Uint8Array(Number(bytes)).fill(state & 255)
   return [data, { state, milliseconds: performance.now() - began }]
 })

@@ -6,11 +6,13 @@ import { expand, param, rule, sh, target } from 'millrace/flow'
 
 const files = param('files', 20)
 const megabytes = param('megabytes', 8)
+/** 1: a copy is complete when it is on the device. */
+const sync = param('sync', 0)
 const numbers = Array.from({ length: files }, (_, i) => i)
 
 /** Reads all of a file into memory, then writes it. */
 const copyfile = (from: string, to: string) =>
-  sh`dd if=${from} of=${to} bs=${megabytes}M count=1 iflag=fullblock status=none`
+  sh`dd if=${from} of=${to} bs=${megabytes}M count=1 iflag=fullblock status=none ${sync ? ['conv=fsync'] : []}`
 
 rule(
   'work/in/{i}',

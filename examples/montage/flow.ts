@@ -4,7 +4,8 @@
  *
  *     millrace make -- n=4 size=300
  *
- * Montage writes the weights of an image beside it (_area.fits). Which images overlap is known only when they have been projected: the rest of the rules is added then.
+ * Montage writes the weights of an image beside it (_area.fits). Which images overlap is known only when the
+ * table of overlaps is there: the rest of the rules is added then.
  */
 import { readFile, writeFile } from 'node:fs/promises'
 import { expand, param, rule, sh, target } from 'millrace/flow'
@@ -39,7 +40,7 @@ rule(
 
 rule('work/p.tbl', images('p'), { name: 'mImgtbl' }, ({ out }) => sh`mImgtbl work/p ${out}`)
 
-rule('work/overlaps.tbl', 'work/p.tbl', { name: 'mOverlaps' }, ({ out, in: table }) => [
+rule('work/overlaps.tbl', 'work/raw.tbl', { name: 'mOverlaps' }, ({ out, in: table }) => [
   'mOverlaps',
   table,
   out,
@@ -67,15 +68,23 @@ rule(
 
 target('mosaic', async ({ need }) => {
   await need('work/overlaps.tbl')
-  const pairs = rows('work/overlaps.tbl').map(([a, b, plus, minus]) => {
-    const pair = `${plus}-${minus}`.replaceAll('.fits', '')
-    return { plus: Number(a), minus: Number(b), fit: `work/d/${pair}.fit` }
-  })
-  const fits = pairs.map(({ fit }) => fit)
-  rule('work/fits.tbl', fits, { name: 'collect', uses: pairs }, async ({ out, in: files }) => {
-    const printed = await Promise.all(files.map(file => readFile(file, 'utf8')))
-    await writeFile(out, fitTable(pairs.map((pair, i) => ({ ...pair, printed: printed[i] ?? '' }))))
-  })
+  const pairs = rows('work/overlaps.tbl').map(([, , plus = '', minus = '']) => ({ plus, minus }))
+  const fits = pairs.map(({ plus, minus }) => `work/d/${plus}-${minus}.fit`.replaceAll('.fits', ''))
+  rule(
+    'work/fits.tbl',
+    ['work/p.tbl', ...fits],
+    { name: 'collect', uses: pairs },
+    async ({ out, in: [table, ...files] }) => {
+      const printed = await Promise.all(files.map(file => readFile(file, 'utf8')))
+      const ids = new Map(rows(table).map(row => [row.at(-1), row[0] ?? '']))
+      const ofPair = pairs.map(({ plus, minus }, i) => ({
+        plus: ids.get(plus) ?? '',
+        minus: ids.get(minus) ?? '',
+        printed: printed[i] ?? '',
+      }))
+      await writeFile(out, fitTable(ofPair))
+    },
+  )
 
   await need('work/corrections.tbl')
   const planes = new Map(rows('work/corrections.tbl').map(([id, ...plane]) => [id, plane]))

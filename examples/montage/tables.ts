@@ -19,16 +19,14 @@ const COLUMNS = ['a', 'b', 'c', 'crpix1', 'crpix2', 'xmin', 'xmax', 'ymin', 'yma
 const MORE = ['npixel', 'rms', 'boxx', 'boxy', 'boxwidth', 'boxheight', 'boxang']
 
 /** The table that mBgModel reads, from what mFitplane printed for each pair. */
-export function fitTable(fits: readonly { plus: number; minus: number; printed: string }[]): string {
+export function fitTable(fits: readonly { plus: string; minus: string; printed: string }[]): string {
   const names = ['plus', 'minus', ...COLUMNS, ...MORE]
   const line = (cells: readonly string[], edge: string): string =>
     edge + cells.map(cell => cell.padStart(16)).join(edge) + edge
   const body = fits.flatMap(({ plus, minus, printed }) => {
     const found = fields(printed)
     if (found['stat'] !== '"OK"') return []
-    return [
-      line([String(plus), String(minus), ...[...COLUMNS, ...MORE].map(name => found[name] ?? '0')], ' '),
-    ]
+    return [line([plus, minus, ...[...COLUMNS, ...MORE].map(name => found[name] ?? '0')], ' ')]
   })
   return [line(names, '|'), ...body, ''].join('\n')
 }

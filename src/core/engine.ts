@@ -375,6 +375,11 @@ export class Engine {
     this.#retireFrom(datum.current)
   }
 
+  /** Tasks that have been submitted. */
+  get taskCount(): number {
+    return this.#lastTask
+  }
+
   // --- what is to be done ---
 
   decide(now: number): Instruction[] {

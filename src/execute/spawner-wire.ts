@@ -49,6 +49,8 @@ export class RequestWriter {
   /** Environments that the other side has, by their text; commands of a run mostly share one. */
   readonly #environments = new Map<string, number>()
   #nextEnvironment = 0
+  /** The same object as last time has the same variables: most commands have it. */
+  #last: { env: Readonly<Record<string, string>>; slot: number } | null = null
 
   /** What has been written since the last time, or null. */
   take(): Buffer | null {
@@ -91,6 +93,13 @@ export class RequestWriter {
   }
 
   #environment(env: Readonly<Record<string, string>>): number {
+    if (this.#last?.env === env) return this.#last.slot
+    const slot = this.#slotOf(env)
+    this.#last = { env, slot }
+    return slot
+  }
+
+  #slotOf(env: Readonly<Record<string, string>>): number {
     const lines: string[] = []
     for (const name in env) lines.push(`${name}=${env[name]}`)
     const text = lines.join('\0')

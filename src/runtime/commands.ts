@@ -21,6 +21,8 @@ export interface CommandOutcome extends CommandResult {
 export interface CommandContext {
   processes: Processes
   run: string
+  /** Of all commands, with MILLRACE_RUN in it. */
+  environment(): Readonly<Record<string, string>>
   logs: string | null
   /** CPUs to bind the task's program to; null for none. */
   cpusOf(task: Task): readonly number[] | null
@@ -120,15 +122,12 @@ function prepare(
     position === undefined ? null : (args[position] as string)
   const words = argv.map(String)
   const cwd = evaluate<string>(extra.cwd) ?? process.cwd()
-  liveOf(task).command = { line: commandLine(words), cwd }
+  liveOf(task).command = { words, cwd }
+  const own = evaluate<Readonly<Record<string, string>>>(extra.env)
   return {
     argv: words,
     cwd,
-    env: {
-      ...(process.env as Record<string, string>),
-      ...evaluate<Readonly<Record<string, string>>>(extra.env),
-      MILLRACE_RUN: context.run,
-    },
+    env: own ? { ...context.environment(), ...own, MILLRACE_RUN: context.run } : context.environment(),
     stdin: file(extra.stdin),
     stdout: file(extra.stdout),
     stderr: file(extra.stderr),

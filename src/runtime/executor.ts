@@ -1,24 +1,19 @@
-import { dirname } from 'node:path'
 import { source } from '../core/data.ts'
 import type { Access, Datum, Version } from '../core/data.ts'
-import { nearestValid } from '../core/data.ts'
 import { MillraceError } from '../core/errors.ts'
 import type { TaskUsage } from '../core/events.ts'
 import { isShort } from '../core/machine.ts'
-import { Patience } from '../general/patience.ts'
 import type { Task } from '../core/task.ts'
 import { Guard } from '../execute/guard.ts'
 import { ownCpus } from '../execute/own-cpus.ts'
 import { Processes } from '../execute/processes.ts'
 import { STATUS } from '../execute/protocol.ts'
-import type { Slot } from '../model/call.ts'
 import type { Decoder } from '../model/decode.ts'
 import { modulePath, taskModules } from '../model/definition.ts'
 import { Stored } from '../model/stored.ts'
 import type { Kept } from '../model/stored.ts'
-import type { CommandExtra, CommandHooks } from '../model/task.ts'
 import { FileCopy, FileStore } from '../storage/file-store.ts'
-import { runCommand } from './commands.ts'
+import { commandLine, runCommand } from './commands.ts'
 import { Devices } from './devices.ts'
 import { EarlyFiles } from './early-files.ts'
 import { factsOf } from './failure.ts'
@@ -27,6 +22,7 @@ import type { Stoppable } from './job.ts'
 import { Limits } from './limits.ts'
 import { Loans } from './loans.ts'
 import { logPath, tailOf } from './logs.ts'
+import { LookOut } from './look-out.ts'
 import type { Nested } from './nested.ts'
 import { defaultFiles, storeIgnored, storeOutputs } from './outputs.ts'
 import { Releases } from './releases.ts'
@@ -34,6 +30,7 @@ import { readResult } from './results.ts'
 import type { Result } from './results.ts'
 import type { Runtime, RuntimeOptions } from './runtime.ts'
 import { Streaming, hasProgram } from './streaming.ts'
+import { TaskFiles } from './task-files.ts'
 import { Threads } from './threads.ts'
 
 /** Looks after results that were not announced and after lanes that got stuck; milliseconds. */
@@ -42,15 +39,13 @@ const TICK = 10
 /** A run that is older has someone who cleans up after it, should it be killed; milliseconds. */
 const GUARDED_FROM = 250
 
-/** How long to look for the results of short tasks before going to sleep; milliseconds. */
-const LOOK_OUT = 0.1
-
 /** What is known of an attempt that ended well. */
 type Ending = Pick<Result, 'startedAt' | 'took' | 'outputs'> & { usage?: TaskUsage | null }
 
 /** Carries out what the core decides: starts, stops and finishes tasks on threads and as processes. */
 export class Executor {
   readonly files: FileStore
+  readonly taskFiles: TaskFiles
   readonly devices: Devices
   readonly #runtime: Runtime
   readonly #options: RuntimeOptions
@@ -58,6 +53,7 @@ export class Executor {
   readonly #guard: Guard
   readonly #processes: Processes
   readonly #cpus: readonly number[] | null
+  #environment: { at: number; variables: Readonly<Record<string, string>> } | null = null
   readonly #loans = new Loans()
   readonly #threads: Threads
   readonly #streaming: Streaming
@@ -70,11 +66,7 @@ export class Executor {
   /** Values that tasks which have ended put into shared memory, and that are not here yet. */
   readonly #late = new Map<number, Stored[]>()
   #ticking: NodeJS.Timeout | null = null
-  #looksOutUntil = 0
-  #looksOut = false
-  readonly #patience = new Patience()
-  /** Results so far. */
-  #results = 0
+  readonly #lookOut = new LookOut(looksAgain => this.#threads.drain(looksAgain))
 
   constructor(runtime: Runtime, options: RuntimeOptions, nested: Nested) {
     this.#runtime = runtime
@@ -99,6 +91,7 @@ export class Executor {
         if (process && hasProgram(task)) this.#stopProcess(process)
       },
     })
+    this.taskFiles = new TaskFiles(this.files, runtime, this.#streaming, this.#earlyFiles)
     this.devices = new Devices(
       runtime.engine,
       this.files,
@@ -151,28 +144,9 @@ export class Executor {
     if (definition.stream || definition.returns > 0) liveOf(task).early = this.releases.startOf(task)
     const begins = definition.form === 'command' || this.#threads.isReady(task.lane)
     if (begins && this.#isFirst(task)) this.#runtime.engine.started(task, this.#runtime.now())
-    if (task.queueable && isShort(task.implementation.estimate)) this.#lookOut()
+    if (task.queueable && isShort(task.implementation.estimate)) this.#lookOut.keep()
     if (slots.some(slot => slot.kind !== 'value')) void this.#startWithFiles(task)
     else this.#launch(task)
-  }
-
-  /**
-   * The results of short tasks are there before a thread could wake us, and waking takes several times as long
-   * as such a task: so look for them for a moment, in turn with whatever else the program does.
-   */
-  #lookOut(): void {
-    this.#looksOutUntil = performance.now() + LOOK_OUT
-    if (this.#looksOut || !this.#patience.worthIt) return
-    this.#looksOut = true
-    const before = this.#results
-    const look = (): void => {
-      this.#looksOut = performance.now() < this.#looksOutUntil
-      this.#threads.drain(this.#looksOut)
-      if (this.#looksOut) setImmediate(look)
-      else if (this.#results > before) this.#patience.found()
-      else this.#patience.foundNothing()
-    }
-    setImmediate(look)
   }
 
   /** The task that runs on a lane of a CPU, if there is one. */
@@ -211,7 +185,7 @@ export class Executor {
           this.#runtime.engine.io.gone(version)
           this.#runtime.schedule()
         })
-        .then(() => this.publishLatest(version.datum))
+        .then(() => this.taskFiles.publishLatest(version.datum))
         .catch(() => undefined)
     } else version.value = undefined
   }
@@ -219,16 +193,6 @@ export class Executor {
   /** A running task says that an output file is complete. */
   async commitEarly(task: Task, facts: Parameters<EarlyFiles['commit']>[1]): Promise<void> {
     await this.#earlyFiles.commit(task, facts)
-  }
-
-  /** Brings the version to the path that the user named. */
-  async publish(version: Version): Promise<void> {
-    for (;;) {
-      const inTheWay = await this.files.publish(version)
-      if (!inTheWay) return
-      await this.#runtime.settled(inTheWay)
-      await this.#runtime.unread(inTheWay)
-    }
   }
 
   /** A copy of a value for the program: what it does with it must not reach tasks. */
@@ -297,7 +261,7 @@ export class Executor {
       const paths: (string | null)[] = []
       live.paths = paths
       for (let i = 0; i < slots.length; i++) {
-        paths[i] = await this.#path(task, i, paths)
+        paths[i] = await this.taskFiles.pathOf(task, i, paths)
       }
     } catch (error) {
       return this.#failed(task, error, false)
@@ -307,36 +271,6 @@ export class Executor {
       this.#launch(task)
       this.#threads.announce()
     } else this.#lost(task, true, task.reason)
-  }
-
-  async #path(task: Task, i: number, earlier: readonly (string | null)[]): Promise<string | null> {
-    const slot = jobOf(task).slots[i] as Slot
-    if (slot.kind === 'value') return null
-    const access = task.accesses[i] as Access
-    const { read, write, mode } = access
-    if (!write) return this.#streaming.pathOf(read as Version) ?? this.files.read(read as Version)
-    if (slot.stream) return this.#streaming.stage(task, write)
-    const directory = slot.kind === 'directory'
-    if (mode === 'concurrent') return this.#sharedStage(access, directory)
-    const from = mode === 'out' ? null : source(access)
-    // Only a failure that is ignored does not need what was there before, and others of a team may fail.
-    const isFinal = task.onFailure === 'ignore' && task.attempt > task.retries && !write.team
-    const take = isFinal && from !== null && from.readers <= 1 && from.superseded
-    // What a workflow makes is stamped beside its final place.
-    if (hooksOf(task)) return this.files.stage(write, directory, from, take, null, besideOf(task, i, earlier))
-    return this.files.stage(write, directory, from, take, task.io?.device ?? null)
-  }
-
-  /** CONCURRENT tasks write one file together. */
-  async #sharedStage({ read, write }: Access, directory: boolean): Promise<string> {
-    const version = write as Version
-    if (version.value === undefined) {
-      const made = this.files.stage(version, directory, read, false)
-      version.value = made
-      version.value = new FileCopy(await made, true)
-    }
-    if (version.value instanceof Promise) return version.value as Promise<string>
-    return this.files.pathOf(version)
   }
 
   #launch(task: Task): void {
@@ -393,6 +327,7 @@ export class Executor {
         processes: this.#processes,
         run: this.#options.id,
         logs: this.#options.logs,
+        environment: () => this.#commandEnvironment(),
         cpusOf: one => this.#cpusOf(one),
         decode: (stored, slots) => this.#runtime.decode(stored, slots),
         valueOf: (one, slot) => source(one.accesses[slot] as Access)?.value as Kept,
@@ -404,14 +339,28 @@ export class Executor {
         if (await this.#streaming.wasBereft(task, false)) return this.#bereft(task)
         if (!isLive(task)) return this.#lost(task, true, task.reason)
       }
-      const { took, usage } = outcome
+      const { usage } = outcome
       const startedAt = this.#runtime.timeOf(outcome.beganAt)
+      const took = this.#runtime.timeOf(outcome.beganAt + outcome.took) - startedAt
       await this.#finish(task, { startedAt, took, outputs: [outcome.exitCode], usage }, outcome.kept)
     } catch (error) {
       if (await this.#streaming.wasBereft(task, true)) return this.#bereft(task)
       const timedOut = liveOf(task).timedOut
       this.#failed(task, timedOut ? timeout(task) : error, (error as { printed?: boolean }).printed ?? false)
     }
+  }
+
+  /**
+   * Ours, as it was after the last call: reading all of it takes as long as starting a program does here, and a
+   * program that sets a variable and then calls a command sees it set there.
+   */
+  #commandEnvironment(): Readonly<Record<string, string>> {
+    const { taskCount } = this.#runtime.engine
+    if (this.#environment?.at !== taskCount) {
+      const variables = { ...(process.env as Record<string, string>), MILLRACE_RUN: this.#options.id }
+      this.#environment = { at: taskCount, variables }
+    }
+    return this.#environment.variables
   }
 
   /** What it read was void; it runs again when there is something to read. */
@@ -470,7 +419,7 @@ export class Executor {
       decoder.byte()
       return this.releases.receive(task, decoder, blobs)
     }
-    this.#results++
+    this.#lookOut.found()
     const { engine } = this.#runtime
     const now = this.#runtime.now()
     this.#threads.heard(task.lane, now)
@@ -490,8 +439,8 @@ export class Executor {
     liveOf(task).handling = true
     try {
       if (task.io && !isKept) await this.devices.measure(task)
-      if (isKept) await this.#dropFiles(task)
-      else await this.#commitFiles(task)
+      if (isKept) await this.taskFiles.drop(task)
+      else await this.taskFiles.commit(task)
     } catch (error) {
       return this.#failed(task, error, false)
     }
@@ -506,43 +455,6 @@ export class Executor {
     if (returns > 0) this.releases.finishing(task)
     this.#forget(task)
     this.#runtime.engine.finished(task, Math.min(startedAt + took, this.#runtime.now()), took, usage)
-  }
-
-  async #commitFiles(task: Task, onlyExisting = false): Promise<void> {
-    const { slots } = jobOf(task)
-    const { paths } = liveOf(task)
-    if (!paths) return
-    const outputs: { write: Version; path: string }[] = []
-    for (let i = 0; i < slots.length; i++) {
-      const { write, mode } = task.accesses[i] as Access
-      const path = paths[i]
-      // A stream may have been complete, and in its place, long before.
-      const isDone = path && this.#streaming.isOurs(path) && write?.state !== 'pending'
-      if (write && path && mode !== 'concurrent' && !isDone) outputs.push({ write, path })
-    }
-    const hooks = hooksOf(task)
-    if (!onlyExisting) await this.#earlyFiles.expectUntouched(task)
-    if (hooks && !onlyExisting) await hooks.beforeCommit(jobOf(task).args, paths)
-    else if (!onlyExisting) {
-      for (const { write, path } of outputs) await this.files.expectOutput(write, path, task.name)
-    }
-    // Cancelled meanwhile: then the files stay what they were.
-    if (task.state === 'stopping') return
-    for (const { write, path } of outputs) {
-      if (write.settled) {
-        if (onlyExisting) await this.files.drop(path)
-        else await this.#earlyFiles.expectSame(write, path)
-        continue
-      }
-      const old = write.team ? write.value : undefined
-      if (onlyExisting && !old && write.value instanceof FileCopy) {
-        await this.files.drop(path)
-        continue
-      }
-      const home = this.#streaming.isOurs(path) ? await this.#streaming.bringHome(write, path) : path
-      await this.files.commit(write, home)
-      if (old instanceof FileCopy && old.staged) await this.files.drop(old.path)
-    }
   }
 
   // --- failing ---
@@ -577,8 +489,8 @@ export class Executor {
     if (this.#runtime.engine.afterFailure(task) === 'ignore') {
       storeIgnored(task, partial, this.#runtime)
       await defaultFiles(task, this.files).catch(() => undefined)
-      await this.#commitFiles(task, true).catch(() => undefined)
-    } else await this.#dropFiles(task)
+      await this.taskFiles.commit(task, true).catch(() => undefined)
+    } else await this.taskFiles.drop(task)
     this.#settleFailure(task, error, log, tail)
   }
 
@@ -586,7 +498,7 @@ export class Executor {
     const { engine } = this.#runtime
     const job = jobOf(task)
     const command = job.live?.command
-    const facts = factsOf(error, command?.line, command?.cwd)
+    const facts = factsOf(error, command ? commandLine(command.words) : undefined, command?.cwd)
     if (tail) facts.tail = tail
     const final = engine.afterFailure(task) === 'fail'
     this.#streaming.spoil(task)
@@ -594,16 +506,6 @@ export class Executor {
     if (final) job.caller.unhandled.add(task)
     engine.failed(task, facts, error, this.#runtime.now(), log)
     this.#runtime.schedule()
-  }
-
-  async #dropFiles(task: Task): Promise<void> {
-    const { slots } = jobOf(task)
-    const { paths } = liveOf(task)
-    for (let i = 0; i < slots.length; i++) {
-      const { write, mode } = task.accesses[i] as Access
-      const path = paths?.[i]
-      if (write && path && mode !== 'concurrent') await this.files.drop(path).catch(() => undefined)
-    }
   }
 
   #forget(task: Task): void {
@@ -649,7 +551,7 @@ export class Executor {
     live.handling = true
     this.#cancelCalled(task)
     if (task.state === 'stopping') {
-      void this.#dropFiles(task).then(() => {
+      void this.taskFiles.drop(task).then(() => {
         this.#forget(task)
         engine.stopped(task, this.#runtime.now())
         this.#runtime.schedule()
@@ -664,7 +566,7 @@ export class Executor {
         false,
       )
     } else {
-      void this.#dropFiles(task).then(() => {
+      void this.taskFiles.drop(task).then(() => {
         this.#forget(task)
         engine.returned(task, reason, this.#runtime.now())
         this.#runtime.schedule()
@@ -721,35 +623,10 @@ export class Executor {
     const task = this.#running.get(id)
     if (task) (liveOf(task).backups ??= []).push({ target, backup })
   }
-
-  async publishLatest(datum: Datum): Promise<void> {
-    const version = nearestValid(datum.current)
-    if (version.state === 'ready' && !version.superseded && !datum.removed) await this.files.publish(version)
-  }
 }
 
 /** It has not been stopped meanwhile; who follows a stream is `blocked` all the time. */
 const isLive = (task: Task): boolean => task.state === 'running' || task.state === 'blocked'
-
-const hooksOf = (task: Task): CommandHooks | undefined =>
-  (jobOf(task).definition.extra as CommandExtra | null)?.hooks
-
-/** Programs that write several files often derive their names from one: those of one folder stay together. */
-function besideOf(task: Task, i: number, earlier: readonly (string | null)[]): string | null {
-  const { slots } = jobOf(task)
-  const folder = dirname(slots[i]?.datum.path ?? '')
-  for (let j = 0; j < i; j++) {
-    const path = earlier[j]
-    if (
-      path &&
-      task.accesses[j]?.write &&
-      !slots[j]?.stream &&
-      dirname(slots[j]?.datum.path ?? '') === folder
-    )
-      return dirname(path)
-  }
-  return null
-}
 
 function timeout(task: Task): MillraceError {
   return new MillraceError(

@@ -42,7 +42,7 @@ export interface LiveJob {
   paths: (string | null)[] | null
   timer: NodeJS.Timeout | null
   process: Stoppable | null
-  command: { line: string; cwd: string } | null
+  command: { words: readonly string[]; cwd: string } | null
   /** What it called. */
   session: Session | null
   timedOut: boolean

@@ -193,7 +193,7 @@ export class Runtime implements Client {
       const version = this.engine.read(datum, this.now())
       await this.settled(version)
       if (version.state !== 'ready') await this.#throwFor(version)
-      await this.#executor.publish(version)
+      await this.#executor.taskFiles.publish(version)
     }
     return absolute
   }
@@ -250,7 +250,7 @@ export class Runtime implements Client {
     const gone = version ? this.#gone(version) : Promise.resolve()
     await this.#executor.files.remove(absolute, version, gone)
     const next = this.paths.find(absolute)
-    if (next) await this.#executor.publishLatest(next)
+    if (next) await this.#executor.taskFiles.publishLatest(next)
   }
 
   /** Nobody reads the version, or what is at its path, any more. */

@@ -1,0 +1,140 @@
+import { dirname } from 'node:path'
+import { nearestValid, source } from '../core/data.ts'
+import type { Access, Datum, Version } from '../core/data.ts'
+import type { Task } from '../core/task.ts'
+import type { Slot } from '../model/call.ts'
+import type { CommandExtra, CommandHooks } from '../model/task.ts'
+import { FileCopy } from '../storage/file-store.ts'
+import type { FileStore } from '../storage/file-store.ts'
+import type { EarlyFiles } from './early-files.ts'
+import { jobOf, liveOf } from './job.ts'
+import type { Runtime } from './runtime.ts'
+import type { Streaming } from './streaming.ts'
+
+/** The files of tasks: where an attempt reads and writes them, and what becomes of what it wrote. */
+export class TaskFiles {
+  readonly store: FileStore
+  readonly #runtime: Runtime
+  readonly #streaming: Streaming
+  readonly #early: EarlyFiles
+
+  constructor(store: FileStore, runtime: Runtime, streaming: Streaming, early: EarlyFiles) {
+    this.store = store
+    this.#runtime = runtime
+    this.#streaming = streaming
+    this.#early = early
+  }
+
+  async pathOf(task: Task, i: number, earlier: readonly (string | null)[]): Promise<string | null> {
+    const slot = jobOf(task).slots[i] as Slot
+    if (slot.kind === 'value') return null
+    const access = task.accesses[i] as Access
+    const { read, write, mode } = access
+    if (!write) return this.#streaming.pathOf(read as Version) ?? this.store.read(read as Version)
+    if (slot.stream) return this.#streaming.stage(task, write)
+    const directory = slot.kind === 'directory'
+    if (mode === 'concurrent') return this.#sharedStage(access, directory)
+    const from = mode === 'out' ? null : source(access)
+    // Only a failure that is ignored does not need what was there before, and others of a team may fail.
+    const isFinal = task.onFailure === 'ignore' && task.attempt > task.retries && !write.team
+    const take = isFinal && from !== null && from.readers <= 1 && from.superseded
+    // What a workflow makes is stamped beside its final place.
+    if (hooksOf(task)) return this.store.stage(write, directory, from, take, null, besideOf(task, i, earlier))
+    return this.store.stage(write, directory, from, take, task.io?.device ?? null)
+  }
+
+  /** CONCURRENT tasks write one file together. */
+  async #sharedStage({ read, write }: Access, directory: boolean): Promise<string> {
+    const version = write as Version
+    if (version.value === undefined) {
+      const made = this.store.stage(version, directory, read, false)
+      version.value = made
+      version.value = new FileCopy(await made, true)
+    }
+    if (version.value instanceof Promise) return version.value as Promise<string>
+    return this.store.pathOf(version)
+  }
+
+  async commit(task: Task, onlyExisting = false): Promise<void> {
+    const { slots } = jobOf(task)
+    const { paths } = liveOf(task)
+    if (!paths) return
+    const outputs: { write: Version; path: string }[] = []
+    for (let i = 0; i < slots.length; i++) {
+      const { write, mode } = task.accesses[i] as Access
+      const path = paths[i]
+      // A stream may have been complete, and in its place, long before.
+      const isDone = path && this.#streaming.isOurs(path) && write?.state !== 'pending'
+      if (write && path && mode !== 'concurrent' && !isDone) outputs.push({ write, path })
+    }
+    const hooks = hooksOf(task)
+    if (!onlyExisting) await this.#early.expectUntouched(task)
+    if (hooks && !onlyExisting) await hooks.beforeCommit(jobOf(task).args, paths)
+    else if (!onlyExisting) {
+      for (const { write, path } of outputs) await this.store.expectOutput(write, path, task.name)
+    }
+    // Cancelled meanwhile: then the files stay what they were.
+    if (task.state === 'stopping') return
+    for (const { write, path } of outputs) {
+      if (write.settled) {
+        if (onlyExisting) await this.store.drop(path)
+        else await this.#early.expectSame(write, path)
+        continue
+      }
+      const old = write.team ? write.value : undefined
+      if (onlyExisting && !old && write.value instanceof FileCopy) {
+        await this.store.drop(path)
+        continue
+      }
+      const home = this.#streaming.isOurs(path) ? await this.#streaming.bringHome(write, path) : path
+      await this.store.commit(write, home)
+      if (old instanceof FileCopy && old.staged) await this.store.drop(old.path)
+    }
+  }
+
+  /** What an attempt has written is of no use. */
+  async drop(task: Task): Promise<void> {
+    const { slots } = jobOf(task)
+    const { paths } = liveOf(task)
+    for (let i = 0; i < slots.length; i++) {
+      const { write, mode } = task.accesses[i] as Access
+      const path = paths?.[i]
+      if (write && path && mode !== 'concurrent') await this.store.drop(path).catch(() => undefined)
+    }
+  }
+
+  /** Brings the version to the path that the user named. */
+  async publish(version: Version): Promise<void> {
+    for (;;) {
+      const inTheWay = await this.store.publish(version)
+      if (!inTheWay) return
+      await this.#runtime.settled(inTheWay)
+      await this.#runtime.unread(inTheWay)
+    }
+  }
+
+  async publishLatest(datum: Datum): Promise<void> {
+    const version = nearestValid(datum.current)
+    if (version.state === 'ready' && !version.superseded && !datum.removed) await this.store.publish(version)
+  }
+}
+
+const hooksOf = (task: Task): CommandHooks | undefined =>
+  (jobOf(task).definition.extra as CommandExtra | null)?.hooks
+
+/** Programs that write several files often derive their names from one: those of one folder stay together. */
+function besideOf(task: Task, i: number, earlier: readonly (string | null)[]): string | null {
+  const { slots } = jobOf(task)
+  const folder = dirname(slots[i]?.datum.path ?? '')
+  for (let j = 0; j < i; j++) {
+    const path = earlier[j]
+    if (
+      path &&
+      task.accesses[j]?.write &&
+      !slots[j]?.stream &&
+      dirname(slots[j]?.datum.path ?? '') === folder
+    )
+      return dirname(path)
+  }
+  return null
+}
