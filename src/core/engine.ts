@@ -548,6 +548,7 @@ export class Engine {
   /** It keeps its turn: it was in the queue before, where an entry of it may even be left. */
   #queueAgain(task: Task, now: number): void {
     task.startedAt = -1
+    this.io.bound?.again(task)
     const missing = task.accesses.filter(({ read }) => read && keepsWaiting(task, read))
     if (missing.length > 0) {
       task.missing = missing.length

@@ -50,6 +50,7 @@ export class Bound {
   /** By position; those that have started or ended are null. */
   #order: (Entry | null)[] = []
   #first = 0
+  readonly #again = new Set<Task>()
   readonly #sizeOf: (task: Task) => number | null
   /** Tasks whose size nobody said: they count as much as the largest of their kind so far. */
   readonly #unsized = new Map<Kind, Set<Entry>>()
@@ -120,9 +121,18 @@ export class Bound {
 
   /** The first task in program order that has not started: if nothing else can start, it can. */
   first(): Task | null {
+    for (const task of this.#again) {
+      if (task.state === 'ready') return task
+      if (task.ended || task.state === 'running') this.#again.delete(task)
+    }
     const order = this.#order
     while (this.#first < order.length && order[this.#first] === null) this.#first++
     return order[this.#first]?.task ?? null
+  }
+
+  /** The task is to be tried again: it keeps what it took, and must not wait behind those that are held back. */
+  again(task: Task): void {
+    if (this.#entries.get(task)?.started) this.#again.add(task)
   }
 
   started(task: Task): void {

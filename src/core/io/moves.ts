@@ -148,7 +148,8 @@ export class Moves {
   }
 
   #leftOver(device: Device, way: 'read' | 'write', more: 0 | 1): number {
-    if (device.learner?.isLearning) return 0
+    // A trial in which nothing runs yet may be given up at once: to pause for it would go back and forth.
+    if (device.learner?.isLearning && device.running.size > 0) return 0
     const budget = device[way]
     let unlimited = 0
     for (const { io } of device.running) if (io?.direction === way && io.bandwidth === 0) unlimited++
