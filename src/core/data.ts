@@ -24,9 +24,7 @@ export class Datum {
   readonly inPlace: boolean
   /** The path, for files and directories. */
   readonly path: string | null
-  removed = false
-  /** A file that is deleted after its last reader: it counts as an intermediate. */
-  temporary = false
+  #flags = 0
   /** In-place memory: the tasks that use it and have not ended. */
   readonly users: Set<Task> | null
 
@@ -38,7 +36,28 @@ export class Datum {
     this.current = new Version(this, null)
     if (exists) this.current.state = 'ready'
   }
+
+  get removed(): boolean {
+    return (this.#flags & 1) !== 0
+  }
+  set removed(is: boolean) {
+    this.#flags = is ? this.#flags | 1 : this.#flags & ~1
+  }
+
+  /** A file that is deleted after its last reader: it counts as an intermediate. */
+  get temporary(): boolean {
+    return (this.#flags & 2) !== 0
+  }
+  set temporary(is: boolean) {
+    this.#flags = is ? this.#flags | 2 : this.#flags & ~2
+  }
 }
+
+/** What is true of a version, in one number: there are millions, and each field takes eight bytes. */
+const WATCHED = 1
+const READERS_WATCHED = 2
+const SUPERSEDED = 4
+const OBSOLETE = 8
 
 export class Version {
   readonly id = ++lastId
@@ -54,15 +73,9 @@ export class Version {
   waiters: Task[] | null = null
   /** Writers of in-place memory that cannot start before its readers have ended. */
   afterReaders: Task[] | null = null
-  /** Someone outside the graph wants to be told when it is settled. */
-  watched = false
-  readersWatched = false
+  #flags = 0
   /** The failed or cancelled task because of which it never came. */
   cause: Task | null = null
-  /** A newer version exists, so no reader will join. */
-  superseded = false
-  /** A newer version is committed, or the datum was removed: nothing can fall back to this one. */
-  obsolete = false
   team: Team | null = null
   /** Files that may be read as they grow. */
   flow: Flow | null = null
@@ -78,6 +91,41 @@ export class Version {
 
   get settled(): boolean {
     return this.state !== 'pending'
+  }
+
+  /** Someone outside the graph wants to be told when it is settled. */
+  get watched(): boolean {
+    return (this.#flags & WATCHED) !== 0
+  }
+  set watched(is: boolean) {
+    this.#set(WATCHED, is)
+  }
+
+  get readersWatched(): boolean {
+    return (this.#flags & READERS_WATCHED) !== 0
+  }
+  set readersWatched(is: boolean) {
+    this.#set(READERS_WATCHED, is)
+  }
+
+  /** A newer version exists, so no reader will join. */
+  get superseded(): boolean {
+    return (this.#flags & SUPERSEDED) !== 0
+  }
+  set superseded(is: boolean) {
+    this.#set(SUPERSEDED, is)
+  }
+
+  /** A newer version is committed, or the datum was removed: nothing can fall back to this one. */
+  get obsolete(): boolean {
+    return (this.#flags & OBSOLETE) !== 0
+  }
+  set obsolete(is: boolean) {
+    this.#set(OBSOLETE, is)
+  }
+
+  #set(flag: number, is: boolean): void {
+    this.#flags = is ? this.#flags | flag : this.#flags & ~flag
   }
 }
 

@@ -519,11 +519,8 @@ export class Engine {
     const at = task.move('ready', now)
     if (this.io.moves.prefetches) this.io.moves.want(task, 1)
     task.turn = ++this.#turn
-    try {
-      task.score = scoreOf(this.policy, task, { now, turn: task.turn, releasedBy: this.#ending })
-    } catch (error) {
-      this.#fault ??= error
-    }
+    // The default treats all alike, and is asked for every task.
+    if (this.policy !== fifo) this.#score(task, now)
     this.observer?.({ type: 'ready', at, task: task.id })
     if (isFollower(task)) this.#follow(task, now)
     else this.#placement.enqueue(task, this.#ending)
@@ -543,6 +540,14 @@ export class Engine {
       task: task.id,
       reason: 'it reads what is still being written',
     })
+  }
+
+  #score(task: Task, now: number): void {
+    try {
+      task.score = scoreOf(this.policy, task, { now, turn: task.turn, releasedBy: this.#ending })
+    } catch (error) {
+      this.#fault ??= error
+    }
   }
 
   /** It keeps its turn: it was in the queue before, where an entry of it may even be left. */

@@ -327,8 +327,7 @@ export class Task {
       return at
     }
     const at = Math.max(now, history[history.length - 1] as number)
-    if (history.length <= 4) this.history = longer(history as [number, number, number, number], code, at)
-    else history.push(code, at)
+    this.history = longer(history, code, at)
     return at
   }
 
@@ -342,5 +341,12 @@ export class Task {
   }
 }
 
-const longer = ([a, b, c, d]: [number, number, number?, number?], code: number, at: number): number[] =>
-  c === undefined || d === undefined ? [a, b, code, at] : [a, b, c, d, code, at]
+/** Literals for the way that nearly all tasks go: arrays that are pushed to have room for a dozen more. */
+function longer(history: number[], code: number, at: number): number[] {
+  if (history.length === 2) return [history[0] as number, history[1] as number, code, at]
+  if (history.length === 4) {
+    return [history[0] as number, history[1] as number, history[2] as number, history[3] as number, code, at]
+  }
+  history.push(code, at)
+  return history
+}

@@ -60,7 +60,7 @@ export class RingWriter extends RingSide {
     const word = (HEADER + at) >> 2
     this.words[word] = length
     this.words[word + 1] = PENDING
-    this.bytes.set(bytes.length === length ? bytes : bytes.subarray(0, length), HEADER + at + 8)
+    copyTo(this.bytes, HEADER + at + 8, bytes, length)
     const position = this.#written
     this.#written = (position + needed) | 0
     Atomics.store(this.words, WRITTEN, this.#written)
@@ -146,4 +146,10 @@ export class RingReader extends RingSide {
     Atomics.store(this.words, READ, this.#read)
     if (Atomics.load(this.words, WAITING) === 1) Atomics.notify(this.words, READ)
   }
+}
+
+/** For a few bytes a loop is done before `set` has begun. */
+function copyTo(target: Uint8Array, at: number, bytes: Uint8Array, length: number): void {
+  if (length > 64) target.set(bytes.length === length ? bytes : bytes.subarray(0, length), at)
+  else for (let i = 0; i < length; i++) target[at + i] = bytes[i] as number
 }

@@ -432,7 +432,7 @@ export class Executor {
     if (task.state === 'stopping') return this.#lost(task, true, task.reason)
     if (result.status === STATUS.failed) this.#failed(task, result.error, result.printed, result.outputs)
     else if (live.paths) void this.#finish(task, result)
-    else this.#finishNow(task, result)
+    else this.#finishNow(task, result, now)
   }
 
   async #finish(task: Task, result: Ending, isKept = false): Promise<void> {
@@ -449,12 +449,12 @@ export class Executor {
     this.#runtime.schedule()
   }
 
-  #finishNow(task: Task, { startedAt, took, outputs, usage }: Ending): void {
+  #finishNow(task: Task, { startedAt, took, outputs, usage }: Ending, now = this.#runtime.now()): void {
     const { returns } = jobOf(task).definition
     storeOutputs(task, outputs, returns || 1)
     if (returns > 0) this.releases.finishing(task)
     this.#forget(task)
-    this.#runtime.engine.finished(task, Math.min(startedAt + took, this.#runtime.now()), took, usage)
+    this.#runtime.engine.finished(task, Math.min(startedAt + took, now), took, usage)
   }
 
   // --- failing ---

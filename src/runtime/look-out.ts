@@ -11,6 +11,7 @@ export class LookOut {
   readonly #drain: (looksAgain: boolean) => void
   readonly #patience = new Patience()
   #until = 0
+  #isAsked = false
   #isOn = false
   /** Results so far. */
   #results = 0
@@ -25,12 +26,15 @@ export class LookOut {
 
   /** For another moment from now. */
   keep(): void {
-    this.#until = performance.now() + LOOK_OUT
+    this.#isAsked = true
     if (this.#isOn || !this.#patience.worthIt) return
     this.#isOn = true
     const before = this.#results
     const look = (): void => {
-      this.#isOn = performance.now() < this.#until
+      const now = performance.now()
+      if (this.#isAsked) this.#until = now + LOOK_OUT
+      this.#isAsked = false
+      this.#isOn = now < this.#until
       this.#drain(this.#isOn)
       if (this.#isOn) setImmediate(look)
       else if (this.#results > before) this.#patience.found()
