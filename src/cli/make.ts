@@ -108,7 +108,9 @@ function optionsOf(given: Given): RunOptions {
 function commandAgain(given: Given): string {
   const file = valueOf(given, 'file')
   return [
-    ...['millrace', 'make', ...given.operands],
+    'millrace',
+    'make',
+    ...given.operands,
     ...(file === undefined ? [] : ['--file', file]),
     ...(given.rest.length > 0 ? ['--', ...given.rest] : []),
   ]
