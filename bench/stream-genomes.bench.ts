@@ -1,15 +1,5 @@
-import { bench, type Case } from './harness.ts'
-import {
-  BATCH_MEMORY,
-  BATCH_SLOW,
-  batchInMemory,
-  batchOnDisk,
-  batchOnSlowDisk,
-  NO_UPDATE,
-  NO_UPDATE_SLOW,
-  streamedAsItGrows,
-  streamedFromSlowDisk,
-} from './stream/arms.ts'
+import { bench } from './harness.ts'
+import { workflowCases } from './stream/workflow-cases.ts'
 import type { Workflow } from './stream/workflow.ts'
 
 const PEOPLE = 2504
@@ -63,24 +53,8 @@ function workflow(): Workflow {
 
 const work = workflow()
 const about = `five steps, ${INSTANCES} directories of ${PEOPLE.toLocaleString('en')} files merged into one`
-const common = { unit: 's', better: 'lower', take: 'median' } as const
-const cases: Case[] = [
-  {
-    ...common,
-    name: 'genomes',
-    about,
-    rounds: 5,
-    arms: [streamedAsItGrows(work), batchInMemory(work), batchOnDisk(work)],
-    goals: [{ of: NO_UPDATE, against: BATCH_MEMORY, atMost: 1 }],
-  },
-  {
-    ...common,
-    name: 'slow',
-    about: `${about}; against slow storage (the paper: 39 % less time)`,
-    rounds: 2,
-    arms: [streamedFromSlowDisk(work), batchOnSlowDisk(work)],
-    goals: [{ of: NO_UPDATE_SLOW, against: BATCH_SLOW, atMost: 0.61 }],
-  },
-]
 
-await bench('stream-genomes', cases)
+await bench(
+  'stream-genomes',
+  workflowCases('genomes', about, work, { paper: '39 %', atMost: 0.61, rounds: 2 }),
+)

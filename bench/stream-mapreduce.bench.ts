@@ -1,15 +1,5 @@
-import { bench, type Case } from './harness.ts'
-import {
-  BATCH_MEMORY,
-  BATCH_SLOW,
-  batchInMemory,
-  batchOnDisk,
-  batchOnSlowDisk,
-  NO_UPDATE,
-  NO_UPDATE_SLOW,
-  streamedAsItGrows,
-  streamedFromSlowDisk,
-} from './stream/arms.ts'
+import { bench } from './harness.ts'
+import { workflowCases } from './stream/workflow-cases.ts'
 import type { Workflow } from './stream/workflow.ts'
 
 const MIB = 2 ** 20
@@ -63,24 +53,8 @@ function workflow(mib: number, parts: number, results: number): Workflow {
 
 const work = workflow(192, 24, 24)
 const about = '192 MiB in 24 parts, 2 map-reducers, 24 results, one output of 48 MiB; 3 s of compute'
-const common = { unit: 's', better: 'lower', take: 'median' } as const
-const cases: Case[] = [
-  {
-    ...common,
-    name: 'mapreduce',
-    about,
-    rounds: 5,
-    arms: [streamedAsItGrows(work), batchInMemory(work), batchOnDisk(work)],
-    goals: [{ of: NO_UPDATE, against: BATCH_MEMORY, atMost: 1 }],
-  },
-  {
-    ...common,
-    name: 'slow',
-    about: `${about}; against slow storage (the paper: 33 % less time)`,
-    rounds: 3,
-    arms: [streamedFromSlowDisk(work), batchOnSlowDisk(work)],
-    goals: [{ of: NO_UPDATE_SLOW, against: BATCH_SLOW, atMost: 0.67 }],
-  },
-]
 
-await bench('stream-mapreduce', cases)
+await bench(
+  'stream-mapreduce',
+  workflowCases('mapreduce', about, work, { paper: '33 %', atMost: 0.67, rounds: 3 }),
+)

@@ -1,7 +1,8 @@
+import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { MillraceError } from '../core/errors.ts'
 import { findPolicy } from '../core/policy.ts'
-import { giveParameters } from '../flow/params.ts'
+import { checkParameters, giveParameters, unaskedParameters } from '../flow/params.ts'
 import { LooksAhead } from '../flow/looks-ahead.ts'
 import { flowState } from '../flow/registry.ts'
 import { writeGraph } from '../flow/graph.ts'
@@ -32,6 +33,7 @@ export async function execute(given: Given): Promise<void> {
   const root = dirname(path)
   const ahead = LooksAhead.start(resolve(root, '.millrace'))
   const registry = await loadFlow(path)
+  if (given.rest.length > 0) checkParameters(readFileSync(path, 'utf8'))
   const asked = given.operands.length > 0
   const targets = asked ? given.operands.map(nameOf) : defaultTargets(registry, path)
   if (flags.get('clean')) return clean(registry, asked ? targets : null)
@@ -61,7 +63,7 @@ export async function execute(given: Given): Promise<void> {
 function report(run: FlowRun, given: Given, { progress }: RunOptions): void {
   const graph = valueOf(given, 'graph')
   if (graph !== undefined) writeGraph(graph, run.planner.makers, run.state.files)
-  const unasked = [...flowState.given.keys()].filter(name => !flowState.asked.has(name))
+  const unasked = unaskedParameters()
   if (unasked.length > 0) remark(`millrace: the workflow did not ask for ${unasked.join(', ')}`)
   if (given.flags.get('dry-run')) {
     printLines(planLines(run, given.flags.get('explain') === true))
@@ -92,7 +94,7 @@ function optionsOf(given: Given): RunOptions {
   if (progress !== undefined) options.progress = progress
   const trace = valueOf(given, 'trace')
   if (trace !== undefined) options.trace = resolve(trace)
-  options.again = ['millrace', 'make', ...given.operands].map(shellQuote).join(' ')
+  options.again = commandAgain(given)
   const modes = ['dry-run', 'touch', 'clean'].filter(name => given.flags.get(name))
   if (modes.length > 1) {
     throw new MillraceError('MR_OPTION', `--${modes.join(' and --')} exclude each other`, {
@@ -100,6 +102,20 @@ function optionsOf(given: Given): RunOptions {
     })
   }
   return options
+}
+
+/** What decides over the result is repeated; how it is shown, and what was forced, is not. */
+function commandAgain(given: Given): string {
+  const file = valueOf(given, 'file')
+  return [
+    'millrace',
+    'make',
+    ...given.operands,
+    ...(file === undefined ? [] : ['--file', file]),
+    ...(given.rest.length > 0 ? ['--', ...given.rest] : []),
+  ]
+    .map(shellQuote)
+    .join(' ')
 }
 
 async function setPolicy(policy: string): Promise<void> {

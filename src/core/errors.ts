@@ -86,7 +86,8 @@ export const ERRORS = {
     remedy: 'Write to the path that the task is given, not to a path of its own.',
   },
   MR_OUTPUT_FOLDER: {
-    meaning: 'The folder of an output cannot be written, or not be made.',
+    meaning:
+      'The folder of an output cannot be written or made, or a folder is where a file is to be written.',
     remedy: 'Write to another place, or get permission for this one.',
   },
   MR_INPUT_MISSING: {

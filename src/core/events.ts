@@ -68,6 +68,8 @@ export type RunEvent =
       wallTime: string
       program: string
       args: string[]
+      /** The command that starts it again, where it is not `millrace run` with program and arguments. */
+      again?: string
       cwd: string
       pid: number
       nodes: { name: string; cpus: number; memory: number; ioExecutors?: number }[]

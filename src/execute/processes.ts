@@ -1,12 +1,12 @@
-import { spawnTool } from '../native/spawn-tool.ts'
 import type { CommandProcess } from './command-process.ts'
-import { NodeProcess, killNodeProcesses } from './node-process.ts'
-import { SpawnedProcess } from './spawned-process.ts'
-import { Spawner } from './spawner.ts'
+import type * as Starters from './process-starters.ts'
+import type { Spawner } from './spawner.ts'
 
 /** Where processes come from: the spawner, or Node itself where there is none. */
 export class Processes {
   readonly #note: (text: string) => void
+  /** Loaded with the first command: a program without any does not have to wait for it. */
+  #starters: typeof Starters | null = null
   #spawner: Spawner | null = null
   #starting: Promise<void> | null = null
   #mustSearch = false
@@ -24,6 +24,7 @@ export class Processes {
   }
 
   create(): CommandProcess {
+    const { NodeProcess, SpawnedProcess } = this.#starters as typeof Starters
     return this.#spawner && !this.#spawner.isGone ? new SpawnedProcess(this.#spawner) : new NodeProcess()
   }
 
@@ -35,12 +36,13 @@ export class Processes {
   /** No command runs any more, or what runs is to be killed. */
   end(clean: boolean): void {
     this.#isOver = true
-    killNodeProcesses()
+    this.#starters?.killNodeProcesses()
     this.#spawner?.end(clean && !this.#mustSearch)
     this.#spawner = null
   }
 
   async #start(): Promise<void> {
+    const { Spawner, spawnTool } = (this.#starters = await import('./process-starters.ts'))
     const asked = process.env['MILLRACE_SPAWNER']
     if (asked === 'off' || process.platform !== 'linux') return
     try {

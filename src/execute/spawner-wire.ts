@@ -1,15 +1,7 @@
 /** Messages between coordinator and `millrace-spawn`; the other side, and the layout, is native/spawner.h. */
+import type { CommandRequest } from './command-process.ts'
 
-export interface SpawnRequest {
-  argv: readonly string[]
-  cwd: string
-  env: Readonly<Record<string, string>>
-  stdin: string | null
-  stdout: string | null
-  stderr: string | null
-  log: string | null
-  /** CPUs that it may run on; null for all. */
-  cpus: readonly number[] | null
+export interface SpawnRequest extends Omit<CommandRequest, 'limits'> {
   /** Resource by its number, and value. */
   limits: readonly (readonly [resource: number, value: number])[]
 }

@@ -1,4 +1,5 @@
 import { MillraceError } from '../core/errors.ts'
+import { nearest } from '../general/nearest.ts'
 import { flowState } from './registry.ts'
 
 type Simple = string | number | boolean
@@ -50,6 +51,27 @@ export const parameters: Readonly<Record<string, string>> = new Proxy({} as Reco
       ? { value: param(name), enumerable: true, configurable: true }
       : undefined,
 })
+
+export const unaskedParameters = (): string[] =>
+  [...flowState.given.keys()].filter(name => !flowState.asked.has(name))
+
+/**
+ * A mistyped name would make everything anew with the default. Functions may ask for a parameter later, so it is
+ * a mistake for certain only where the file does not have the name at all.
+ */
+export function checkParameters(source: string): void {
+  for (const name of unaskedParameters()) {
+    const close = nearest(name, flowState.asked.keys())
+    if (!close || source.includes(name)) continue
+    throw new MillraceError(
+      'MR_FLOW_PARAM',
+      `the workflow has no parameter ${name}; did you mean ${close}?`,
+      {
+        hint: `It asks for ${[...flowState.asked.keys()].join(', ')}.`,
+      },
+    )
+  }
+}
 
 /** `key=value` words of the command line. */
 export function giveParameters(words: readonly string[]): void {

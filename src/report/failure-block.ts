@@ -87,6 +87,7 @@ function rerunCommand(failure: FailureFacts, run: RunStarted | null): string | n
     return failure.cwd === undefined ? command : `cd ${shellQuote(failure.cwd)} && ${command}`
   }
   if (run === null) return null
+  if (run.again !== undefined) return clean(run.again)
   const args = run.args.length > 0 ? ['--', ...run.args] : []
   return ['millrace run', ...[run.program, ...args].map(shellQuote)].join(' ')
 }

@@ -98,6 +98,7 @@ export class EmbeddedHost implements Host {
       wallTime: new Date().toISOString(),
       program: process.argv[1] ?? '',
       args: process.argv.slice(2),
+      ...(options.again === undefined ? {} : { again: options.again }),
       cwd: process.cwd(),
       pid: process.pid,
       nodes: [nodeFacts(node)],

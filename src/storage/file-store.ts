@@ -1,5 +1,5 @@
 import { constants } from 'node:fs'
-import { access, copyFile, cp, link, lstat, mkdir, rename, rm, rmdir } from 'node:fs/promises'
+import { copyFile, cp, link, lstat, mkdir, rename, rm, rmdir } from 'node:fs/promises'
 import { rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { nearestValid } from '../core/data.ts'
@@ -7,6 +7,7 @@ import type { Datum, Version } from '../core/data.ts'
 import { MillraceError } from '../core/errors.ts'
 import type { Device } from '../core/io/device.ts'
 import { FileCopy } from './file-copy.ts'
+import { exists, renameTo, unwritable } from './output-place.ts'
 import { copyDurably, syncFolder } from './mover.ts'
 import type { Pace } from './mover.ts'
 import { Tiers } from './tiers.ts'
@@ -173,10 +174,10 @@ export class FileStore {
       if (isDirectory) return version
       const second = `${copy.path}.published`
       await link(copy.path, second).catch(() => copyFile(copy.path, second))
-      await rename(second, path)
+      await renameTo(second, path)
     } else {
       if (isDirectory) await this.#makeWay(path)
-      await rename(copy.path, path)
+      await renameTo(copy.path, path)
       const place = dirname(copy.path)
       copy.path = path
       copy.staged = false
@@ -196,7 +197,7 @@ export class FileStore {
       await copyDurably(from, aside, pace, wanted)
       if (!wanted()) return false
       if ((await lstat(aside)).isDirectory()) await this.#makeWay(path)
-      await rename(aside, path)
+      await renameTo(aside, path)
       await syncFolder(dirname(path))
       return true
     } finally {
@@ -358,23 +359,6 @@ const lost = ({ datum }: Version, { name, path }: Device): MillraceError =>
     hint: 'Bring the device back, or run the task that makes the file again.',
   })
 
-/** Node says of a folder that is read-only that it does not exist. */
-async function unwritable(path: string, cause: unknown): Promise<never> {
-  let folder = dirname(path)
-  while (!(await exists(folder))) folder = dirname(folder)
-  const reason = await access(folder, constants.W_OK).then(
-    () => (cause as Error).message,
-    (error: unknown) => (error as NodeJS.ErrnoException).code,
-  )
-  const why =
-    reason === 'EROFS'
-      ? 'it is on a read-only file system'
-      : reason === 'EACCES'
-        ? 'it is not permitted'
-        : reason
-  throw new MillraceError('MR_OUTPUT_FOLDER', `${path} cannot be written in ${folder}: ${why}`, { cause })
-}
-
 function oldest(version: Version): Version {
   let at = version
   while (at.previous) at = at.previous
@@ -382,12 +366,3 @@ function oldest(version: Version): Version {
 }
 
 const reasonFor = ({ datum }: Version): string => (datum.path === null ? '' : ' and no task makes it')
-
-async function exists(path: string): Promise<boolean> {
-  try {
-    await lstat(path)
-    return true
-  } catch {
-    return false
-  }
-}

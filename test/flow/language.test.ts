@@ -191,3 +191,31 @@ rule('fits', [], ({ out }) => ['touch', out])`)
     }
   },
 )
+
+test('a folder in the place of a file is left alone, and is a clear error', async () => {
+  const folder = flow(`rule('out', [], ({ out }) => ['touch', out])`, { 'out/mine': 'precious' })
+  const { code, stderr } = await millrace(folder, ['make'])
+  assert.equal(code, 1)
+  assert.match(stderr, /out cannot be written: a folder has that name.*MR_OUTPUT_FOLDER/s)
+  assert.equal(read(folder, 'out/mine'), 'precious')
+})
+
+test('a failed rule says how to make it again, with file and parameters', async () => {
+  const folder = makeFolder({
+    'other.ts': `${IMPORTS}param('size', 1)\nrule('a b', [], async () => { throw new Error('broken') })`,
+  })
+  const { code, stderr } = await millrace(folder, ['make', 'a b', '--file', 'other.ts', '--', 'size=3'])
+  assert.equal(code, 1)
+  assert.match(stderr, /rerun +millrace make 'a b' --file other\.ts -- size=3\n/)
+})
+
+test('a mistyped parameter makes nothing, and one that a function asks for later is taken', async () => {
+  const folder = flow(`const lines = param('lines', 10)
+rule('out', [], ({ out }) => sh\`echo \${lines} \${param('line2', 'no')} > \${out}\`)`)
+  const { code, stderr } = await millrace(folder, ['make', '--', 'linse=3'])
+  assert.equal(code, 2)
+  assert.match(stderr, /no parameter linse; did you mean lines\?.*It asks for lines\..*MR_FLOW_PARAM/s)
+  assert.equal(existsSync(join(folder, 'out')), false)
+  await make(folder, ['--', 'line2=yes'])
+  assert.equal(read(folder, 'out'), '10 yes\n')
+})

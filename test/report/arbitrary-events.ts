@@ -53,23 +53,28 @@ function event<T extends RunEventType>(
 
 /** One arbitrary per type. The type of the record makes a new event type a compile error here. */
 export const arbitraries: Record<RunEventType, fc.Arbitrary<RunEvent>> = {
-  'run-started': event('run-started', {
-    run: text,
-    version: text,
-    wallTime: text,
-    program: text,
-    args: fc.array(text, { maxLength: 3 }),
-    cwd: text,
-    pid: fc.nat(),
-    nodes: fc.array(
-      fc.record({ name: text, cpus: fc.nat(), memory: fc.maxSafeNat() }, { noNullPrototype: true }),
-      {
-        maxLength: 2,
-      },
-    ),
-    policy: text,
-    simulated: fc.boolean(),
-  }),
+  'run-started': event(
+    'run-started',
+    {
+      run: text,
+      version: text,
+      wallTime: text,
+      program: text,
+      args: fc.array(text, { maxLength: 3 }),
+      again: text,
+      cwd: text,
+      pid: fc.nat(),
+      nodes: fc.array(
+        fc.record({ name: text, cpus: fc.nat(), memory: fc.maxSafeNat() }, { noNullPrototype: true }),
+        {
+          maxLength: 2,
+        },
+      ),
+      policy: text,
+      simulated: fc.boolean(),
+    },
+    ['again'],
+  ),
   'kind-defined': event('kind-defined', {
     kind: id,
     name: text,
