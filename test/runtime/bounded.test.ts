@@ -56,10 +56,10 @@ test('a task that writes more than the bound is refused with both numbers', asyn
 const LARGEST = 19_456
 
 /** Each step makes a file, some of them by reading the one before: two files at a time are enough. */
-const programs = fc.array(
-  fc.record({ bytes: fc.integer({ min: 1, max: LARGEST }), follows: fc.boolean() }),
-  { minLength: 1, maxLength: 25 },
-)
+const programs = fc.array(fc.record({ bytes: fc.integer({ min: 1, max: LARGEST }), follows: fc.boolean() }), {
+  minLength: 1,
+  maxLength: 25,
+})
 
 test('random chains of temporary files end, with all data right and within the bound', async () => {
   await fc.assert(
