@@ -10,10 +10,11 @@ import { FILE_IN, FILE_OUT, IN, barrier, configure, main, removeFile, task, wait
 // By the environment, because threads load this module too and see no arguments.
 process.env['BENCH_IO'] ??= process.argv.slice(2).join(' ')
 const [folder, files, bytes, rounds, limit] = process.env['BENCH_IO'].split(' ')
+const ROUNDS = Number(rounds)
 
 function compute(n) {
   let state = n + 1
-  for (let i = 0; i < Number(rounds); i++) state = (Math.imul(state, 1_664_525) + 1_013_904_223) | 0
+  for (let i = 0; i < ROUNDS; i++) state = (Math.imul(state, 1_664_525) + 1_013_904_223) | 0
   return state
 }
 

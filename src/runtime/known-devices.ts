@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { mkdir, rename, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { DeviceDescription } from '../core/io/device.ts'
@@ -10,18 +10,21 @@ import type { RunOptions } from './run-options.ts'
 
 /**
  * The devices of this run, with what was measured before where the description does not say it. Without a
- * description there is one, the disk of the working directory, if a task asks for bandwidth.
+ * description there is one, the disk of the working directory, if a task asks for bandwidth. It also is there where
+ * all described devices can be full: who finds no room would wait for ever.
  */
 export function knownDevices(described: readonly DeviceDescription[]): DeviceDescription[] {
   const asks = (): boolean => someDefinition(({ options }) => options.bandwidth !== undefined)
   const disk: DeviceDescription = {
-    name: 'disk',
+    name: described.some(({ name }) => name === 'disk') ? 'working folder' : 'disk',
     path: process.cwd(),
     read: null,
     write: null,
     capacity: null,
   }
-  const devices = described.length === 0 && asks() ? [disk] : described
+  const isEndless = ({ capacity, path }: DeviceDescription): boolean => capacity === null && existsSync(path)
+  const needsDisk = described.length === 0 ? asks() : !described.some(isEndless)
+  const devices = needsDisk ? [...described, disk] : described
   return devices.map(device => {
     if (device.read !== null && device.write !== null) return device
     const known = remembered(device.path)

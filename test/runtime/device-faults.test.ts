@@ -55,3 +55,28 @@ for (const [title, options, message] of FAULTS) {
     }
   })
 }
+
+const FULL: [title: string, more: string][] = [
+  ['the only device', ''],
+  ['the only device that is there', '      - { name: slow, path: nowhere, bandwidth: 100MB/s }\n'],
+]
+
+for (const [title, more] of FULL) {
+  test(`when ${title} is full, the rest goes to the working directory`, { timeout: 60_000 }, async () => {
+    const program = new Program({
+      'app.ts': PROGRAM,
+      'machine.yaml': `nodes:
+  - storage:
+      - { name: fast, path: fast, bandwidth: 1000MB/s, capacity: 250kB }
+${more}`,
+    })
+    mkdirSync(program.path('fast'))
+    try {
+      const { code, err } = await program.run('app.ts')
+      assert.equal(code, 0, err)
+      for (let n = 1; n <= 6; n++) assert.equal(readFileSync(program.path(`out/${n}`)).length, 100_000)
+    } finally {
+      program.remove()
+    }
+  })
+}
