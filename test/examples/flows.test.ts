@@ -1,22 +1,9 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { makeFolder } from '../cli/folder.ts'
 import { make } from '../flow/flows.ts'
-
-/** The examples as a user has them: in a folder of their own. */
-function copyOf(example: string): string {
-  const from = join(import.meta.dirname, '../../examples', example)
-  const files = readdirSync(from).filter(name => name.endsWith('.ts'))
-  return makeFolder(Object.fromEntries(files.map(name => [name, readFileSync(join(from, name), 'utf8')])))
-}
-
-const missing = (...programs: string[]): string | false => {
-  const absent = programs.filter(program => spawnSync('which', [program]).status !== 0)
-  return absent.length > 0 && `${absent.join(', ')} not installed`
-}
+import { copyOf, missing } from './examples.ts'
 
 test('copyfile: every copy is what it was copied from', async () => {
   const folder = copyOf('copyfile')

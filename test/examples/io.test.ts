@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { copyOf, missing } from './examples.ts'
+import { millrace } from '../cli/folder.ts'
+
+test(
+  'hmmer: parts find what one search of the whole database finds, with I/O tasks and without',
+  { skip: missing('hmmbuild', 'hmmemit', 'hmmsearch') },
+  async () => {
+    const folder = copyOf('hmmer')
+    const small = { HMMER_PARTS: '3', HMMER_SEQUENCES: '900', HMMER_CHECKPOINT: '0.1', HMMER_OUT: 'results' }
+    const { code, stdout, stderr } = await millrace(folder, ['run', 'hmmer.ts'], small)
+    assert.equal(code, 0, stderr)
+    assert.match(stdout, /"plain tasks"[^]*"I\/O tasks"/)
+    const result = (name: string): string => join(folder, 'results', name)
+    const tables = ['plain.tsv', 'io.tsv'].map(name =>
+      readFileSync(result(name), 'utf8').trim().split('\n').sort(),
+    )
+    const argv = ['--cpu', '0', '-o', '/dev/null', '--tblout', result('whole.tbl')]
+    const whole = spawnSync('hmmsearch', [...argv, result('all.hmm'), result('db.fa')])
+    assert.equal(whole.status, 0, String(whole.stderr))
+    const expected = readFileSync(result('whole.tbl'), 'utf8')
+      .split('\n')
+      .filter(line => line !== '' && !line.startsWith('#'))
+      .map(line => {
+        const [target, , family, , evalue, score] = line.split(/\s+/)
+        return [target, family, Number(evalue), Number(score)].join('\t')
+      })
+      .sort()
+    assert(expected.length >= 27, 'the members of the families are found')
+    for (const table of tables) assert.deepEqual(table, expected)
+  },
+)
