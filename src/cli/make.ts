@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { MillraceError } from '../core/errors.ts'
 import { findPolicy } from '../core/policy.ts'
@@ -26,7 +26,7 @@ export async function execute(given: Given): Promise<void> {
   const path = findFlow(valueOf(given, 'file'))
   if (flags.get('watch')) return (await import('./flow-watch.ts')).watch(path)
   const cache = valueOf(given, 'cache')
-  const cacheFolder = cache === undefined ? null : resolve(cache)
+  const cacheFolder = cache === undefined ? null : usableCache(resolve(cache))
   giveParameters(given.rest)
   const options = optionsOf(given)
   if (options.policy !== undefined) await setPolicy(options.policy)
@@ -102,6 +102,20 @@ function optionsOf(given: Given): RunOptions {
     })
   }
   return options
+}
+
+/** The cache keeps quiet about what it cannot keep, so a folder that can never be one is told before. */
+function usableCache(folder: string): string {
+  try {
+    mkdirSync(folder, { recursive: true })
+    return folder
+  } catch (cause) {
+    const reason = existsSync(folder) ? 'it is not a folder' : (cause as Error).message
+    throw new MillraceError('MR_OPTION', `--cache ${folder} cannot be used: ${reason}`, {
+      hint: 'Name a folder that is there or can be made.',
+      cause,
+    })
+  }
 }
 
 /** What decides over the result is repeated; how it is shown, and what was forced, is not. */

@@ -1,5 +1,15 @@
-import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs'
-import { join } from 'node:path'
+import {
+  accessSync,
+  closeSync,
+  constants,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  writeSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
 import { MillraceError } from '../core/errors.ts'
 import { FileTable } from './file-table.ts'
 import { takeLock } from './lock.ts'
@@ -82,10 +92,8 @@ export class State {
     } catch (cause) {
       throw new MillraceError(
         'MR_FLOW_STATE',
-        `${this.#folder} cannot be made: ${(cause as Error).message}`,
-        {
-          cause,
-        },
+        `${this.#folder} cannot be made: ${reasonOf(this.#folder, cause as Error)}`,
+        { cause },
       )
     }
     this.#release = takeLock(join(this.#folder, 'lock'))
@@ -175,5 +183,15 @@ function readWhole(path: string): Buffer | null {
     return readFileSync(path)
   } catch {
     return null
+  }
+}
+
+/** Node says of a folder on a read-only file system that it does not exist. */
+function reasonOf(folder: string, cause: Error): string {
+  try {
+    accessSync(dirname(dirname(folder)), constants.W_OK)
+    return cause.message
+  } catch (error) {
+    return (error as Error).message
   }
 }

@@ -50,11 +50,9 @@ export class ExitError extends MillraceError {
   readonly exitCode: number | null
   readonly signal: string | null
 
-  constructor(program: string, exitCode: number | null, signal: string | null) {
-    super(
-      'MR_EXIT_CODE',
-      signal ? `${program} was ended by ${signal}` : `${program} ended with exit code ${exitCode}`,
-    )
+  constructor(program: string, exitCode: number | null, signal: string | null, circumstance = '') {
+    const end = signal ? `was ended by ${signal}` : `ended with exit code ${exitCode}`
+    super('MR_EXIT_CODE', `${program} ${end}${circumstance}`)
     this.exitCode = exitCode
     this.signal = signal
   }

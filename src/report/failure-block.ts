@@ -9,6 +9,8 @@ type RunStarted = Extract<RunEvent, { type: 'run-started' }>
 
 const TAIL_LINES = 20
 const STACK_FRAMES = 4
+/** Chunks of our build, wherever it is installed; those of the user's bundler have no name before the hash. */
+const OURS = /\/dist\/chunk-[\w-]+-[A-Z\d]{8}\.js:\d+:\d+\)?$/
 
 /** All that a person needs to understand a failure and to try again, in one place. */
 export function failureBlock(event: Failed, name: string, run: RunStarted | null, paint: Paint): string[] {
@@ -73,12 +75,14 @@ function causeLines(failure: FailureFacts): string[] {
   return [`${clean(failure.name)}: ${first}${detail}${known}`, ...more]
 }
 
-/** The frames of the user's own code: those of Node help nobody. */
+/** The frames of the user's own code: those of Node help nobody, and ours only whoever looks for a mistake of ours. */
 function frames(failure: FailureFacts): string[] {
-  return cleanLines(failure.stack ?? '')
+  const all = cleanLines(failure.stack ?? '')
     .map(line => line.trim())
     .filter(line => line.startsWith('at ') && !line.includes('node:'))
-    .slice(0, STACK_FRAMES)
+  const own = all.filter(line => !OURS.test(line))
+  const isKnown = failure.code?.startsWith('MR_') ?? false
+  return (own.length > 0 || isKnown ? own : all).slice(0, STACK_FRAMES)
 }
 
 function rerunCommand(failure: FailureFacts, run: RunStarted | null): string | null {

@@ -1,3 +1,4 @@
+import { statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { MillraceError } from '../core/errors.ts'
 import type { Task } from '../core/task.ts'
@@ -52,7 +53,16 @@ export async function runCommand(task: Task, context: CommandContext): Promise<C
   const { exitCode, signal, printed } = result
   const { exitCodes } = jobOf(task).definition.extra as CommandExtra
   if (exitCode !== null && accepted(exitCode, exitCodes)) return { ...result, exitCode }
-  throw Object.assign(new ExitError(request.argv[0] ?? '', exitCode, signal), { printed })
+  const circumstance = await shortage(context.logs ?? request.cwd)
+  throw Object.assign(new ExitError(request.argv[0] ?? '', exitCode, signal, circumstance), { printed })
+}
+
+/** On a full disk, what the program said of it cannot be written to its log either. */
+async function shortage(folder: string): Promise<string> {
+  const room = await statfs(folder).catch(() => null)
+  return room && room.blocks > 0 && room.bavail === 0
+    ? `; there is no room left on the disk of ${folder}`
+    : ''
 }
 
 /** A function cannot be killed: when it is to stop, nobody waits for it any more. */

@@ -503,7 +503,8 @@ export class Executor {
     const final = engine.afterFailure(task) === 'fail'
     this.#streaming.spoil(task)
     this.#forget(task)
-    if (final) job.caller.unhandled.add(task)
+    // One that was told to stop is cancelled, and whoever cancelled it knows.
+    if (final && task.state !== 'stopping') job.caller.unhandled.add(task)
     engine.failed(task, facts, error, this.#runtime.now(), log)
     this.#runtime.schedule()
   }

@@ -35,7 +35,9 @@ const SOON = 2
 export async function journalWorkload(path: string): Promise<Workload> {
   const { name, kinds, tasks } = await readRecorded(path)
   if (tasks.length === 0) {
-    throw new MillraceError('MR_SIMULATION', `the journal ${path} has no task that ended well`)
+    throw new MillraceError('MR_SIMULATION', `the journal ${path} has no task that ended well`, {
+      hint: 'Name a run of which tasks ended well: `millrace runs` lists them.',
+    })
   }
   return {
     name,

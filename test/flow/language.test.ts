@@ -181,11 +181,22 @@ rule('fits', [], ({ out }) => ['touch', out])`)
       assert.equal(full.code, 1)
       assert.match(full.stderr, /No space left on device/)
       assert.equal(existsSync(join(folder, 'small/out')), false)
+      const inside = join(folder, 'small')
+      writeFileSync(
+        join(inside, 'flow.ts'),
+        `${IMPORTS}rule('big', [], ({ out }) => sh\`head -c 4000000 /dev/zero > \${out}\`)`,
+      )
+      const fullLog = await millrace(inside, ['make'])
+      assert.match(fullLog.stderr, /exit code 1; there is no room left on the disk of .*MR_EXIT_CODE/)
+      assert.doesNotMatch(fullLog.stderr, /at .*chunk-/)
+      rmSync(join(inside, '.millrace'), { recursive: true })
       await make(folder, ['fits'])
       spawnSync('mount', ['-o', 'remount,ro', join(folder, 'small')])
       const readOnly = await millrace(folder, ['make', 'small/out'])
       assert.equal(readOnly.code, 1)
       assert.match(readOnly.stderr, /read-only file system.*MR_OUTPUT_FOLDER/s)
+      const readOnlyState = await millrace(inside, ['make'])
+      assert.match(readOnlyState.stderr, /flow cannot be made: EROFS: read-only.*MR_FLOW_STATE/s)
     } finally {
       spawnSync('umount', [join(folder, 'small')])
     }
@@ -218,4 +229,12 @@ rule('out', [], ({ out }) => sh\`echo \${lines} \${param('line2', 'no')} > \${ou
   assert.equal(existsSync(join(folder, 'out')), false)
   await make(folder, ['--', 'line2=yes'])
   assert.equal(read(folder, 'out'), '10 yes\n')
+})
+
+test('a cache that cannot be a folder is told before anything is run', async () => {
+  const folder = flow(`rule('out', [], ({ out }) => ['touch', out])`, { cache: 'a file' })
+  const { code, stderr } = await millrace(folder, ['make', '--cache', 'cache'])
+  assert.equal(code, 2)
+  assert.match(stderr, /--cache .*cache cannot be used: it is not a folder.*MR_OPTION/s)
+  assert.equal(existsSync(join(folder, 'out')), false)
 })
