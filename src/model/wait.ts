@@ -1,6 +1,8 @@
 import type { Datum, Version } from '../core/data.ts'
+import { MillraceError } from '../core/errors.ts'
 import { Future } from './future.ts'
 import type { Tracker } from './tracker.ts'
+import { Stream } from './value-stream.ts'
 
 /** `seen` is the version that the program's object has the value of, if it has one. */
 type Fetch = (datum: Datum, seen?: Version | null) => Promise<unknown>
@@ -14,6 +16,7 @@ export async function resolveInside(
 ): Promise<unknown> {
   if (typeof value !== 'object' || value === null) return value
   if (value instanceof Future) return resolveFuture(value, tracker, fetch)
+  if (value instanceof Stream) throw noValue()
   const tracked = tracker.find(value)
   if (tracked) {
     if (tracked.datum.inPlace) await fetch(tracked.datum)
@@ -64,6 +67,11 @@ async function resolveFuture(future: Future<unknown>, tracker: Tracker, fetch: F
   tracker.adopt(future.object, datum, writes)
   return future.object
 }
+
+const noValue = (): MillraceError =>
+  new MillraceError('MR_NOT_AWAITED', 'a stream has no value to wait for, but many', {
+    hint: 'Loop over it with `for await`, or pass it to a task.',
+  })
 
 /** All are waited for, then the first failure is thrown: no wait is left behind. */
 async function settleAll(waits: Promise<void>[]): Promise<void> {

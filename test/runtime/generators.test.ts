@@ -31,6 +31,13 @@ test('a loop receives futures of all values, in order', async () => {
   assert.deepEqual(await collect(eager.count(0)), [])
 })
 
+test('waiting on a whole stream is refused, and it can still be taken', async () => {
+  const stream = eager.count(3)
+  const error = await rejection(waitOn(stream))
+  assert.deepEqual([error.code, /for await/.test(error.message)], ['MR_NOT_AWAITED', true])
+  assert.deepEqual(await collect(stream), upTo(3))
+})
+
 test('the values of a stream are spread over tasks', async () => {
   const doubled: Future<number>[] = []
   for await (const value of eager.count(50)) doubled.push(eager.double(value))
