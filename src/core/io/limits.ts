@@ -197,7 +197,7 @@ export class Limits {
   // --- tuners ---
 
   #tuner(task: Task, io: TaskIo, device: Device): AutoTuner {
-    const { kind, demand } = task
+    const { kind } = task
     let ofKind = this.#tuners.get(kind)
     if (!ofKind) this.#tuners.set(kind, (ofKind = []))
     let tuner = ofKind[device.index]
