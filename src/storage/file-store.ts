@@ -7,6 +7,7 @@ import type { Datum, Version } from '../core/data.ts'
 import { MillraceError } from '../core/errors.ts'
 import type { Device } from '../core/io/device.ts'
 import { FileCopy } from './file-copy.ts'
+import { makeFolders } from './folders.ts'
 import { exists, renameTo, unwritable } from './output-place.ts'
 import { copyDurably, syncFolder } from './mover.ts'
 import type { Pace } from './mover.ts'
@@ -85,9 +86,7 @@ export class FileStore {
     const folder = device ? this.tiers.folders.staging(device) : this.#folderFor(path)
     // On a device, each output is committed by itself.
     const staged = this.#place(folder, path, device ? null : beside)
-    await mkdir(directory ? staged : dirname(staged), { recursive: true }).catch((error: unknown) =>
-      unwritable(path, error),
-    )
+    await makeFolders(directory ? staged : dirname(staged)).catch((error: unknown) => unwritable(path, error))
     if (device) await this.tiers.mark(staged, device, version)
     if (!source) return staged
     const from = await this.read(source)
@@ -168,7 +167,7 @@ export class FileStore {
     }
     const isDirectory = (await lstat(copy.path)).isDirectory()
     // Staged beside it, its folder is there; staged on a device, it may not be.
-    await mkdir(dirname(path), { recursive: true })
+    if (this.tiers.folders.all.length > 0) await makeFolders(dirname(path))
     if (hasReaders) {
       // Its readers know it under the staged name, so that name has to stay.
       if (isDirectory) return version
@@ -193,7 +192,7 @@ export class FileStore {
   async #bring(from: string, path: string, pace: Pace, wanted = () => true): Promise<boolean> {
     const aside = this.#place(this.#folderFor(path), path)
     try {
-      await mkdir(dirname(aside), { recursive: true })
+      await makeFolders(dirname(aside))
       await copyDurably(from, aside, pace, wanted)
       if (!wanted()) return false
       if ((await lstat(aside)).isDirectory()) await this.#makeWay(path)
