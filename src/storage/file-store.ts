@@ -47,13 +47,13 @@ export class FileStore {
 
   /**
    * The path of a version that is read; fails when nothing is there. If it is a copy on a device, the copy stays
-   * until `tiers.unuse` is told the path.
+   * until `tiers.unuse` is told the path. Whoever looks at it anyway need not have it looked for.
    */
-  async read(version: Version): Promise<string> {
+  async read(version: Version, mustLook = true): Promise<string> {
     await this.#moving.get(version.datum)
     const path = this.pathOf(version)
     if (isKept(path)) this.tiers.use(path)
-    if (!(await exists(path))) {
+    if (mustLook && !(await exists(path))) {
       const { tier } = version.value instanceof FileCopy ? version.value : { tier: null }
       if (tier) throw lost(version, tier)
       throw new MillraceError('MR_INPUT_MISSING', `${version.datum.path} does not exist${reasonFor(version)}`)
@@ -128,7 +128,8 @@ export class FileStore {
 
   /** The task has written the version: it is moved to the user's path as soon as nobody reads an older one there. */
   async commit(version: Version, staged: string): Promise<void> {
-    if (!(await exists(staged))) return
+    const stats = await lstat(staged).catch(() => null)
+    if (!stats) return
     const kept = this.tiers.stagedOn(staged) && (await this.tiers.keep(version, staged))
     if (kept) {
       await this.#leave(dirname(dirname(staged)))
@@ -138,7 +139,9 @@ export class FileStore {
     version.value = new FileCopy(staged, true)
     // Others of a team may still fail, and then the original is wanted. Else no reader has been told the
     // staged path yet.
-    if (!version.superseded && !version.team && !version.datum.temporary) await this.publish(version, false)
+    if (version.superseded || version.team || version.datum.temporary) return
+    const isDirectory = stats.isDirectory()
+    await this.#alone(version.datum, () => this.#publish(version, false, isDirectory))
   }
 
   /** Returns the version whose readers are in the way, if there is one. */
@@ -146,7 +149,7 @@ export class FileStore {
     return this.#alone(version.datum, () => this.#publish(version, hasReaders ?? version.readers > 0))
   }
 
-  async #publish(version: Version, hasReaders: boolean): Promise<Version | null> {
+  async #publish(version: Version, hasReaders: boolean, isFolder?: boolean): Promise<Version | null> {
     const copy = version.value
     if (!(copy instanceof FileCopy) || !copy.staged) return null
     const { datum } = version
@@ -165,7 +168,7 @@ export class FileStore {
       await this.tiers.published(version)
       return null
     }
-    const isDirectory = (await lstat(copy.path)).isDirectory()
+    const isDirectory = isFolder ?? (await lstat(copy.path)).isDirectory()
     // Staged beside it, its folder is there; staged on a device, it may not be.
     if (this.tiers.folders.all.length > 0) await makeFolders(dirname(path))
     if (hasReaders) {
