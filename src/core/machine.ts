@@ -45,6 +45,8 @@ export class Lane {
 const LANE_LOAD = 2
 /** Above this many milliseconds a task is not short. */
 const SHORT = 0.5
+/** Up to this many milliseconds, one may queue behind another: its lane need not wait for us between the two. */
+const BRIEF = 10
 export const LANE_DEPTH = 1024
 
 export class Node {
@@ -104,14 +106,17 @@ export class Node {
     return lane.idle && demand.cpus <= this.freeLanes && demand.memory <= this.freeMemory
   }
 
-  /** The least loaded lane on which a short task may queue, or null. */
-  shallowLane(): Lane | null {
+  /** The least loaded lane on which a task that takes so long may queue, or null. */
+  shallowLane(milliseconds: number): Lane | null {
+    if (milliseconds >= BRIEF) return null
+    const short = isShort(milliseconds)
     let best: Lane | null = null
     if (this.claims > 0 && this.#reserved().lanes > 0) return null
     for (const lane of this.lanes) {
       if (lane.lentTo || lane.queue.size === 0 || lane.queue.size >= LANE_DEPTH) continue
       if (lane.resuming.size > 0) continue
-      if (lane.load < LANE_LOAD && (!best || lane.load < best.load)) best = lane
+      const hasRoom = short ? lane.load < LANE_LOAD : lane.queue.size === 1 && lane.load < BRIEF
+      if (hasRoom && (!best || lane.load < best.load)) best = lane
     }
     return best
   }
