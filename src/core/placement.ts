@@ -346,7 +346,7 @@ export class Placement {
     if (task.kind.implementations.length > 1) return false
     for (const node of this.#nodes) {
       if (this.#held.has(node) || !node.suits(task.demand)) continue
-      const lane = node.shallowLane(implementation.estimate)
+      const lane = node.shallowLane(task.kind.form, implementation.estimate)
       if (!lane) continue
       implementation.begun++
       task.node = node.index
