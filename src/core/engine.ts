@@ -15,7 +15,7 @@ import type { Policy } from './policy.ts'
 import { Task, createGroup } from './task.ts'
 import type { Demand, Group, Kind, TaskSpec } from './task.ts'
 import { rejectNestedCycle } from './nesting.ts'
-import { refuse, startedEvent, submittedEvent } from './submission.ts'
+import { refuse, startedEvent, tellSubmitted } from './submission.ts'
 
 /**
  * The engine decides, others do. What happened comes in through the methods below, each with the time; what
@@ -52,6 +52,8 @@ export interface EngineOptions extends IoOptions {
   nodes: NodeDescription[]
   policy?: Policy
   observer?: Observer | null
+  /** Bytes of what was made, of files and folders; 0 if nobody knows. */
+  sizeOf?: (version: Version) => number
 }
 
 export class Engine {
@@ -71,6 +73,9 @@ export class Engine {
   /** The task whose end, or release, is being worked through: what becomes ready is released by it. */
   #ending: Task | null = null
   #closed: string | null = null
+  /** Demands that the observer knows. */
+  readonly #told = new Set<Demand>()
+  readonly #sizeOf: (version: Version) => number
   /** What a policy of the user threw; it is thrown on when everything else is in order. */
   #fault: unknown = null
   /** There are `stop`s among the instructions. */
@@ -82,6 +87,7 @@ export class Engine {
     this.nodes = options.nodes.map((node, index) => new Node(index, node))
     this.policy = options.policy ?? fifo
     this.observer = options.observer ?? null
+    this.#sizeOf = options.sizeOf ?? (() => 0)
     this.io = new IoCore(
       this.nodes,
       options.nodes,
@@ -112,7 +118,7 @@ export class Engine {
       !task.accesses.some(access => access.mode === 'commutative')
     this.#join(task)
     this.#placement.added(task)
-    this.observer?.(submittedEvent(task, now))
+    if (this.observer) tellSubmitted(this.observer, task, this.#told, now)
     const refusal = this.#refusal(task.group)
     if (refusal) this.#doom(task, refusal.cause, refusal.reason)
     else if (doom) this.#doom(task, doom.cause, doomReason(doom))
@@ -281,7 +287,7 @@ export class Engine {
     this.#retireFrom(version.previous)
     version.previous = null
     if (version.datum.path !== null) {
-      this.observer?.({ type: 'committed', at: now, version: version.id, bytes: 0 })
+      this.observer?.({ type: 'committed', at: now, version: version.id, bytes: this.#sizeOf(version) })
     }
     this.#settle(version, now)
     // Who follows nothing any more wants a CPU like everybody else.
