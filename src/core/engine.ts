@@ -146,11 +146,7 @@ export class Engine {
     this.#placement.record(task, took)
     this.#release(task, now, took)
     task.move('done', now)
-    if (this.observer) {
-      const event: RunEvent = { type: 'finished', at: now, task: task.id, attempt: task.attempt }
-      if (usage) event.usage = usage
-      this.observer(event)
-    }
+    this.observer?.(finishedEvent(task, now, usage))
     this.#end(task, now)
     this.#carryOutDoom(now)
   }
