@@ -1,7 +1,7 @@
 import { Team, Version, nearestValid } from './data.ts'
 import { canFollow, isFollower, keepsWaiting, takeFollowers } from './flow.ts'
 import type { Access, AccessMode, Datum } from './data.ts'
-import type { AfterFailure, FailureFacts, Observer, RunEvent, TaskUsage } from './events.ts'
+import type { AfterFailure, FailureFacts, Observer, TaskUsage } from './events.ts'
 import { again, doomReason, isUnmade, members, othersRead } from './graph.ts'
 import { explain } from './io/explain.ts'
 import { IoCore } from './io/io-core.ts'
@@ -15,7 +15,7 @@ import type { Policy } from './policy.ts'
 import { Task, createGroup } from './task.ts'
 import type { Demand, Group, Kind, TaskSpec } from './task.ts'
 import { rejectNestedCycle } from './nesting.ts'
-import { refuse, startedEvent, tellSubmitted } from './submission.ts'
+import { finishedEvent, refuse, startedEvent, tellSubmitted } from './submission.ts'
 
 /**
  * The engine decides, others do. What happened comes in through the methods below, each with the time; what
@@ -171,16 +171,9 @@ export class Engine {
     const then = this.afterFailure(task)
     this.#release(task, now, then === 'ignore' ? NOT_MEASURED : -1)
     task.error = error
-    this.observer?.({
-      type: 'failed',
-      at: now,
-      task: task.id,
-      attempt: task.attempt,
-      failure,
-      next: then,
-      ...(log ? { log } : {}),
-      ...(usage ? { usage } : {}),
-    })
+    const { id, attempt } = task
+    const more = { ...(log ? { log } : {}), ...(usage ? { usage } : {}) }
+    this.observer?.({ type: 'failed', at: now, task: id, attempt, failure, next: then, ...more })
     this.dryUp(task)
     if (then === 'retry') {
       task.attempt++

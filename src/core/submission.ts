@@ -1,6 +1,6 @@
 import type { Access } from './data.ts'
 import { MillraceError } from './errors.ts'
-import type { Observer, RunEvent } from './events.ts'
+import type { Observer, RunEvent, TaskUsage } from './events.ts'
 import type { Node } from './machine.ts'
 import type { Demand, Task, TaskSpec } from './task.ts'
 
@@ -94,4 +94,10 @@ export function startedEvent(task: Task, cpus: number, now: number): RunEvent {
   if (task.kind.implementations.length > 1) event.implementation = task.implementation.name
   if (task.io?.device) event.device = task.io.device.index
   return event
+}
+
+export function finishedEvent({ id, attempt }: Task, now: number, usage: TaskUsage | null): RunEvent {
+  return usage
+    ? { type: 'finished', at: now, task: id, attempt, usage }
+    : { type: 'finished', at: now, task: id, attempt }
 }
