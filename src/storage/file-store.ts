@@ -1,5 +1,5 @@
 import { constants } from 'node:fs'
-import { copyFile, cp, link, lstat, mkdir, rename, rm, rmdir } from 'node:fs/promises'
+import { copyFile, cp, link, lstat, rename, rm, rmdir } from 'node:fs/promises'
 import { rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { nearestValid } from '../core/data.ts'
@@ -7,12 +7,8 @@ import type { Datum, Version } from '../core/data.ts'
 import { MillraceError } from '../core/errors.ts'
 import type { Device } from '../core/io/device.ts'
 import { FileCopy } from './file-copy.ts'
-<<<<<<< HEAD
 import { makeFolders } from './folders.ts'
-import { exists, renameTo, unwritable } from './output-place.ts'
-=======
 import { bytesAt, exists, renameTo, unwritable } from './output-place.ts'
->>>>>>> main
 import { copyDurably, syncFolder } from './mover.ts'
 import type { Pace } from './mover.ts'
 import { Tiers } from './tiers.ts'
