@@ -1,5 +1,5 @@
 import { constants } from 'node:fs'
-import { copyFile, cp, link, lstat, mkdir, rename, rm, rmdir } from 'node:fs/promises'
+import { copyFile, cp, link, lstat, rename, rm, rmdir } from 'node:fs/promises'
 import { rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { nearestValid } from '../core/data.ts'
@@ -8,7 +8,7 @@ import { MillraceError } from '../core/errors.ts'
 import type { Device } from '../core/io/device.ts'
 import { FileCopy } from './file-copy.ts'
 import { makeFolders } from './folders.ts'
-import { exists, renameTo, unwritable } from './output-place.ts'
+import { bytesAt, exists, renameTo, unwritable } from './output-place.ts'
 import { copyDurably, syncFolder } from './mover.ts'
 import type { Pace } from './mover.ts'
 import { Tiers } from './tiers.ts'
@@ -38,6 +38,9 @@ export class FileStore {
   /** Paths that are being removed, and the last version that was there. */
   readonly #removing = new Map<string, { last: Version | null; done: Promise<void> }>()
   #count = 0
+  /** Is told of each file that is read and that no task of the run made. */
+  found: ((version: Version, bytes: number) => void) | null = null
+  readonly #told = new WeakSet<Version>()
 
   constructor(run: string, announce: (folder: string) => void) {
     this.#run = run
@@ -53,12 +56,21 @@ export class FileStore {
     await this.#moving.get(version.datum)
     const path = this.pathOf(version)
     if (isKept(path)) this.tiers.use(path)
-    if (mustLook && !(await exists(path))) {
+    if (!mustLook && !this.found) return path
+    const bytes = await bytesAt(path)
+    if (bytes === null) {
       const { tier } = version.value instanceof FileCopy ? version.value : { tier: null }
       if (tier) throw lost(version, tier)
       throw new MillraceError('MR_INPUT_MISSING', `${version.datum.path} does not exist${reasonFor(version)}`)
     }
+    if (this.found && !(version.value instanceof FileCopy)) this.#tell(version, bytes)
     return path
+  }
+
+  #tell(version: Version, bytes: number): void {
+    if (this.#told.has(version)) return
+    this.#told.add(version)
+    this.found?.(version, bytes)
   }
 
   pathOf(version: Version): string {
@@ -128,20 +140,22 @@ export class FileStore {
 
   /** The task has written the version: it is moved to the user's path as soon as nobody reads an older one there. */
   async commit(version: Version, staged: string): Promise<void> {
-    const stats = await lstat(staged).catch(() => null)
-    if (!stats) return
+    const bytes = await bytesAt(staged)
+    if (bytes === null) return
     const kept = this.tiers.stagedOn(staged) && (await this.tiers.keep(version, staged))
     if (kept) {
       await this.#leave(dirname(dirname(staged)))
+      kept.bytes = bytes
       version.value = kept
       return
     }
-    version.value = new FileCopy(staged, true)
+    const copy = new FileCopy(staged, true)
+    copy.bytes = bytes
+    version.value = copy
     // Others of a team may still fail, and then the original is wanted. Else no reader has been told the
     // staged path yet.
     if (version.superseded || version.team || version.datum.temporary) return
-    const isDirectory = stats.isDirectory()
-    await this.#alone(version.datum, () => this.#publish(version, false, isDirectory))
+    await this.publish(version, false)
   }
 
   /** Returns the version whose readers are in the way, if there is one. */
@@ -149,7 +163,7 @@ export class FileStore {
     return this.#alone(version.datum, () => this.#publish(version, hasReaders ?? version.readers > 0))
   }
 
-  async #publish(version: Version, hasReaders: boolean, isFolder?: boolean): Promise<Version | null> {
+  async #publish(version: Version, hasReaders: boolean): Promise<Version | null> {
     const copy = version.value
     if (!(copy instanceof FileCopy) || !copy.staged) return null
     const { datum } = version
@@ -168,7 +182,7 @@ export class FileStore {
       await this.tiers.published(version)
       return null
     }
-    const isDirectory = isFolder ?? (await lstat(copy.path)).isDirectory()
+    const isDirectory = (await lstat(copy.path)).isDirectory()
     // Staged beside it, its folder is there; staged on a device, it may not be.
     if (this.tiers.folders.all.length > 0) await makeFolders(dirname(path))
     if (hasReaders) {
