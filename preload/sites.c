@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#define MAGIC 0x4d525337u
+#define MAGIC 0x4d525338u
 
 static int compare_after(const u8 *t)
 {

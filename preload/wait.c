@@ -186,6 +186,7 @@ int mr_wait_for(u32 proc, u32 file, u32 kind, u64 at, u64 len)
         if (r == -ETIMEDOUT || kind != MR_WAIT_DATA) {
             struct mr_guard g;
             mr_lock(&g);
+            if (kind == MR_WAIT_DATA) mr_file_up_to_date(file);
             mr_file_evaluate(file);
             mr_unlock(&g);
             ok = satisfied(f, kind, at, len);
