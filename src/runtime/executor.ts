@@ -31,6 +31,7 @@ import type { Result } from './results.ts'
 import type { Runtime, RuntimeOptions } from './runtime.ts'
 import { Streaming, hasProgram } from './streaming.ts'
 import { TaskFiles } from './task-files.ts'
+import { Deletions } from './deletions.ts'
 import { Threads } from './threads.ts'
 
 /** Looks after results that were not announced and after lanes that got stuck; milliseconds. */
@@ -46,6 +47,7 @@ type Ending = Pick<Result, 'startedAt' | 'took' | 'outputs'> & { usage?: TaskUsa
 export class Executor {
   readonly files: FileStore
   readonly taskFiles: TaskFiles
+  readonly deletions: Deletions
   readonly devices: Devices
   readonly #runtime: Runtime
   readonly #options: RuntimeOptions
@@ -92,6 +94,7 @@ export class Executor {
       },
     })
     this.taskFiles = new TaskFiles(this.files, runtime, this.#streaming, this.#earlyFiles)
+    this.deletions = new Deletions(runtime, this.taskFiles)
     this.devices = new Devices(
       runtime.engine,
       this.files,
@@ -178,16 +181,8 @@ export class Executor {
 
   discard(version: Version): void {
     if (version.readers > 0 || !version.obsolete) return
-    if (version.value instanceof FileCopy) {
-      void this.files
-        .discard(version)
-        .then(() => {
-          this.#runtime.engine.io.gone(version)
-          this.#runtime.schedule()
-        })
-        .then(() => this.taskFiles.publishLatest(version.datum))
-        .catch(() => undefined)
-    } else version.value = undefined
+    if (version.value instanceof FileCopy) this.deletions.begin(version)
+    else version.value = undefined
   }
 
   /** A running task says that an output file is complete. */

@@ -249,6 +249,7 @@ export class Runtime implements Client {
     this.schedule()
     const gone = version ? this.#gone(version) : Promise.resolve()
     await this.#executor.files.remove(absolute, version, gone)
+    if (version) await this.#executor.deletions.done(version)
     const next = this.paths.find(absolute)
     if (next) await this.#executor.taskFiles.publishLatest(next)
   }
