@@ -152,6 +152,7 @@ export class Runtime implements Client {
         onFailure: definition.options.onFailure ?? 'fail',
         retries: retriesOf(definition),
         timed: definition.timeout > 0,
+        queues: definition.form === 'command' && !call.alone && !streams,
         payload: new Job(definition, args, slots, caller),
       },
       accesses,
