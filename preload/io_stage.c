@@ -4,8 +4,8 @@
  * the first call of another kind on it, so that the kernel's size and position are right whenever somebody can see
  * them. Room is reserved first: a full disk is an error of the write that meets it.
  *
- * Only in a process of one thread. A signal handler that writes in the middle of a write goes first: the interrupted
- * one finds `end` moved and copies again. */
+ * Only in a process of one thread. A signal handler that writes in the middle of a write ends it and goes first: the
+ * interrupted one finds it stopped, and goes to the kernel as well. */
 #include "local.h"
 
 #include <sys/resource.h>
@@ -202,6 +202,11 @@ long mr_stage_write(long fd, u64 e, const void *from, u64 len)
     struct own *o = &own[k - 1];
     mr_add(&o->inside, 1);
     if (mr_load(&stage_of[fd]) != k) { /* a signal handler ended it just now */
+        mr_add(&o->inside, (u32)-1);
+        return MR_NOT_STAGED;
+    }
+    if (unlikely(mr_load(&o->inside) > 1)) { /* the place behind `end` is the interrupted one's */
+        end_stage(o);
         mr_add(&o->inside, (u32)-1);
         return MR_NOT_STAGED;
     }
