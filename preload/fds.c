@@ -79,7 +79,8 @@ static long opened_to_write(const struct mr_name *n, struct mr_rights *r, long f
         mr_sys(SYS_close, fd, 0, 0, 0);
         return -ENOSPC;
     }
-    u32 flag = (mode == MR_NO_UPDATE ? MR_PUBLISH : 0u) | (flags & O_APPEND ? MR_APPEND : 0u);
+    u32 flag = (mode == MR_NO_UPDATE ? MR_PUBLISH : 0u) | (flags & O_APPEND ? MR_APPEND : 0u) |
+               (mr_is_below(fd, mr_file_at(r->file)) ? MR_BELOW : 0u);
     if (!who.foreign) mr_fd_set(fd, mr_make_entry(MR_WRITER | flag, ofd), 0);
     return fd;
 }
@@ -90,19 +91,28 @@ long mr_opened(const struct mr_name *n, struct mr_rights *r, long fd, long flags
     if ((unsigned long)fd >= MR_FDS || (flags & O_PATH)) return fd;
     int writes = (flags & O_ACCMODE) != O_RDONLY;
     if (writes && r->rule != MR_NONE && r->producer && !r->is_dir) return opened_to_write(n, r, fd, flags);
-    if (writes) return fd;
+    if (writes) {
+        /* a stranger's descriptor is not followed: what it writes to must not move away */
+        if (r->rule != MR_NONE && mr_record(n, r) != MR_NONE) mr_add(&mr_file_at(r->file)->pinned, 1);
+        else if (!mr_who(0).foreign) mr_fd_set(fd, mr_make_entry(MR_MAYBE, MR_NONE), 0);
+        return fd;
+    }
     u32 state = r->file == MR_NONE ? MR_ABSENT : mr_load(&mr_file_at(r->file)->state);
-    if (state == MR_COMMITTED && !r->is_dir) return fd;
+    if (state == MR_COMMITTED && !r->is_dir && (!mr_file_at(r->file)->lower || mr_is_below(fd, mr_file_at(r->file)))) return fd;
     if (mr_who(0).foreign) return fd; /* the program it will become learns by itself */
     if (r->is_dir || (flags & O_DIRECTORY)) {
         u32 file = r->is_dir && !r->producer ? mr_record(n, r) : MR_NONE;
         mr_fd_set(fd, mr_make_entry(MR_DIRECTORY, file), 0);
     } else if (r->rule == MR_NONE || r->producer) {
-        mr_fd_set(fd, mr_make_entry(MR_MAYBE, MR_NONE), 0);
+        struct stat st;
+        int is_file = r->rule != MR_NONE && mr_sys(SYS_fstat, fd, &st, 0, 0) == 0 && S_ISREG(st.st_mode);
+        u32 own = is_file ? mr_record(n, r) : MR_NONE;
+        mr_fd_set(fd, mr_make_entry(MR_MAYBE | (own != MR_NONE && mr_is_below(fd, mr_file_at(own)) ? MR_BELOW : 0u), own), 0);
     } else {
         struct stat st; /* a directory that a pattern of files matches is a plain one */
         int plain = state == MR_ABSENT && mr_sys(SYS_fstat, fd, &st, 0, 0) == 0 && S_ISDIR(st.st_mode);
-        mr_fd_set(fd, plain ? mr_make_entry(MR_DIRECTORY, MR_NONE) : mr_make_entry(MR_READER | r->generation << 16, r->file), 0);
+        u32 below = mr_is_below(fd, mr_file_at(r->file)) ? MR_BELOW : 0u;
+        mr_fd_set(fd, plain ? mr_make_entry(MR_DIRECTORY, MR_NONE) : mr_make_entry(MR_READER | below | r->generation << 16, r->file), 0);
     }
     return fd;
 }
@@ -122,8 +132,8 @@ static void learn(long fd)
         return;
     }
     mr_rights_of(&n, &r);
-    if (r.rule == MR_NONE && !(flags & O_DIRECTORY)) return;
     int writes = (flags & O_ACCMODE) != O_RDONLY;
+    if (r.rule == MR_NONE && !(flags & O_DIRECTORY) && !writes) return;
     struct mr_guard g;
     u32 ofd = MR_NONE;
     if (writes && mr_self.proc != MR_NONE) {
@@ -133,7 +143,7 @@ static void learn(long fd)
         mr_unlock(&g);
     }
     if (ofd != MR_NONE) {
-        u32 flag = mr_file_at(r.file)->mode == MR_NO_UPDATE ? MR_PUBLISH : 0u;
+        u32 flag = (mr_file_at(r.file)->mode == MR_NO_UPDATE ? MR_PUBLISH : 0u) | (mr_is_below(fd, mr_file_at(r.file)) ? MR_BELOW : 0u);
         mr_fd_set(fd, mr_make_entry(MR_WRITER | MR_SHARED | flag, ofd), 0);
         return;
     }

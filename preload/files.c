@@ -95,6 +95,10 @@ void mr_file_begin(u32 file)
 {
     struct mr_file *f = mr_file_at(file);
     if (f->state != MR_ABSENT) return;
+    if (f->lower) { /* that was another file of this name */
+        mr_store(&f->lower, 0);
+        mr_add(&f->place, 2);
+    }
     mr_store(&f->state, MR_GROWING);
     if (f->parent) {
         mr_file_at(f->parent - 1)->begun_children++;

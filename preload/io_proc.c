@@ -11,6 +11,7 @@ static long fork_like(const struct mr_call *c)
     struct mr_who who = mr_who(1);
     u32 child = MR_NONE;
     mr_fd_share_all();
+    mr_maps_forked();
     if (who.proc != MR_NONE) {
         mr_lock(&g);
         child = mr_proc_embryo(who.proc, who.foreign ? (u32)mr_sys(SYS_getpid, 0, 0, 0, 0) : mr_self.pid);

@@ -100,7 +100,9 @@ int mr_command_serve(const struct mr_options *o)
         length += (size_t)n;
         if (!strcmp(line, "end\n")) break;
     }
-    int code = mr_make_board(plan ? plan : "", o);
+    struct mr_options mine = *o;
+    mine.owner = (u32)getpid(); /* a board whose keeper was killed is cleared away by the next */
+    int code = mr_make_board(plan ? plan : "", &mine);
     if (code) return code;
     puts("ready");
     fflush(stdout);

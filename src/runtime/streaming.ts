@@ -1,4 +1,4 @@
-import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, readlink, rm, writeFile } from 'node:fs/promises'
 import { existsSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
@@ -49,6 +49,8 @@ export class Streaming {
   /** Tasks whose input was void: they did not fail, and start again. */
   readonly #bereft = new WeakSet<Task>()
   #root: string | null = null
+  /** On disk, for what finds no room in memory. */
+  #layer: string | undefined
   #board: LiveBoard | null = null
   #starting: Promise<LiveBoard> | null = null
   #count = 0
@@ -187,12 +189,14 @@ export class Streaming {
 
   async end(): Promise<void> {
     this.#board?.end()
-    if (this.#root) await rm(this.#root, { recursive: true, force: true })
+    for (const folder of [this.#root, this.#layer])
+      if (folder) await rm(folder, { recursive: true, force: true })
   }
 
   endNow(): void {
     this.#board?.end()
-    if (this.#root) rmSync(this.#root, { recursive: true, force: true })
+    for (const folder of [this.#root, this.#layer])
+      if (folder) rmSync(folder, { recursive: true, force: true })
   }
 
   /** Memory is short: what is in its place and read by nobody goes. */
@@ -201,6 +205,8 @@ export class Streaming {
     const current = this.#byVersion.get(version) === stream
     if (current && (version.state === 'pending' || (!task.ended && task.attempt === stream.attempt))) return
     if ((version.flow?.followers.size ?? 0) > 0 || !this.#byName.delete(name)) return
+    const below = await readlink(path).catch(() => undefined)
+    if (below !== undefined) await rm(below, { force: true }).catch(() => undefined)
     await rm(dirname(path), { recursive: true, force: true }).catch(() => undefined)
   }
 
@@ -210,12 +216,20 @@ export class Streaming {
 
   async #startBoard(): Promise<LiveBoard> {
     const { LiveBoard: Board } = await import('../stream/live-board.ts')
-    const root = await mkdtemp(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'millrace-streams.'))
+    const { layerFor, privateFolder } = await import('../stream/workspace.ts')
+    const root = await privateFolder(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'streams')
     this.#root = root
     this.#hooks.announce(root)
+    this.#layer = await layerFor(root)
+    if (this.#layer !== undefined) this.#hooks.announce(this.#layer)
     await writeFile(join(root, '.keep'), '')
     const name = `task.${process.pid}.${this.#run}`.slice(0, 100)
-    this.#board = await Board.start(name, root, (path, failure) => void this.#heard(path, failure))
+    this.#board = await Board.start(
+      name,
+      root,
+      this.#layer,
+      (path, failure) => void this.#heard(path, failure),
+    )
     return this.#board
   }
 

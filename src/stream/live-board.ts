@@ -31,7 +31,12 @@ export class LiveBoard {
   #gone: Error | null = null
   #refuse: ((error: Error) => void) | null = null
 
-  static async start(workflow: string, dir: string, heard: Heard): Promise<LiveBoard> {
+  static async start(
+    workflow: string,
+    dir: string,
+    layer: string | undefined,
+    heard: Heard,
+  ): Promise<LiveBoard> {
     const board = new LiveBoard(await streamTools(), workflow, heard)
     await new Promise<void>((resolve, reject) => {
       board.#ready = resolve
@@ -40,6 +45,7 @@ export class LiveBoard {
         'millrace-plan\t1',
         `workflow\t${escapeField(workflow)}`,
         `dir\t${escapeField(dir)}`,
+        ...(layer === undefined ? [] : [`layer\t${escapeField(layer)}`]),
         'end',
       )
     })
