@@ -104,12 +104,12 @@ export class Engine {
     const doom = this.#waitForInputs(task)
     this.io.bound?.submitted(task)
     task.queueable =
-      spec.kind.form === 'function' &&
+      (spec.kind.form === 'function' || spec.queues === true) &&
       !task.timed &&
       task.demand.cpus === 1 &&
       task.demand.memory === 0 &&
       !this.io.concerns(task) &&
-      !task.accesses.some(access => access.mode === 'commutative')
+      !task.accesses.some(({ mode, read }) => mode === 'commutative' || read?.flow)
     this.#join(task)
     this.#placement.added(task)
     this.observer?.(submittedEvent(task, now))
@@ -155,7 +155,14 @@ export class Engine {
     return task.onFailure === 'retry' ? 'fail' : task.onFailure
   }
 
-  failed(task: Task, failure: FailureFacts, error: unknown, now: number, log?: string): void {
+  failed(
+    task: Task,
+    failure: FailureFacts,
+    error: unknown,
+    now: number,
+    log?: string,
+    usage: TaskUsage | null = null,
+  ): void {
     if (task.state === 'stopping') return this.stopped(task, now)
     task.expect('failed')
     this.started(task, now)
@@ -170,6 +177,7 @@ export class Engine {
       failure,
       next: then,
       ...(log ? { log } : {}),
+      ...(usage ? { usage } : {}),
     })
     this.dryUp(task)
     if (then === 'retry') {

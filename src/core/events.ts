@@ -133,6 +133,7 @@ export type RunEvent =
       next: AfterFailure
       /** Path of the file that keeps what the task printed, if it printed. */
       log?: string
+      usage?: TaskUsage
     }
   /** Will never run, or was stopped while running. `cause` is the failed task behind it, if one is. */
   | { type: 'cancelled'; at: number; task: number; cause: number | null; reason: string }

@@ -343,10 +343,11 @@ export class Placement {
 
   #queueOnLane(task: Task): boolean {
     const { implementation } = task
-    if (task.kind.implementations.length > 1 || !isShort(implementation.estimate)) return false
+    if (task.kind.implementations.length > 1 || !isShort(implementation.estimate, task.kind.form))
+      return false
     for (const node of this.#nodes) {
       if (this.#held.has(node) || !node.suits(task.demand)) continue
-      const lane = node.shallowLane()
+      const lane = node.shallowLane(task.kind.form)
       if (!lane) continue
       implementation.begun++
       task.node = node.index

@@ -152,6 +152,7 @@ export class Runtime implements Client {
         onFailure: definition.options.onFailure ?? 'fail',
         retries: retriesOf(definition),
         timed: definition.timeout > 0,
+        queues: definition.form === 'command' && !call.alone && !streams,
         payload: new Job(definition, args, slots, caller),
       },
       accesses,
@@ -249,6 +250,7 @@ export class Runtime implements Client {
     this.schedule()
     const gone = version ? this.#gone(version) : Promise.resolve()
     await this.#executor.files.remove(absolute, version, gone)
+    if (version) await this.#executor.deletions.done(version)
     const next = this.paths.find(absolute)
     if (next) await this.#executor.taskFiles.publishLatest(next)
   }
