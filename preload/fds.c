@@ -119,19 +119,12 @@ long mr_opened(const struct mr_name *n, struct mr_rights *r, long fd, long flags
 
 /* ---- after exec: what is open already ---- */
 
-static void learn(long fd)
+static void learn_as(long fd, const struct mr_name *n)
 {
-    struct mr_name n;
     struct mr_rights r;
-    int where = mr_name_of_fd(fd, &n);
-    if (where == MR_OUTSIDE) return;
     long flags = mr_sys(SYS_fcntl, fd, F_GETFL, 0, 0);
     if (flags < 0 || (flags & O_PATH)) return;
-    if (where == MR_ABOVE) {
-        mr_fd_set(fd, mr_make_entry(MR_DIRECTORY, MR_NONE), 0);
-        return;
-    }
-    mr_rights_of(&n, &r);
+    mr_rights_of(n, &r);
     int writes = (flags & O_ACCMODE) != O_RDONLY;
     if (r.rule == MR_NONE && !(flags & O_DIRECTORY) && !writes) return;
     struct mr_guard g;
@@ -147,12 +140,25 @@ static void learn(long fd)
         mr_fd_set(fd, mr_make_entry(MR_WRITER | MR_SHARED | flag, ofd), 0);
         return;
     }
-    if (!writes && r.rule != MR_NONE && !r.producer && !r.is_dir && mr_record(&n, &r) == MR_NONE) return;
-    mr_opened(&n, &r, fd, flags & ~O_TRUNC);
+    if (!writes && r.rule != MR_NONE && !r.producer && !r.is_dir && mr_record(n, &r) == MR_NONE) return;
+    mr_opened(n, &r, fd, flags & ~O_TRUNC);
     if (mr_entry(fd)) __atomic_fetch_or(&mr_fd[fd], MR_SHARED, __ATOMIC_SEQ_CST);
 }
 
-static void each_fd(void (*what)(long fd, const struct mr_name *n), const struct mr_name *n)
+static void learn(long fd)
+{
+    struct mr_name n;
+    int where = mr_name_of_fd(fd, &n);
+    if (where == MR_ABOVE) mr_fd_set(fd, mr_make_entry(MR_DIRECTORY, MR_NONE), 0);
+    else if (where == MR_INSIDE) learn_as(fd, &n);
+}
+
+struct appeared {
+    const struct mr_name *name;
+    const struct stat *file;
+};
+
+static void each_fd(void (*what)(long fd, const struct appeared *a), const struct appeared *n)
 {
     char list[2048];
     long dir = mr_sys(SYS_openat, AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
@@ -169,22 +175,25 @@ static void each_fd(void (*what)(long fd, const struct mr_name *n), const struct
     mr_sys(SYS_close, dir, 0, 0, 0);
 }
 
-static void learn_any(long fd, const struct mr_name *n)
+static void learn_any(long fd, const struct appeared *n)
 {
     (void)n;
     learn(fd);
 }
 
-static void learn_if_same(long fd, const struct mr_name *n)
+static void learn_if_same(long fd, const struct appeared *a)
 {
-    struct mr_name m;
-    if (!mr_entry(fd) && mr_name_of_fd(fd, &m) == MR_INSIDE && m.len == n->len && mr_same(m.rel, n->rel, n->len)) learn(fd);
+    struct stat st;
+    u64 e = mr_entry(fd);
+    if (e && (mr_entry_kind(e) != MR_MAYBE || mr_entry_index(e) != MR_NONE)) return;
+    if (mr_sys(SYS_fstat, fd, &st, 0, 0) == 0 && st.st_ino == a->file->st_ino && st.st_dev == a->file->st_dev) learn_as(fd, a->name);
 }
 
-/* Descriptors that this process already has on a path that only now became governed (by rename). */
-void mr_learn_path(const struct mr_name *n)
+/* Descriptors that this process already has on a file that only now became governed, by rename or link. */
+void mr_learn_path(const struct mr_name *n, const struct stat *file)
 {
-    if (!mr_who(0).foreign) each_fd(learn_if_same, n);
+    struct appeared a = {n, file};
+    if (!mr_who(0).foreign) each_fd(learn_if_same, &a);
 }
 
 void mr_learn_fds(void)

@@ -123,7 +123,7 @@ static void appeared(long dirfd, const char *path, const struct mr_name *n)
     if (r.rule == MR_NONE || !r.producer) return;
     if (mr_sys(SYS_newfstatat, dirfd, path, &st, AT_SYMLINK_NOFOLLOW) < 0) return;
     if (S_ISDIR(st.st_mode) && !r.is_dir) return;
-    if (S_ISREG(st.st_mode)) mr_learn_path(n);
+    if (S_ISREG(st.st_mode)) mr_learn_path(n, &st);
     mr_lock(&g);
     u32 file = mr_file_get(n->rel, n->len, r.rule, r.is_dir);
     if (file != MR_NONE) {

@@ -115,6 +115,7 @@ int mr_wanted(u32 nr); /* has a handler */
 /* fds.c */
 long mr_opened(const struct mr_name *n, struct mr_rights *r, long fd, long flags);
 void mr_learn_fds(void);
-void mr_learn_path(const struct mr_name *n);
+struct stat;
+void mr_learn_path(const struct mr_name *n, const struct stat *file);
 
 #endif

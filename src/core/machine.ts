@@ -49,6 +49,8 @@ export class Lane {
  */
 const LANE_LOAD = { function: 2, command: 8 }
 const SHORT = { function: 0.5, command: 4 }
+/** Functions of up to this many milliseconds may wait behind one other: their lane need not wait for us between the two. */
+const BRIEF = 10
 export const LANE_DEPTH = 1024
 
 export class Node {
@@ -108,14 +110,20 @@ export class Node {
     return lane.idle && demand.cpus <= this.freeLanes && demand.memory <= this.freeMemory
   }
 
-  /** The least loaded lane on which a short task of this form may queue, or null. Only those of one form queue together. */
-  shallowLane(form: Form): Lane | null {
+  /**
+   * The least loaded lane on which a task of this form that takes so long may queue, or null. Only those of one form
+   * queue together.
+   */
+  shallowLane(form: Form, milliseconds: number): Lane | null {
+    const short = isShort(milliseconds, form)
+    if (!short && (form === 'command' || milliseconds >= BRIEF)) return null
     let best: Lane | null = null
     if (this.claims > 0 && this.#reserved().lanes > 0) return null
     for (const lane of this.lanes) {
       if (lane.lentTo || lane.queue.size === 0 || lane.queue.size >= LANE_DEPTH) continue
       if (lane.resuming.size > 0 || lane.queue.peek()?.kind.form !== form) continue
-      if (lane.load < LANE_LOAD[form] && (!best || lane.load < best.load)) best = lane
+      const hasRoom = short ? lane.load < LANE_LOAD[form] : lane.queue.size === 1 && lane.load < BRIEF
+      if (hasRoom && (!best || lane.load < best.load)) best = lane
     }
     return best
   }
