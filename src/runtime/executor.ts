@@ -240,8 +240,8 @@ export class Executor {
   #takeBack(): void {
     const { engine } = this.#runtime
     const [node] = engine.nodes
-    if (!node || node.freeLanes === 0) return
-    this.#threads.takeBack(engine, this.#runtime.now())
+    if (!node) return
+    if (node.freeLanes > 0) this.#threads.takeBack(engine, this.#runtime.now())
     this.#commands.takeBack(node.lanes, this.#runtime.now())
   }
 

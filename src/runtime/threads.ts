@@ -138,7 +138,10 @@ export class Threads {
     const node = engine.nodes[0]
     if (!node || node.freeLanes === 0) return
     for (const lane of node.lanes) {
-      if (lane.queue.size < 2 || now - (this.#heard[lane.index] ?? 0) < STUCK) continue
+      const head = lane.queue.peek()
+      if (lane.queue.size < 2 || head?.kind.form !== 'function') continue
+      if (now - (this.#heard[lane.index] ?? 0) < STUCK) continue
+      lane.long = head
       for (const task of [...lane.queue].slice(1)) this.#giveBack(task, lane, engine, now)
     }
   }
