@@ -74,6 +74,11 @@ export class Executor {
     this.releases = new Releases(runtime)
     this.#guard = new Guard(options.id)
     this.files = new FileStore(options.id, folder => this.#guard.folder(folder))
+    if (runtime.engine.observer) {
+      this.files.found = ({ id }, bytes) => {
+        runtime.engine.observer?.({ type: 'found', at: runtime.now(), version: id, bytes })
+      }
+    }
     this.#earlyFiles = new EarlyFiles(this.files, (task, version) => {
       runtime.engine.release(task, version, runtime.now(), runtime.now())
     })
@@ -459,7 +464,7 @@ export class Executor {
     const job = jobOf(task)
     const command = job.live?.command
     const usage = job.live?.usage ?? null
-    const facts = factsOf(error, command ? commandLine(command.words) : undefined, command?.cwd)
+    const facts = factsOf(error, command ? commandLine(command.words, task) : undefined, command?.cwd)
     if (tail) facts.tail = tail
     const final = engine.afterFailure(task) === 'fail'
     this.#streaming.spoil(task)

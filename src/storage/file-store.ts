@@ -1,5 +1,5 @@
 import { constants } from 'node:fs'
-import { copyFile, cp, link, lstat, mkdir, rename, rm, rmdir } from 'node:fs/promises'
+import { copyFile, cp, link, lstat, rename, rm, rmdir } from 'node:fs/promises'
 import { rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { nearestValid } from '../core/data.ts'
@@ -7,7 +7,8 @@ import type { Datum, Version } from '../core/data.ts'
 import { MillraceError } from '../core/errors.ts'
 import type { Device } from '../core/io/device.ts'
 import { FileCopy } from './file-copy.ts'
-import { exists, renameTo, unwritable } from './output-place.ts'
+import { makeFolders } from './folders.ts'
+import { bytesAt, exists, renameTo, unwritable } from './output-place.ts'
 import { copyDurably, syncFolder } from './mover.ts'
 import type { Pace } from './mover.ts'
 import { Tiers } from './tiers.ts'
@@ -37,6 +38,9 @@ export class FileStore {
   /** Paths that are being removed, and the last version that was there. */
   readonly #removing = new Map<string, { last: Version | null; done: Promise<void> }>()
   #count = 0
+  /** Is told of each file that is read and that no task of the run made. */
+  found: ((version: Version, bytes: number) => void) | null = null
+  readonly #told = new WeakSet<Version>()
 
   constructor(run: string, announce: (folder: string) => void) {
     this.#run = run
@@ -46,18 +50,27 @@ export class FileStore {
 
   /**
    * The path of a version that is read; fails when nothing is there. If it is a copy on a device, the copy stays
-   * until `tiers.unuse` is told the path.
+   * until `tiers.unuse` is told the path. Whoever looks at it anyway need not have it looked for.
    */
-  async read(version: Version): Promise<string> {
+  async read(version: Version, mustLook = true): Promise<string> {
     await this.#moving.get(version.datum)
     const path = this.pathOf(version)
     if (isKept(path)) this.tiers.use(path)
-    if (!(await exists(path))) {
+    if (!mustLook && !this.found) return path
+    const bytes = await bytesAt(path)
+    if (bytes === null) {
       const { tier } = version.value instanceof FileCopy ? version.value : { tier: null }
       if (tier) throw lost(version, tier)
       throw new MillraceError('MR_INPUT_MISSING', `${version.datum.path} does not exist${reasonFor(version)}`)
     }
+    if (this.found && !(version.value instanceof FileCopy)) this.#tell(version, bytes)
     return path
+  }
+
+  #tell(version: Version, bytes: number): void {
+    if (this.#told.has(version)) return
+    this.#told.add(version)
+    this.found?.(version, bytes)
   }
 
   pathOf(version: Version): string {
@@ -85,9 +98,7 @@ export class FileStore {
     const folder = device ? this.tiers.folders.staging(device) : this.#folderFor(path)
     // On a device, each output is committed by itself.
     const staged = this.#place(folder, path, device ? null : beside)
-    await mkdir(directory ? staged : dirname(staged), { recursive: true }).catch((error: unknown) =>
-      unwritable(path, error),
-    )
+    await makeFolders(directory ? staged : dirname(staged)).catch((error: unknown) => unwritable(path, error))
     if (device) await this.tiers.mark(staged, device, version)
     if (!source) return staged
     const from = await this.read(source)
@@ -129,17 +140,22 @@ export class FileStore {
 
   /** The task has written the version: it is moved to the user's path as soon as nobody reads an older one there. */
   async commit(version: Version, staged: string): Promise<void> {
-    if (!(await exists(staged))) return
+    const bytes = await bytesAt(staged)
+    if (bytes === null) return
     const kept = this.tiers.stagedOn(staged) && (await this.tiers.keep(version, staged))
     if (kept) {
       await this.#leave(dirname(dirname(staged)))
+      kept.bytes = bytes
       version.value = kept
       return
     }
-    version.value = new FileCopy(staged, true)
+    const copy = new FileCopy(staged, true)
+    copy.bytes = bytes
+    version.value = copy
     // Others of a team may still fail, and then the original is wanted. Else no reader has been told the
     // staged path yet.
-    if (!version.superseded && !version.team && !version.datum.temporary) await this.publish(version, false)
+    if (version.superseded || version.team || version.datum.temporary) return
+    await this.publish(version, false)
   }
 
   /** Returns the version whose readers are in the way, if there is one. */
@@ -168,7 +184,7 @@ export class FileStore {
     }
     const isDirectory = (await lstat(copy.path)).isDirectory()
     // Staged beside it, its folder is there; staged on a device, it may not be.
-    await mkdir(dirname(path), { recursive: true })
+    if (this.tiers.folders.all.length > 0) await makeFolders(dirname(path))
     if (hasReaders) {
       // Its readers know it under the staged name, so that name has to stay.
       if (isDirectory) return version
@@ -193,7 +209,7 @@ export class FileStore {
   async #bring(from: string, path: string, pace: Pace, wanted = () => true): Promise<boolean> {
     const aside = this.#place(this.#folderFor(path), path)
     try {
-      await mkdir(dirname(aside), { recursive: true })
+      await makeFolders(dirname(aside))
       await copyDurably(from, aside, pace, wanted)
       if (!wanted()) return false
       if ((await lstat(aside)).isDirectory()) await this.#makeWay(path)
