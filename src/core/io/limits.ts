@@ -233,8 +233,9 @@ export class Limits {
     for (const [kind, tuners] of this.#tuners) {
       for (const tuner of tuners) {
         if (!tuner || tuner.trials.length < 2) continue
-        const { bandwidth } = tuner.choice
-        all.push({ kind: kind.name, device: tuner.device.name, bandwidth, trials: [...tuner.trials] })
+        const { choice, spent, trials } = tuner
+        const { bandwidth } = choice
+        all.push({ kind: kind.name, device: tuner.device.name, bandwidth, spent, trials: [...trials] })
       }
     }
     return all

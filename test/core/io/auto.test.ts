@@ -117,7 +117,7 @@ test('bounded learning should try every value, also after one that does not halv
 })
 
 test('the choice should be made again when tasks arrive', () => {
-  const learned = [{ kind: 'io', device: 'disk', bandwidth: 1, trials: [] as Trial[] }]
+  const learned = [{ kind: 'io', device: 'disk', bandwidth: 1, spent: 0, trials: [] as Trial[] }]
   learned[0]?.trials.push(
     { bandwidth: 25 * MB, concurrency: 4, mean: 20 },
     { bandwidth: 100 * MB, concurrency: 1, mean: 10 },
