@@ -91,11 +91,13 @@ export function throttledDisk(megabytesPerSecond: number, size = 2 ** 30): Throt
 }
 
 /** The device of seek-device.mjs. */
-export async function seekingDevice(): Promise<SlowDevice> {
+export async function seekingDevice(megabytesPerSecond: number): Promise<SlowDevice> {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-bench-seek-'))
   const path = join(folder, 'socket')
   const program = fileURLToPath(new URL('./seek-device.mjs', import.meta.url))
-  const child = spawn(process.execPath, [program, path], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, [program, path, String(megabytesPerSecond)], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
   await new Promise((resolve, reject) => {
     child.stdout.once('data', resolve)
     child.once('exit', code => reject(new Error(`the device ended with ${code}`)))

@@ -2,7 +2,7 @@
 // file systems does. It really receives the bytes, over a Unix socket, and serves them at wall-clock speed:
 //
 //   opening a stream takes 12 ms, during which the head serves others;
-//   one head serves all open streams in turn, a block of 64 KiB each, at 50 MB/s;
+//   one head serves all open streams in turn, a block of 64 KiB each, at 50 MB/s unless told;
 //   a change to another stream costs a seek of 0.06 ms per stream that waits.
 //
 // So one stream alone waits for its opening most of the time, and many wait for seeks. What the head does is counted on
@@ -13,10 +13,10 @@
 import { createHash } from 'node:crypto'
 import { createServer } from 'node:net'
 
-const [path] = process.argv.slice(2)
+const [path, rate = '50'] = process.argv.slice(2)
 const BLOCK = 65_536
 const OPEN = 12
-const settings = { rate: 50, seek: 0.06 }
+const settings = { rate: Number(rate), seek: 0.06 }
 
 /** Streams that have blocks for the head, in the order in which it serves them. */
 const streams = []

@@ -1,6 +1,6 @@
 import type { Kind } from '../task.ts'
 
-import { LevelSearch } from './level-search.ts'
+import { LevelSearch, levelsUpTo } from './level-search.ts'
 
 /** The least time of long ago counts less and less: the device may have become slower. */
 const FORGETTING = 1.0005
@@ -32,7 +32,7 @@ export class AdaptiveLimit {
   readonly #shares = new Map<Kind, Share>()
 
   constructor(executors: number) {
-    this.#search = new LevelSearch(executors)
+    this.#search = new LevelSearch(levelsUpTo(Math.max(1, executors)))
   }
 
   /** Tasks that may run at one time. */

@@ -24,7 +24,7 @@ const median = (values: readonly number[]): number => {
 }
 
 /** Numbers of tasks at one time that are worth telling apart. */
-function levelsUpTo(most: number): number[] {
+export function levelsUpTo(most: number): number[] {
   const levels: number[] = []
   for (let base = 1; base <= most; base *= 2) {
     levels.push(base)
@@ -89,14 +89,16 @@ export interface Sample {
  * gives more takes longer to see, and is looked at from time to time.
  */
 export class LevelSearch {
-  readonly #levels: number[]
+  readonly #levels: readonly number[]
+  readonly #isHasty: boolean
   #known: Level[] = []
   #at: number
   /** The level from which it came here to look, while it looks. */
   #from: number | null = null
   #fromWait = 0
-  /** Steps that are still to be tried from the best level. */
+  /** Steps that are still to be tried from the best level, and whether all of them will have been. */
   #untried: number[] = []
+  #isRound = false
   #patience = FIRST_PATIENCE
   #hasBegun = false
   /** No level is known yet: steps are large. */
@@ -116,9 +118,30 @@ export class LevelSearch {
   /** How often the device has become slower: then the time of a task that is alone is not known any more. */
   slower = 0
 
-  constructor(most: number) {
-    this.#levels = levelsUpTo(Math.max(1, most))
-    this.#at = this.#nearest(Math.min(2, most))
+  /** `levels` upwards; `isHasty`: there are few tasks to find out with. */
+  constructor(levels: readonly number[], isHasty = false) {
+    this.#levels = levels
+    this.#isHasty = isHasty
+    if (isHasty) this.#patience = IN_A_ROW
+    this.#at = this.#nearest(2)
+  }
+
+  /** It has found a level, and has looked at those beside it. */
+  get isSettled(): boolean {
+    return this.#from === null && this.#patience >= PATIENCE
+  }
+
+  /** What is known of levels: bytes per millisecond. */
+  rates(): { level: number; rate: number }[] {
+    const found: { level: number; rate: number }[] = []
+    this.#known.forEach(({ rate }, i) => {
+      if (rate > 0) found.push({ level: this.#levels[i] as number, rate })
+    })
+    const [level, from] = [this.limit, this.#from]
+    if (this.rate > 0 || from === null || !this.#isNew) return found
+    // On its way up, because nobody waited: so tasks take no longer here.
+    found.push({ level, rate: (this.#rateAt(from) / (this.#levels[from] as number)) * level })
+    return found
   }
 
   get limit(): number {
@@ -176,6 +199,7 @@ export class LevelSearch {
     this.#known = []
     this.#from = null
     this.#untried = []
+    this.#isRound = false
     this.#patience = FIRST_PATIENCE
     this.#fewWait = Infinity
     this.#manyWait = MANY_WAIT
@@ -201,6 +225,7 @@ export class LevelSearch {
     else if (wait !== null && wait < Math.min(this.#few, this.#fewWait)) this.#goUp(wait, now)
     else if (this.#seen >= this.#patience) {
       const isCrowded = (wait ?? 0) > SOME_WAIT || this.#patience === IN_A_ROW
+      this.#isRound = true
       this.#lookFurther(isCrowded ? [-1, 1] : [1, -1], now)
     }
   }
@@ -225,12 +250,12 @@ export class LevelSearch {
   /** Goes to another level to see what it gives; false if there is none. */
   #step(steps: number, now: number): boolean {
     // Too many tasks cost more than too few, and the more there are the longer it takes to see it.
-    const careful = steps > 0 && this.limit >= CAREFUL ? 1 : steps
+    const careful = steps > 0 && this.limit >= CAREFUL && !(this.#isHasty && this.#isNew) ? 1 : steps
     const to = Math.min(this.#levels.length - 1, Math.max(0, this.#at + careful))
     if (to === this.#at) return false
     this.#from = this.#at
     this.#fromWait = this.#waits.length > 0 ? median(this.#waits) : 0
-    delete this.#known[to]
+    this.#known[to] = new Level()
     this.#go(to, now)
     return true
   }
@@ -242,6 +267,8 @@ export class LevelSearch {
       if (this.#step(step, now)) return
     }
     this.#seen = 0
+    if (!this.#isRound && this.#isHasty) return
+    this.#isRound = false
     this.#patience = Math.min(Math.max(PATIENCE, this.#patience * 2), MOST_PATIENCE)
   }
 

@@ -58,7 +58,7 @@ export class Limits {
   started(task: Task, io: TaskIo, now: number): void {
     if (!io.device) return
     const bandwidth = task.demand.storage?.bandwidth
-    if (isAuto(bandwidth)) io.isTrial = this.#tuner(task, io, io.device).started()
+    if (isAuto(bandwidth)) io.lesson = this.#tuner(task, io, io.device).started(now)
     else if (bandwidth === 'adaptive') {
       io.begun = this.#adaptiveOn(io.device, io.direction).started(
         task.kind,
@@ -76,7 +76,7 @@ export class Limits {
     this.#now = now
     if (isAuto(bandwidth)) {
       const tuner = this.#tuner(task, io, device)
-      if (tuner.ended(took, io.isTrial, this.#queue.waiting(task.kind))) this.#trialEnded(tuner, device)
+      if (tuner.ended(took, io.lesson, this.#queue.waiting(task.kind), now)) this.#trialEnded(tuner, device)
     } else if (begun) {
       io.begun = null
       const limit = this.#adaptiveOn(device, io.direction)
@@ -233,9 +233,12 @@ export class Limits {
     for (const [kind, tuners] of this.#tuners) {
       for (const tuner of tuners) {
         if (!tuner || tuner.trials.length < 2) continue
-        const { choice, spent, trials } = tuner
-        const { bandwidth } = choice
-        all.push({ kind: kind.name, device: tuner.device.name, bandwidth, spent, trials: [...trials] })
+        const { trials } = tuner
+        const { bandwidth } = tuner.choice
+        const { name: device } = tuner.device
+        const before = this.#learned.find(one => one.kind === kind.name && one.device === device)
+        const spent = tuner.spent || (before?.spent ?? 0)
+        all.push({ kind: kind.name, device, bandwidth, spent, trials: [...trials] })
       }
     }
     return all

@@ -1,6 +1,8 @@
 import type { Kind } from '../task.ts'
 import type { Device } from './device.ts'
-import { bestFor, costOf, hasHalved, ladder, nextFrugal } from './trials.ts'
+import { Learning } from './learning.ts'
+import type { Lesson } from './learning.ts'
+import { bestFor, costOf, hasHalved, ladder } from './trials.ts'
 import type { Bounds, Rung, Trial } from './trials.ts'
 
 /** Fewer tasks than these tell nothing. */
@@ -20,7 +22,6 @@ interface Epoch {
   ended: number
   good: number
   total: number
-  peak: number
 }
 
 export interface TunerReport {
@@ -43,6 +44,11 @@ export class AutoTuner {
   choice: Rung
   running = 0
   #epoch: Epoch | null = null
+  /** While few tasks are learned from; and whether that goes on now. */
+  #learning: Learning | null = null
+  #isFrugal = false
+  /** The most tasks that may be spent. */
+  #allowed = 0
   /** How it learns; decided at the first trial, because the number of tasks that are known grows. */
   #way: 'in turn' | 'frugal' | 'over' | null
   readonly #limit: number
@@ -72,30 +78,38 @@ export class AutoTuner {
   }
 
   get isLearning(): boolean {
-    return this.#epoch !== null
+    return this.#epoch !== null || this.#isFrugal
   }
 
   /** Whether it wants the device for itself, for a trial that so many tasks may be spent on. */
   wants(allowed: number, waiting: number): boolean {
-    return this.#epoch !== null || this.#next(allowed, waiting) !== null
+    return this.isLearning || this.#next(allowed) !== null || this.#mayLearn(allowed, waiting)
   }
 
-  #next(allowed: number, waiting: number): Rung | null {
-    if (this.#way === 'over') return null
-    if (this.#way === 'in turn' || (this.#way === null && costOf(this.#rungs) <= allowed)) {
-      return this.#rungs[this.trials.length] ?? null
-    }
-    if (allowed < LEAST_LEARNING) return null
-    const rung = nextFrugal(this.#rungs, this.trials, allowed - this.spent, this.#limit)
-    return rung && rung.concurrency <= waiting ? rung : null
+  /** The next bandwidth to be tried, if all of them can be paid for. */
+  #next(allowed: number): Rung | null {
+    const isInTurn = this.#way === 'in turn' || (this.#way === null && costOf(this.#rungs) <= allowed)
+    return isInTurn ? (this.#rungs[this.trials.length] ?? null) : null
+  }
+
+  #mayLearn(allowed: number, waiting: number): boolean {
+    if (this.#way === 'over' || this.#way === 'in turn' || allowed < LEAST_LEARNING) return false
+    return this.spent < allowed && waiting > 1 && costOf(this.#rungs) > allowed
   }
 
   /** The device is empty and its own: a trial begins. */
   begin(allowed: number, waiting: number): void {
-    const rung = this.#next(allowed, waiting)
-    if (!rung) return
-    this.#way ??= costOf(this.#rungs) <= allowed ? 'in turn' : 'frugal'
-    this.#epoch = { rung, started: 0, ended: 0, good: 0, total: 0, peak: 0 }
+    const rung = this.#next(allowed)
+    if (rung) {
+      this.#way = 'in turn'
+      this.#epoch = { rung, started: 0, ended: 0, good: 0, total: 0 }
+    } else if (this.#mayLearn(allowed, waiting)) {
+      const { executors } = this.device
+      this.#way = 'frugal'
+      this.#isFrugal = true
+      this.#allowed = allowed
+      this.#learning ??= new Learning(this.#limit, executors, this.#bounds ? this.#rungs : null)
+    }
   }
 
   /** The trial cannot begin, or go on: what has run so far has to do. */
@@ -103,31 +117,35 @@ export class AutoTuner {
     const epoch = this.#epoch
     this.#epoch = null
     if (epoch && epoch.started > 0) this.#conclude(epoch)
+    this.#conclusions()
   }
 
   /** The bandwidth that a task may start with now; negative: none. */
   offer(): number {
     const epoch = this.#epoch
     if (epoch) return epoch.started < epoch.rung.concurrency ? epoch.rung.bandwidth : -1
-    return this.running < this.choice.concurrency ? this.choice.bandwidth : -1
+    const learning = this.#isFrugal ? this.#learning : null
+    if (!learning) return this.running < this.choice.concurrency ? this.choice.bandwidth : -1
+    return this.running < learning.concurrency && this.spent < this.#allowed ? learning.bandwidth : -1
   }
 
-  /** Returns whether the task is part of a trial. */
-  started(): boolean {
+  /** Returns what `ended` is to be told if it is learned from the task. */
+  started(now: number): Lesson | null {
     this.running++
     const epoch = this.#epoch
-    if (!epoch) return false
-    epoch.started++
-    epoch.peak = Math.max(epoch.peak, epoch.started - epoch.ended)
+    if (!epoch && !this.#isFrugal) return null
     this.spent++
-    return true
+    if (!epoch) return this.#learning?.begin(now) ?? null
+    epoch.started++
+    return { at: now, area: 0 }
   }
 
   /** Returns true if a trial has ended with it. `took` counts only if the task ended well. */
-  ended(took: number, isTrial: boolean, waiting: number): boolean {
+  ended(took: number, lesson: Lesson | null, waiting: number, now: number): boolean {
     this.running--
     const epoch = this.#epoch
-    if (!epoch || !isTrial) return false
+    if (!lesson) return false
+    if (!epoch) return this.#learnFrom(lesson, took, waiting, now)
     epoch.ended++
     if (took >= 0 && took < Infinity) {
       epoch.good++
@@ -140,21 +158,36 @@ export class AutoTuner {
     return true
   }
 
-  #conclude({ rung, good, total, peak }: Epoch): void {
+  #learnFrom(lesson: Lesson, took: number, waiting: number, now: number): boolean {
+    const learning = this.#learning as Learning
+    learning.end(lesson, took, now)
+    if (!this.#isFrugal) return false
+    const isSpent = this.spent >= this.#allowed
+    if (!learning.isOver && (waiting > 0 || this.running > 0) && !(isSpent && this.running === 0))
+      return false
+    if (learning.isOver || isSpent) this.#way = 'over'
+    this.#conclusions()
+    return true
+  }
+
+  /** What was learned from few tasks is the registry; it is told when something is new in it. */
+  #conclusions(): void {
+    if (!this.#isFrugal) return
+    this.#isFrugal = false
+    this.trials = this.#learning?.trials() ?? []
+    for (const trial of this.trials) this.#report.trial(this, trial)
+  }
+
+  #conclude({ rung, good, total }: Epoch): void {
     if (good === 0) return
-    const isInTurn = this.#way === 'in turn'
-    // With fewer tasks than the rung allows, it was another rung that was tried.
-    const isPartial = !isInTurn && peak < rung.concurrency
-    const tried = isPartial ? { bandwidth: this.#limit / peak, concurrency: peak } : rung
-    if (isPartial && this.trials.some(({ concurrency }) => concurrency === peak)) return
-    const trial: Trial = { ...tried, mean: Math.max(total / good, 1e-6) }
+    const trial: Trial = { ...rung, mean: Math.max(total / good, 1e-6) }
     this.trials.push(trial)
     this.#report.trial(this, trial)
-    if (isInTurn && this.#bounds === null && !hasHalved(this.trials)) {
+    if (this.#bounds === null && !hasHalved(this.trials)) {
       // More bandwidth does not pay any more, and the trial that shows it does not count.
       this.trials.pop()
       this.#way = 'over'
-    } else if (isInTurn && this.trials.length === this.#rungs.length) this.#way = 'over'
+    } else if (this.trials.length === this.#rungs.length) this.#way = 'over'
   }
 
   /** Chooses for so many waiting tasks, if there is something to choose from. */
