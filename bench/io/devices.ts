@@ -71,7 +71,8 @@ export function throttledDisk(megabytesPerSecond: number, size = 2 ** 30): Throt
   }
   const close = closeAtEnd(() => {
     if (device !== '') limit(0)
-    if (isMounted) run('umount', path)
+    // A program that was stopped may still be writing: then it goes when that ends.
+    if (isMounted) run('umount', '--lazy', path)
     if (device !== '') run('losetup', '-d', device)
     isMounted = false
     device = ''

@@ -1,17 +1,14 @@
 import type { Kind } from '../task.ts'
 
-import { LevelSearch, levelsUpTo } from './level-search.ts'
-
-/** The least time of long ago counts less and less: the device may have become slower. */
-const FORGETTING = 1.0005
+import { Alone, LevelSearch, levelsUpTo } from './level-search.ts'
 
 /** How much of a device's work each kind has had. */
 interface Share {
   served: number
   /** Bytes that a task of the kind moves, on average. */
   size: number
-  /** The least milliseconds per byte of late: how long a task takes that has the device for itself. */
-  least: number
+  /** Milliseconds per byte of a task that has the device for itself. */
+  readonly alone: Alone
   /** Changes of the device that were known then. */
   since: number
 }
@@ -65,7 +62,7 @@ export class AdaptiveLimit {
   #share(kind: Kind): Share {
     let share = this.#shares.get(kind)
     if (!share)
-      this.#shares.set(kind, (share = { served: this.#leastServed(), size: 1, least: Infinity, since: 0 }))
+      this.#shares.set(kind, (share = { served: this.#leastServed(), size: 1, alone: new Alone(), since: 0 }))
     return share
   }
 
@@ -97,10 +94,9 @@ export class AdaptiveLimit {
     const time = now - begun.at
     if (time <= 0 || bytes <= 0) return
     const shared = (this.#area - begun.area) / time
-    if (share.since !== this.#search.slower) share.least = Infinity
+    if (share.since !== this.#search.slower) share.alone.forget()
     share.since = this.#search.slower
-    share.least = Math.min(share.least * FORGETTING, time / bytes)
-    const waited = shared * (1 - (share.least * bytes) / time)
+    const waited = shared * (1 - (share.alone.add(time / bytes) * bytes) / time)
     this.#search.add({ began: begun.at, ended: now, shared, rate: (bytes / time) * shared, waited })
   }
 

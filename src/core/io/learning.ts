@@ -1,4 +1,4 @@
-import { LevelSearch, levelsUpTo } from './level-search.ts'
+import { Alone, LevelSearch, levelsUpTo } from './level-search.ts'
 import type { Rung, Trial } from './trials.ts'
 
 /** What a task that is learned from is told to remember. */
@@ -19,8 +19,7 @@ export class Learning {
   /** Integral of the number of running tasks over time. */
   #area = 0
   #updatedAt = 0
-  /** The shortest task. */
-  #least = Infinity
+  readonly #alone = new Alone()
 
   /** With bounds, only what they allow is tried: `rungs` instead of all numbers of tasks. */
   constructor(limit: number, executors: number, rungs: readonly Rung[] | null) {
@@ -59,8 +58,7 @@ export class Learning {
     const time = now - lesson.at
     if (!(took > 0 && took < Infinity) || time <= 0) return
     const shared = (this.#area - lesson.area) / time
-    this.#least = Math.min(this.#least, took)
-    const waited = shared * (1 - this.#least / took)
+    const waited = shared * (1 - this.#alone.add(took) / took)
     this.#search.add({ began: lesson.at, ended: now, shared, rate: shared / took, waited })
   }
 

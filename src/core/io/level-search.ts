@@ -18,6 +18,9 @@ const MANY_WAIT = 4
 /** From this level on, up goes by small steps only. */
 const CAREFUL = 8
 
+/** Tasks with which it begins. */
+const FIRST = 2
+
 const median = (values: readonly number[]): number => {
   const sorted = [...values].sort((a, b) => a - b)
   return ((sorted[(sorted.length - 1) >> 1] as number) + (sorted[sorted.length >> 1] as number)) / 2
@@ -66,6 +69,32 @@ class Level {
   forgetOld(): void {
     this.#rates.splice(0, IN_A_ROW)
     this.rate = median(this.#rates)
+  }
+}
+
+/** The least time of long ago counts less and less: the device may have become slower. */
+const FORGETTING = 1.0005
+const LUCKY = 0.8
+
+/** How long a task takes that has the device for itself: what several in a row took at best, as one can be lucky. */
+export class Alone {
+  #least = Infinity
+  readonly #last: number[] = []
+
+  /** Tells of a task, and gives what is known with it. */
+  add(time: number): number {
+    this.#last.push(time)
+    if (this.#last.length > IN_A_ROW) this.#last.shift()
+    // So much luck twice in a row is none.
+    const isFaster = this.#last.length > 2 && this.#last.slice(-2).every(one => one < this.#least * LUCKY)
+    if (isFaster) this.#last.splice(0, this.#last.length - 2)
+    this.#least = Math.min(this.#least * FORGETTING, median(this.#last))
+    return this.#least
+  }
+
+  forget(): void {
+    this.#least = Infinity
+    this.#last.length = 0
   }
 }
 
@@ -214,6 +243,7 @@ export class LevelSearch {
   #decide(now: number): void {
     // The first tasks of all show how long one takes that is hardly disturbed.
     if (!this.#hasBegun) {
+      if (this.#seenFirst + this.#seen < FIRST) return
       this.#hasBegun = true
       if (this.#step(2, now)) return
     }

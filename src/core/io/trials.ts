@@ -48,6 +48,17 @@ export const hasHalved = (trials: readonly Trial[]): boolean => {
   return !before || !last || last.mean <= before.mean / 2
 }
 
+/** A gain in throughput that is worth more tasks at one time. */
+const GAIN = 1.03
+
+const throughput = ({ concurrency, mean }: Trial): number => concurrency / mean
+
+/** The trial with the highest throughput; more tasks at one time must be worth it. */
+export const fastest = (trials: readonly Trial[]): Trial =>
+  [...trials]
+    .sort((a, b) => a.concurrency - b.concurrency)
+    .reduce((a, b) => (throughput(b) > throughput(a) * GAIN ? b : a))
+
 /**
  * The time that `tasks` tasks would take: full groups, and a rest that runs as the nearest larger group that
  * was tried.

@@ -1,28 +1,9 @@
 import type { Kind } from '../task.ts'
 import type { Device } from './device.ts'
-import { Learning } from './learning.ts'
-import type { Lesson } from './learning.ts'
-import { bestFor, costOf, hasHalved, ladder } from './trials.ts'
-import type { Bounds, Rung, Trial } from './trials.ts'
-
-/** Fewer tasks than these tell nothing. */
-const LEAST_LEARNING = 5
-const MOST_OF_A_FEW = 12
-
-/** Tasks of a kind that may be spent on learning: a share, but of a few tasks up to a quarter. */
-export function allowance(known: number, share: number): number {
-  if (share >= 1) return Infinity
-  const least = Math.min(MOST_OF_A_FEW, Math.floor(known / 4))
-  return Math.max(Math.floor(share * known), least)
-}
-
-interface Epoch {
-  readonly rung: Rung
-  started: number
-  ended: number
-  good: number
-  total: number
-}
+import type { Learning, Lesson } from './learning.ts'
+import type { Epoch, Lessons } from './lessons.ts'
+import { bestFor } from './trials.ts'
+import type { Rung, Trial } from './trials.ts'
 
 export interface TunerReport {
   trial(tuner: AutoTuner, trial: Trial): void
@@ -36,79 +17,43 @@ export interface TunerReport {
 export class AutoTuner {
   readonly kind: Kind
   readonly device: Device
-  /** What was learned: the registry. */
-  trials: Trial[]
-  /** Tasks that were spent on trials. */
-  spent = 0
+  /** What it and its equals on other nodes have found out. */
+  readonly lessons: Lessons
   /** What tasks hold from now on, and how many of them may run at one time. */
   choice: Rung
   running = 0
   #epoch: Epoch | null = null
-  /** While few tasks are learned from; and whether that goes on now. */
+  /** While it learns from few tasks, and the most of them that it may spend. */
   #learning: Learning | null = null
-  #isFrugal = false
-  /** The most tasks that may be spent. */
   #allowed = 0
-  /** How it learns; decided at the first trial, because the number of tasks that are known grows. */
-  #way: 'in turn' | 'frugal' | 'over' | null
-  readonly #limit: number
-  readonly #bounds: Bounds | null
-  readonly #rungs: Rung[]
   readonly #report: TunerReport
   #isTold = false
 
-  constructor(
-    kind: Kind,
-    device: Device,
-    limit: number,
-    bounds: Bounds | null,
-    known: readonly Trial[],
-    report: TunerReport,
-  ) {
+  constructor(kind: Kind, device: Device, lessons: Lessons, report: TunerReport) {
     this.kind = kind
     this.device = device
-    this.#bounds = bounds
+    this.lessons = lessons
     this.#report = report
-    // Where nobody knows the bandwidth, an executor is one unit of it.
-    this.#limit = limit === Infinity ? device.executors : limit
-    this.#rungs = ladder(this.#limit, device.executors, limit === Infinity ? null : bounds)
-    this.trials = [...known]
-    this.#way = known.length > 0 ? 'over' : null
-    this.choice = this.#rungs[0] ?? { bandwidth: this.#limit, concurrency: 1 }
+    this.choice = lessons.highest
   }
 
   get isLearning(): boolean {
-    return this.#epoch !== null || this.#isFrugal
+    return this.#epoch !== null || this.#learning !== null
   }
 
   /** Whether it wants the device for itself, for a trial that so many tasks may be spent on. */
   wants(allowed: number, waiting: number): boolean {
-    return this.isLearning || this.#next(allowed) !== null || this.#mayLearn(allowed, waiting)
-  }
-
-  /** The next bandwidth to be tried, if all of them can be paid for. */
-  #next(allowed: number): Rung | null {
-    const isInTurn = this.#way === 'in turn' || (this.#way === null && costOf(this.#rungs) <= allowed)
-    return isInTurn ? (this.#rungs[this.trials.length] ?? null) : null
-  }
-
-  #mayLearn(allowed: number, waiting: number): boolean {
-    if (this.#way === 'over' || this.#way === 'in turn' || allowed < LEAST_LEARNING) return false
-    return this.spent < allowed && waiting > 1 && costOf(this.#rungs) > allowed
+    if (this.isLearning || this.lessons.next(allowed, waiting)) return true
+    return this.lessons.mayLearn(allowed, waiting)
   }
 
   /** The device is empty and its own: a trial begins. */
   begin(allowed: number, waiting: number): void {
-    const rung = this.#next(allowed)
-    if (rung) {
-      this.#way = 'in turn'
-      this.#epoch = { rung, started: 0, ended: 0, good: 0, total: 0 }
-    } else if (this.#mayLearn(allowed, waiting)) {
-      const { executors } = this.device
-      this.#way = 'frugal'
-      this.#isFrugal = true
+    const rung = this.lessons.next(allowed, waiting)
+    if (rung) this.#epoch = this.lessons.begin(rung)
+    else if (this.lessons.mayLearn(allowed, waiting)) {
+      this.#learning = this.lessons.learn()
       this.#allowed = allowed
-      this.#learning ??= new Learning(this.#limit, executors, this.#bounds ? this.#rungs : null)
     }
   }
 
@@ -116,25 +61,28 @@ export class AutoTuner {
   giveUp(): void {
     const epoch = this.#epoch
     this.#epoch = null
-    if (epoch && epoch.started > 0) this.#conclude(epoch)
-    this.#conclusions()
+    if (epoch) this.#conclude(epoch)
+    if (this.#learning) this.#stopLearning(false)
   }
 
   /** The bandwidth that a task may start with now; negative: none. */
   offer(): number {
     const epoch = this.#epoch
     if (epoch) return epoch.started < epoch.rung.concurrency ? epoch.rung.bandwidth : -1
-    const learning = this.#isFrugal ? this.#learning : null
-    if (!learning) return this.running < this.choice.concurrency ? this.choice.bandwidth : -1
-    return this.running < learning.concurrency && this.spent < this.#allowed ? learning.bandwidth : -1
+    if (this.#learning) {
+      const { bandwidth, concurrency } = this.#learning
+      return this.running < concurrency && this.lessons.spent < this.#allowed ? bandwidth : -1
+    }
+    const { bandwidth, concurrency } = this.lessons.isUnderWay ? this.lessons.meanwhile : this.choice
+    return this.running < concurrency ? bandwidth : -1
   }
 
   /** Returns what `ended` is to be told if it is learned from the task. */
   started(now: number): Lesson | null {
     this.running++
     const epoch = this.#epoch
-    if (!epoch && !this.#isFrugal) return null
-    this.spent++
+    if (!this.isLearning) return null
+    this.lessons.spent++
     if (!epoch) return this.#learning?.begin(now) ?? null
     epoch.started++
     return { at: now, area: 0 }
@@ -159,43 +107,30 @@ export class AutoTuner {
   }
 
   #learnFrom(lesson: Lesson, took: number, waiting: number, now: number): boolean {
-    const learning = this.#learning as Learning
-    learning.end(lesson, took, now)
-    if (!this.#isFrugal) return false
-    const isSpent = this.spent >= this.#allowed
-    if (!learning.isOver && (waiting > 0 || this.running > 0) && !(isSpent && this.running === 0))
-      return false
-    if (learning.isOver || isSpent) this.#way = 'over'
-    this.#conclusions()
+    this.lessons.learning?.end(lesson, took, now)
+    if (!this.#learning) return false
+    const isSpent = this.lessons.spent >= this.#allowed
+    const isIdle = this.running === 0 && (isSpent || waiting === 0)
+    const { isOver } = this.#learning
+    if (!isOver && !isIdle) return false
+    this.#stopLearning(isOver || isSpent)
     return true
   }
 
-  /** What was learned from few tasks is the registry; it is told when something is new in it. */
-  #conclusions(): void {
-    if (!this.#isFrugal) return
-    this.#isFrugal = false
-    this.trials = this.#learning?.trials() ?? []
-    for (const trial of this.trials) this.#report.trial(this, trial)
+  #stopLearning(isOver: boolean): void {
+    this.#learning = null
+    for (const trial of this.lessons.learned(isOver)) this.#report.trial(this, trial)
   }
 
-  #conclude({ rung, good, total }: Epoch): void {
-    if (good === 0) return
-    const trial: Trial = { ...rung, mean: Math.max(total / good, 1e-6) }
-    this.trials.push(trial)
-    this.#report.trial(this, trial)
-    if (this.#bounds === null && !hasHalved(this.trials)) {
-      // More bandwidth does not pay any more, and the trial that shows it does not count.
-      this.trials.pop()
-      this.#way = 'over'
-    } else if (this.trials.length === this.#rungs.length) this.#way = 'over'
+  #conclude(epoch: Epoch): void {
+    const trial = this.lessons.conclude(epoch)
+    if (trial) this.#report.trial(this, trial)
   }
 
   /** Chooses for so many waiting tasks, if there is something to choose from. */
   choose(waiting: number, allowed: number): void {
-    if (this.trials.length === 0 || this.wants(allowed, waiting)) return
-    // While it learns there is nothing to choose; one trial by itself compares with nothing.
-    if (this.#way === 'in turn' || (this.#way === 'frugal' && this.trials.length < 2)) return
-    const best = bestFor(Math.max(waiting, 1), this.trials)
+    if (!this.lessons.isEnough || this.wants(allowed, waiting)) return
+    const best = bestFor(Math.max(waiting, 1), this.lessons.trials)
     if (!best) return
     const { bandwidth, concurrency } = this.choice
     const isSame = best.bandwidth === bandwidth && best.concurrency === concurrency
