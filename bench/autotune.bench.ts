@@ -6,7 +6,6 @@ import { sharedRuns } from './io/shared-runs.ts'
 import { runProgram } from './run-program.ts'
 
 const TASKS = 500
-const BYTES = 2 ** 17
 /** Tasks at one time; those far from the best are slow, and take part in one round only. */
 const SWEEP = [1, 2, 4, 8, 16, 32]
 const ONCE = [1, 32]
@@ -32,6 +31,8 @@ interface Setting {
   kind: 'socket' | 'disk'
   about: string
   bandwidth: number
+  /** Of a task. */
+  kibibytes: number
   changes: Change[]
   missing: string | undefined
   device(change: { from: number; to: number }): Promise<Device>
@@ -48,6 +49,7 @@ const SETTINGS: Record<string, Setting> = {
     kind: 'socket',
     about: 'a device that seeks between streams (bench/io/seek-device.mjs)',
     bandwidth: 50,
+    kibibytes: 128,
     changes: [
       { name: 'slower', from: 50, to: 15, sweep: [2, 4, 8] },
       { name: 'faster', from: 15, to: 50, sweep: [4, 8, 16] },
@@ -62,6 +64,7 @@ const SETTINGS: Record<string, Setting> = {
     kind: 'disk',
     about: 'a loop device with 30 MB/s, with fsync',
     bandwidth: 30,
+    kibibytes: 64,
     changes: [{ name: 'slower', from: 30, to: 15, sweep: [1, 8] }],
     missing: throttleMissing(),
     async device({ from, to }) {
@@ -72,10 +75,10 @@ const SETTINGS: Record<string, Setting> = {
 }
 
 async function run(setting: Setting, limit: string | number, change?: Change): Promise<Result> {
-  const { kind, bandwidth } = setting
+  const { kind, bandwidth, kibibytes } = setting
   const { path, change: how, close } = await setting.device(change ?? { from: bandwidth, to: bandwidth })
   try {
-    const args = [kind, path, change ? CHANGING.tasks : TASKS, BYTES, bandwidth, limit]
+    const args = [kind, path, change ? CHANGING.tasks : TASKS, kibibytes * 1024, bandwidth, limit]
     const changing = change ? { BENCH_CHANGE: JSON.stringify({ after: CHANGING.after, ...how }) } : {}
     const env = { UV_THREADPOOL_SIZE: '64', ...changing }
     return await runProgram<Result>('autotune.mjs', args, { env, journal: true })
@@ -111,7 +114,7 @@ function casesOf([name, setting]: [string, Setting]): Case[] {
       name,
       unit: 's',
       better: 'lower',
-      about: `${TASKS} writes of 128 KiB to ${setting.about}`,
+      about: `${TASKS} writes of ${setting.kibibytes} KiB to ${setting.about}`,
       arms: runs.map(({ arm, of }) => ({ ...arm, run: async () => (await of('total')).seconds })),
       // Against each fixed limit, so also against the best of them.
       goals: SWEEP.flatMap(at => [
