@@ -25,7 +25,7 @@ export interface DeviceOutcome {
 }
 
 export function outcomeOf(simulation: Simulation): SimulatedOutcome {
-  const { stores, clock, ended, cpuTime, engine } = simulation
+  const { stores, lastEnd, ended, cpuTime, engine } = simulation
   const devices = new Map<string, DeviceOutcome>()
   for (const device of stores.devices) {
     const { name } = device.model
@@ -38,9 +38,9 @@ export function outcomeOf(simulation: Simulation): SimulatedOutcome {
   }
   const cpus = engine.nodes.reduce((all, node) => all + node.cpus, 0)
   return {
-    makespan: clock.now / 1000,
+    makespan: lastEnd / 1000,
     tasks: ended,
-    cpuUse: clock.now > 0 ? cpuTime / (cpus * clock.now) : 0,
+    cpuUse: lastEnd > 0 ? cpuTime / (cpus * lastEnd) : 0,
     devices: [...devices.values()],
     cacheHits: stores.nodes.reduce((all, { cache }) => all + cache.hits, 0),
     cacheMisses: stores.nodes.reduce((all, { cache }) => all + cache.misses, 0),

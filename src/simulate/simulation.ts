@@ -43,6 +43,8 @@ export class Simulation implements Surroundings {
   /** Tasks that ended, and the time for which they held CPUs, in milliseconds times CPUs. */
   ended = 0
   cpuTime = 0
+  /** When the last task ended; data may be on their way for longer. */
+  lastEnd = 0
   readonly #kinds = new Map<string, Kind>()
   readonly #afterEnds = new Map<Task, (() => void)[]>()
   readonly #movers: Movers
@@ -182,6 +184,7 @@ export class Simulation implements Surroundings {
   end(task: Task, now: number): void {
     if (task.state !== 'running') return
     this.ended++
+    this.lastEnd = now
     this.cpuTime += (now - task.startedAt) * (task.implementation.demand ?? task.demand).cpus
     this.#store(task)
     const lane = this.engine.nodes[task.node]?.lanes[task.lane]
