@@ -2,7 +2,7 @@ import type { Datum } from '../../src/core/data.ts'
 import { fifo, lifo, lifoHrf, rank } from '../../src/core/policy.ts'
 import { demandOf } from '../../src/core/task.ts'
 import type { Demand } from '../../src/core/task.ts'
-import { MB, gain, outcome } from './build.ts'
+import { MB, gain, time } from './build.ts'
 import type { Build, Use } from './build.ts'
 import { VARYING, tohoku } from './platforms.ts'
 import { percent } from './rows.ts'
@@ -94,8 +94,8 @@ export async function montageRows(): Promise<Row[]> {
   for (const [name, policy] of Object.entries(POLICIES)) {
     times[name] = []
     for (const nodes of counts) {
-      const found = await outcome(montage(nodes), { platform: tohoku(nodes), policy, jitter: VARYING })
-      times[name].push(found.makespan)
+      const found = await time(montage(nodes), { platform: tohoku(nodes), policy, jitter: VARYING })
+      times[name].push(found)
     }
   }
   const of = (name: string, nodes: number): number => times[name]?.[counts.indexOf(nodes)] as number

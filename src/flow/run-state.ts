@@ -102,15 +102,7 @@ export class FlowState {
         look ? takeStamp(look.path, look.look) : this.#leftOut(work.outputs[i] as number),
       ),
     )
-    const now = Date.now()
-    for (const [i, output] of work.outputs.entries()) {
-      const found = looks[i]
-      // Nobody but the task has known the file under its name until now: only slow clocks leave doubts.
-      if (found) {
-        const isCoarse = Number.isInteger(found.look.mtime / 1000) && isRacy(found.look, now)
-        this.files.setStamp(output, found.look, stamps[i] as number, isCoarse)
-      }
-    }
+    for (const [i, output] of work.outputs.entries()) this.#setStamp(output, looks[i], stamps[i] as number)
     const made = work.outputs.filter((_, i) => looks[i])
     const record = {
       text: work.text,
@@ -126,6 +118,20 @@ export class FlowState {
     const key = this.#keys.get(work)
     if (key !== undefined && this.#keys.delete(work)) await this.#cache?.store(key, staged)
     await this.#state.record(record, stamped)
+  }
+
+  /** An output that is complete while the task still runs; the record comes with its end. */
+  async released(work: Work, i: number, staged: string): Promise<void> {
+    const output = work.outputs[i] as number
+    const found = await this.#lookAtMade(work, i, staged, output)
+    if (found) this.#setStamp(output, found, await takeStamp(found.path, found.look))
+  }
+
+  #setStamp(output: number, found: { look: Look } | null | undefined, stamp: number): void {
+    if (!found) return
+    // Nobody but the task has known the file under its name until now: only slow clocks leave doubts.
+    const isCoarse = Number.isInteger(found.look.mtime / 1000) && isRacy(found.look, Date.now())
+    this.files.setStamp(output, found.look, stamp, isCoarse)
   }
 
   /** Takes what is there as if it had just been made. False when something is missing. */

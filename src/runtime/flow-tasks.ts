@@ -15,6 +15,7 @@ import { SlotArgument } from '../model/call.ts'
 import type { Argument, Slot } from '../model/call.ts'
 import type { Definition } from '../model/definition.ts'
 import { buildDemand } from '../model/demand.ts'
+import type { StreamRules } from '../model/stream.ts'
 import { evaluateTimeout } from '../model/options.ts'
 import type { Argv, CommandExtra } from '../model/task.ts'
 import { cancelledError } from './failure.ts'
@@ -55,7 +56,7 @@ export class FlowTasks {
       const { directory = false, stream } = work.rule.outputs[i]?.marks ?? {}
       const argument = this.#slot(slots, this.#absolute(output), directory, 'out')
       const slot = slots[argument.slot]
-      if (stream && slot) slot.stream = stream
+      if (stream && slot) slot.stream = this.#streamOf(stream, work)
       args.push(argument)
     }
     const { cpus, memory, tags, priority } = work.rule.options
@@ -69,7 +70,7 @@ export class FlowTasks {
         }
       : definition.options
     const task = this.#runtime.submit(
-      { definition, given: [], args, slots },
+      { definition, given: [], args, slots, alone: !work.isCommand },
       [new Datum(null, false, false)],
       this.#runtime.main,
       this.#runtime.main.group,
@@ -78,6 +79,11 @@ export class FlowTasks {
     )
     this.#runtime.schedule()
     return task
+  }
+
+  #streamOf(rules: StreamRules, work: Work): StreamRules {
+    if (rules.beside === undefined) return rules
+    return { ...rules, beside: resolve(this.#state.root, new Pattern(rules.beside).fill(work.wildcards)) }
   }
 
   #absolute(file: number): string {
@@ -132,6 +138,7 @@ export class FlowTasks {
       hooks: {
         begin: (args, signal) => this.#begin(workOf(args), args, signal),
         beforeCommit: (args, paths) => this.#beforeCommit(workOf(args), args as Argument[], paths),
+        released: (args, slot, path) => this.#released(workOf(args), args as Argument[], slot, path),
       },
     }
     const definition: Definition = {
@@ -204,6 +211,13 @@ export class FlowTasks {
   ): Promise<void> {
     const staged = args.slice(1 + work.inputs.length).map(argument => paths[(argument as SlotArgument).slot])
     await this.#state.made(work, staged as string[])
+  }
+
+  /** Whoever reads it from now on must find the stamp of what was made, not of what was there before. */
+  async #released(work: Work, args: readonly Argument[], slot: number, path: string): Promise<void> {
+    const outputs = args.slice(1 + work.inputs.length) as SlotArgument[]
+    const at = outputs.findIndex(argument => argument.slot === slot)
+    await this.#state.released(work, at, path)
   }
 
   /** The log that the rule asked for is a copy: the run keeps its own. */

@@ -2,7 +2,7 @@ import { Datum } from '../core/data.ts'
 import { rejectNestedCycle } from '../core/nesting.ts'
 import { MillraceError } from '../core/errors.ts'
 import type { Group, Task } from '../core/task.ts'
-import { demandOf } from '../core/task.ts'
+import { demandOf, roundMemory, withSize } from '../core/task.ts'
 import type { ThreadMessage } from '../execute/lane-thread.ts'
 import type { CallRequest, Question } from '../execute/protocol.ts'
 import { argumentFromWire, keptFromWire } from '../execute/wire.ts'
@@ -89,7 +89,8 @@ export class Nested {
           },
         )
       }
-      const slots: Slot[] = request.slots.map(({ id, kind, mode, initial, path, inPlace, value, fresh }) => {
+      const slots: Slot[] = request.slots.map(sent => {
+        const { id, kind, mode, initial, path, inPlace, value, fresh, stream } = sent
         const datum =
           path === null
             ? this.#datum(session, id, null, inPlace)
@@ -99,7 +100,8 @@ export class Nested {
           if (datum.current.value === undefined && datum.current.settled) datum.current.value = kept
           else engine.write(datum, kept, this.#runtime.now())
         }
-        return { datum, kind, mode, initial: initial ? new Stored(initial.bytes, initial.blobs) : null }
+        const slot = { datum, kind, mode, initial: initial ? new Stored(initial.bytes, initial.blobs) : null }
+        return stream ? { ...slot, stream } : slot
       })
       const { cpus, memory, tags, io, storage } = request.demand
       this.#runtime.submit(
@@ -107,7 +109,12 @@ export class Nested {
         results,
         session,
         this.#group(session, request.group),
-        demandOf(cpus, memory, tags, io, storage),
+        storage?.size == null
+          ? demandOf(cpus, memory, tags, io, storage)
+          : withSize(
+              demandOf(cpus, memory, tags, io, { ...storage, size: roundMemory(storage.size) }),
+              storage.size,
+            ),
         request.priority,
       )
     } catch (error) {

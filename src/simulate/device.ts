@@ -28,8 +28,9 @@ export class ModelDevice {
     this.node = node
     this.#clock = clock
     const arm = model.oneArm ? new Pipe(clock, { rate: 1, ...curveOf(model) }) : null
+    const rates = model.actual ?? model
     const pipe = (way: Way): Pipe | null =>
-      model[way] === null ? null : (arm ?? pipeOf(clock, model, model[way]))
+      rates[way] === null ? null : (arm ?? pipeOf(clock, model, rates[way]))
     this.#pipes = { read: pipe('read'), write: pipe('write') }
   }
 
@@ -72,7 +73,7 @@ export class ModelDevice {
   }
 
   #admit(pipe: Pipe): void {
-    const { buffer = 0, stream, write } = this.model
+    const { buffer = 0, stream, actual = this.model } = this.model
     for (;;) {
       const next = this.#waiting.peek()
       if (!next || (this.#buffered > 0 && this.#buffered + next.bytes > buffer)) return
@@ -80,7 +81,7 @@ export class ModelDevice {
       this.#buffered += next.bytes
       this.#flushes.push(next.bytes)
       if (this.#flushes.size === 1) this.#flush(pipe)
-      this.#clock.at(this.#clock.now + (next.bytes / (stream ?? write ?? Infinity)) * 1000, next.done)
+      this.#clock.at(this.#clock.now + (next.bytes / (stream ?? actual.write ?? Infinity)) * 1000, next.done)
     }
   }
 
@@ -100,7 +101,8 @@ export class ModelDevice {
 
   /** What a pipe has to do for so many bytes: an arm needs time for them, with one for all. */
   #workOf(way: Way, bytes: number): number {
-    const { oneArm, [way]: rate } = this.model
+    const { oneArm, actual = this.model } = this.model
+    const rate = actual[way]
     return oneArm && rate !== null ? (bytes / rate) * 1000 : bytes
   }
 

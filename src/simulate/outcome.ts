@@ -2,8 +2,10 @@ import type { Simulation } from './simulation.ts'
 
 /** What came of a simulated run, in numbers. */
 export interface SimulatedOutcome {
-  /** Seconds from the beginning to the end of the last task. */
+  /** Seconds from the beginning until all has been done: the last task has ended, and data are where they should be. */
   makespan: number
+  /** Seconds until the last task had ended. */
+  tasksEnded: number
   tasks: number
   /** Share of the CPUs' time that tasks held them. */
   cpuUse: number
@@ -25,7 +27,7 @@ export interface DeviceOutcome {
 }
 
 export function outcomeOf(simulation: Simulation): SimulatedOutcome {
-  const { stores, lastEnd, ended, cpuTime, engine } = simulation
+  const { stores, clock, ended, cpuTime, engine } = simulation
   const devices = new Map<string, DeviceOutcome>()
   for (const device of stores.devices) {
     const { name } = device.model
@@ -38,9 +40,10 @@ export function outcomeOf(simulation: Simulation): SimulatedOutcome {
   }
   const cpus = engine.nodes.reduce((all, node) => all + node.cpus, 0)
   return {
-    makespan: lastEnd / 1000,
+    makespan: clock.now / 1000,
+    tasksEnded: simulation.lastEnd / 1000,
     tasks: ended,
-    cpuUse: lastEnd > 0 ? cpuTime / (cpus * lastEnd) : 0,
+    cpuUse: clock.now > 0 ? cpuTime / (cpus * clock.now) : 0,
     devices: [...devices.values()],
     cacheHits: stores.nodes.reduce((all, { cache }) => all + cache.hits, 0),
     cacheMisses: stores.nodes.reduce((all, { cache }) => all + cache.misses, 0),
