@@ -1,3 +1,4 @@
+import { capioRows } from './papers/capio.ts'
 import { copyfileRows } from './papers/copyfile.ts'
 import { eagerRows } from './papers/eager.ts'
 import { hmmerRows } from './papers/hmmer.ts'
@@ -24,13 +25,7 @@ const PARTS: Record<string, () => Row[] | Promise<Row[]>> = {
       'MPI tasks are not modelled yet',
     ),
   ],
-  capio: () => [
-    waiting(
-      'CAPIO: its patterns, MapReduce, 1000 Genomes',
-      'streaming wins',
-      'streams are not simulated yet',
-    ),
-  ],
+  capio: capioRows,
 }
 
 const asJson = process.argv.includes('--json')

@@ -31,8 +31,8 @@ export class Build {
     return new Datum(null, false, false)
   }
 
-  file(): Datum {
-    return new Datum(`/file${this.#files++}`, false, false)
+  file(folder = ''): Datum {
+    return new Datum(`${folder}/file${this.#files++}`, false, false)
   }
 
   input(bytes: number, node = 0): Datum {
