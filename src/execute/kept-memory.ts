@@ -1,4 +1,4 @@
-import { SharedGarbage } from '../general/collect-garbage.ts'
+import { SharedGarbage } from './shared-garbage.ts'
 import type { Decoder } from '../model/decode.ts'
 
 /**

@@ -1,4 +1,4 @@
-import { SharedGarbage } from '../general/collect-garbage.ts'
+import { SharedGarbage } from '../execute/shared-garbage.ts'
 import type { Encoder } from '../model/encode.ts'
 
 interface Numbered {
