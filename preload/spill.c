@@ -92,6 +92,7 @@ static long begin(struct moving *m)
     if (f->lower) return -EALREADY;
     if (m->seq & 1) return -EAGAIN;
     if (!mr_b->layer || f->state != MR_GROWING || f->is_dir || f->pinned || !holders_known(m->file)) return -EPERM;
+    if (mr_file_up_to_date(m->file) < 0) return -EPERM; /* gathered writes go into the old file */
     m->number = ++mr_b->moves;
     mr_put(&t, mr_text_at(mr_b->layer));
     mr_put(&t, "/");
@@ -158,7 +159,7 @@ long mr_file_move(u32 file, long own)
         mr_store(&m.f->place, m.seq + 2);
         settled(m.f);
     }
-    if (err == 0) mr_sys(SYS_fallocate, from, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, (m.old.st_size + 4095) & ~4095L);
+    if (err == 0) mr_sys(SYS_fallocate, from, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 1L << 46); /* also what was only reserved */
     if (from >= 0) mr_sys(SYS_close, from, 0, 0, 0);
     mr_sys(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &quiet.signals, 0, 8);
     if (err == -EAGAIN) {

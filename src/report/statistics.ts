@@ -176,6 +176,8 @@ export class Statistics {
         this.#again(event.task, event.at)
         break
       case 'released':
+      case 'demand-defined':
+      case 'found':
         break
       case 'committed':
         this.bytesCommitted += event.bytes

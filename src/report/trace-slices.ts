@@ -109,6 +109,8 @@ export class Slicer {
         break
       case 'run-started':
       case 'kind-defined':
+      case 'demand-defined':
+      case 'found':
       case 'released':
       case 'committed':
       case 'thread-died':

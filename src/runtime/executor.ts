@@ -74,6 +74,11 @@ export class Executor {
     this.releases = new Releases(runtime)
     this.#guard = new Guard(options.id)
     this.files = new FileStore(options.id, folder => this.#guard.folder(folder))
+    if (runtime.engine.observer) {
+      this.files.found = ({ id }, bytes) => {
+        runtime.engine.observer?.({ type: 'found', at: runtime.now(), version: id, bytes })
+      }
+    }
     this.#earlyFiles = new EarlyFiles(this.files, (task, version) => {
       runtime.engine.release(task, version, runtime.now(), runtime.now())
     })
