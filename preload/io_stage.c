@@ -167,7 +167,7 @@ static int begin(long fd, u64 e)
     while (o < own + OWN && o->used) o++;
     long at = mr_sys(SYS_lseek, fd, 0, SEEK_CUR, 0);
     u32 slot = MR_NONE;
-    if (o < own + OWN && at >= 0 && !mr_lower_of(e) && mr_sys(SYS_fstat, fd, &st, 0, 0) == 0 && fits(&st))
+    if (o < own + OWN && at >= 0 && mr_sys(SYS_fstat, fd, &st, 0, 0) == 0 && fits(&st))
         slot = mr_stage_new(mr_entry_index(e), (u64)at, (u64)st.st_dev, (u64)st.st_ino);
     if (slot != MR_NONE) {
         *o = (struct own){.slot = slot, .ofd = mr_entry_index(e), .fd = (s32)fd, .reserved = (u64)at, .last = ticks()};
@@ -266,7 +266,7 @@ void mr_stage_before(const struct mr_call *c)
 {
     switch (c->nr) {
     case SYS_write: return;
-    case SYS_close_range: mr_stage_end_all(); return;
+    case SYS_close_range: case SYS_sync: case SYS_syncfs: mr_stage_end_all(); return;
     case SYS_splice: case SYS_copy_file_range: mr_stage_end(c->a[2]); return;
     case SYS_sendmsg: case SYS_sendmmsg: mr_stage_before_child(); return; /* it may carry descriptors */
 #if defined(__x86_64__)

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#define MAGIC 0x4d525338u
+#define MAGIC 0x4d525339u
 
 static int compare_after(const u8 *t)
 {

@@ -92,7 +92,6 @@ static long begin(struct moving *m)
     if (f->lower) return -EALREADY;
     if (m->seq & 1) return -EAGAIN;
     if (!mr_b->layer || f->state != MR_GROWING || f->is_dir || f->pinned || !holders_known(m->file)) return -EPERM;
-    if (mr_file_up_to_date(m->file) < 0) return -EPERM; /* gathered writes go into the old file */
     m->number = ++mr_b->moves;
     mr_put(&t, mr_text_at(mr_b->layer));
     mr_put(&t, "/");
@@ -103,6 +102,7 @@ static long begin(struct moving *m)
     if (m->target == MR_NONE) return -ENOSPC;
     mr_store(&f->mover, (u32)mr_sys(SYS_gettid, 0, 0, 0, 0));
     mr_store(&f->place, m->seq + 1);
+    if (mr_file_up_to_date(m->file) < 0) return -EPERM; /* from now on nothing is gathered for it */
     return mr_load(&f->pinned) ? -EPERM : 0; /* a mapping is pinned first and looks at the place afterwards */
 }
 

@@ -169,26 +169,27 @@ export class FlowState {
     const maker = this.makerOf(input)
     if (maker?.outputs.includes(input) && files.stamp[input] !== 0) return
     // Long after the plan it may be another file.
-    files.see(input, await look(files.path(input)))
-    if (!files.exists(input)) {
+    const seen = await look(files.path(input))
+    files.see(input, seen)
+    if (!seen) {
       throw new MillraceError('MR_INPUT_MISSING', `${files.path(input)} has vanished since the run began`)
     }
-    if (!files.isAsStamped(input)) await this.#stamp(input)
+    if (!files.isAsStamped(input)) await this.#stamp(input, seen)
   }
 
-  #stamp(file: number): Promise<void> {
+  #stamp(file: number, seen?: Look): Promise<void> {
     let stamping = this.#stamping.get(file)
     if (!stamping) {
-      stamping = this.#stampNow(file).finally(() => this.#stamping.delete(file))
+      stamping = this.#stampNow(file, seen).finally(() => this.#stamping.delete(file))
       this.#stamping.set(file, stamping)
     }
     return stamping
   }
 
-  async #stampNow(file: number): Promise<void> {
+  async #stampNow(file: number, known?: Look): Promise<void> {
     const { files } = this
     const path = files.path(file)
-    const seen = await look(path)
+    const seen = known ?? (await look(path))
     if (!seen) {
       files.see(file, null)
       return
@@ -226,6 +227,7 @@ export class FlowState {
         { hint: isDirectory ? 'Leave out dir().' : "Write dir('…') for outputs that are directories." },
       )
     }
+    if (stats.isFile()) return { path, look: { size: stats.size, mtime: stats.mtimeMs, ino: stats.ino } }
     // A link is relative to where it will be.
     const target = stats.isSymbolicLink() ? resolve(this.root, dirname(name), await readlink(path)) : path
     const found = await look(target)

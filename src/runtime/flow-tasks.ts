@@ -1,4 +1,4 @@
-import { copyFile, mkdir } from 'node:fs/promises'
+import { copyFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { Datum } from '../core/data.ts'
 import type { Version } from '../core/data.ts'
@@ -18,6 +18,7 @@ import { buildDemand } from '../model/demand.ts'
 import type { StreamRules } from '../model/stream.ts'
 import { evaluateTimeout } from '../model/options.ts'
 import type { Argv, CommandExtra } from '../model/task.ts'
+import { makeFolders } from '../storage/folders.ts'
 import { cancelledError } from './failure.ts'
 import { logPath } from './logs.ts'
 import type { Runtime } from './runtime.ts'
@@ -227,7 +228,7 @@ export class FlowTasks {
     if (log === undefined || source === undefined) return
     const path = resolve(this.#state.root, new Pattern(log).fill(work.wildcards))
     try {
-      await mkdir(dirname(path), { recursive: true })
+      await makeFolders(dirname(path))
       await copyFile(source, path)
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
