@@ -91,7 +91,18 @@ export class Streaming {
     )
     await mkdir(isDirectory ? path : dirname(path), { recursive: true })
     const { promise: over, resolve: end } = withResolvers()
-    const stream = { version, task, attempt: task.attempt, path, name, failed: false, releasing: null, closing: false, over, end }
+    const stream = {
+      version,
+      task,
+      attempt: task.attempt,
+      path,
+      name,
+      failed: false,
+      releasing: null,
+      closing: false,
+      over,
+      end,
+    }
     this.#byVersion.set(version, stream)
     this.#byName.set(name, stream)
     return path
