@@ -22,7 +22,7 @@ interface Size {
 
 /** In the second, projected images alone exceed what is left for files, and all intermediate files do three times. */
 const SIZES: readonly Size[] = [
-  { n: 3, size: 250, memory: 500, rounds: 1, goal: 0.95 },
+  { n: 3, size: 250, memory: 500, rounds: 3, goal: 0.95 },
   { n: 8, size: 450, memory: 260, rounds: 1, goal: 1.5 },
 ]
 const POLICIES = ['lifo+hrf', 'fifo', 'lifo', 'rank']

@@ -93,7 +93,7 @@ export class FlowState {
   }
 
   /** The outputs are written, aside. From here on the record counts, as soon as they are in place. */
-  async made(work: Work, staged: readonly string[]): Promise<void> {
+  async made(work: Work, staged: readonly string[], isTaken = false): Promise<void> {
     const looks = await Promise.all(
       work.outputs.map(async (output, i) => this.#lookAtMade(work, i, staged[i] as string, output)),
     )
@@ -108,6 +108,7 @@ export class FlowState {
       // Nobody but the task has known the file under its name until now: only slow clocks leave doubts.
       if (found) {
         const isCoarse = Number.isInteger(found.look.mtime / 1000) && isRacy(found.look, now)
+        this.files.setTaken(output, isTaken)
         this.files.setStamp(output, found.look, stamps[i] as number, isCoarse)
       }
     }
@@ -139,6 +140,7 @@ export class FlowState {
     await this.made(
       work,
       work.outputs.map(output => files.path(output)),
+      true,
     )
     return true
   }
