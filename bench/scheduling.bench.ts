@@ -73,6 +73,8 @@ const WISHES: [string, (i: number) => IoWishes][] = [
   ['auto', () => ({ bandwidth: 'auto', size: MB })],
   ['adaptive', () => ({ bandwidth: 'adaptive', size: MB })],
   ['256 static bandwidths', i => ({ bandwidth: ((i % 256) + 1) * 0.2 * MB, size: MB })],
+  // All different, and more than the devices can serve at once.
+  ['10,000 static bandwidths', i => ({ bandwidth: (((i * 7919) % MANY) + 1) * 0.02 * MB, size: MB })],
 ]
 
 const cases: Case[] = []

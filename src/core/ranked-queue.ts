@@ -81,7 +81,7 @@ export class RankedQueue extends ReadyQueue {
     task.score = this.#recency.of(task)
     this.size++
     this.#count(task, task.rank, 1)
-    const key = task.kind.implementations.length > 1 ? task.kind : task.demand
+    const key = task.kind.implementations.length > 1 ? task.kind : task.demand.alike
     let classes = this.#ranked.get(key)
     if (!classes) this.#ranked.set(key, (classes = [newClass(), newClass()]))
     const { levels, priorities } = classes[task.queueable ? 0 : 1] as RankedClass
@@ -196,7 +196,7 @@ export class RankedQueue extends ReadyQueue {
   }
 
   #levelOf(task: Task): Level | undefined {
-    const key = task.kind.implementations.length > 1 ? task.kind : task.demand
+    const key = task.kind.implementations.length > 1 ? task.kind : task.demand.alike
     return this.#ranked.get(key)?.[task.queueable ? 0 : 1]?.levels.get(task.priority)
   }
 }

@@ -33,7 +33,7 @@ export class ReadyQueue {
   size = 0
 
   push(task: Task): void {
-    const key = task.kind.implementations.length > 1 ? task.kind : task.demand
+    const key = task.kind.implementations.length > 1 ? task.kind : task.demand.alike
     let entry = this.#classes.get(key)
     if (!entry)
       this.#classes.set(

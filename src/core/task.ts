@@ -26,6 +26,8 @@ export interface StorageDemand {
 /** What is asked of a node while a task runs there. */
 export interface Demand {
   readonly id: number
+  /** The one of all that are nearly equal for which queues are kept; itself, unless it was made by `withSize`. */
+  readonly alike: Demand
   /** 0 for I/O tasks. */
   readonly cpus: number
   /** Bytes. */
@@ -34,6 +36,34 @@ export interface Demand {
   /** Holds an I/O executor instead of CPUs. */
   readonly io: boolean
   readonly storage: StorageDemand | null
+}
+
+class EqualDemand implements Demand {
+  readonly id: number
+  readonly alike: Demand
+  readonly cpus: number
+  readonly memory: number
+  readonly tags: readonly string[]
+  readonly io: boolean
+  readonly storage: StorageDemand | null
+
+  constructor(
+    id: number,
+    cpus: number,
+    memory: number,
+    tags: readonly string[],
+    io: boolean,
+    storage: StorageDemand | null,
+    alike: Demand | null = null,
+  ) {
+    this.id = id
+    this.alike = alike ?? this
+    this.cpus = cpus
+    this.memory = memory
+    this.tags = tags
+    this.io = io
+    this.storage = storage
+  }
 }
 
 const demands = new Map<string, Demand>()
@@ -53,7 +83,7 @@ export function demandOf(
   const key = `${cpus} ${memory} ${tags.join(',')}${more}`
   let demand = demands.get(key)
   if (!demand) {
-    demand = { id: demands.size, cpus: io ? 0 : cpus, memory, tags: [...tags], io, storage }
+    demand = new EqualDemand(demands.size, io ? 0 : cpus, memory, [...tags], io, storage)
     demands.set(key, demand)
   }
   return demand
@@ -77,6 +107,15 @@ export function ioDemandOf(
   const plain = bandwidth === null && size === null && device === null && direction === null
   const storage = plain ? null : { bandwidth, direction, size, device }
   return demandOf(cpus, memory, tags, cpus === 0, storage)
+}
+
+/**
+ * A demand like the other, but for a size of its own. Sizes that are computed per call are exact this way, while
+ * there is one queue for all that are nearly equal: the other one has the size rounded up.
+ */
+export function withSize({ id, alike, cpus, memory, tags, io, storage }: Demand, size: number): Demand {
+  if (!storage || storage.size === size) return alike
+  return new EqualDemand(id, cpus, memory, tags, io, { ...storage, size }, alike)
 }
 
 /** Rounds up to four significant bits: at most 16 values per power of two, at most 6% too much. */
@@ -216,6 +255,8 @@ export interface TaskSpec {
   retries?: number
   /** A task that is stopped after a time cannot queue behind others, because its start must be known. */
   timed?: boolean
+  /** A command that whoever starts it can let wait on its lane. Functions always can. */
+  queues?: boolean
   payload?: unknown
 }
 

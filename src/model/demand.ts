@@ -1,7 +1,7 @@
 import { totalmem } from 'node:os'
 import { MillraceError } from '../core/errors.ts'
-import { demandOf, ioDemandOf, roundMemory } from '../core/task.ts'
-import type { Demand } from '../core/task.ts'
+import { demandOf, ioDemandOf, roundMemory, withSize } from '../core/task.ts'
+import type { Demand, IoWishes } from '../core/task.ts'
 import { evaluateBandwidth } from './bandwidth.ts'
 import type { Definition } from './definition.ts'
 import { fromEnvironment } from './environment.ts'
@@ -24,7 +24,7 @@ export function buildDemand(definition: Definition, options: Options, args: read
   if (typeof options.memory === 'function' && roundMemory(memory) <= totalmem()) memory = roundMemory(memory)
   const tags = tagsOf(what, options, args)
   const demand = asksStorage(options)
-    ? ioDemandOf(storageOf(what, options, args), cpus, memory, tags)
+    ? storageDemand(storageOf(what, options, args), cpus, memory, tags)
     : demandOf(cpus, memory, tags)
   if (!varies) fixed.set(options, demand)
   return demand
@@ -40,11 +40,23 @@ function storageOf(what: string, options: Options, args: readonly unknown[]) {
   const size = evaluate(what, 'size', options.size, args)
   return {
     bandwidth: evaluateBandwidth(what, options.bandwidth, args),
-    // Each size is a class of demand with a queue of its own.
-    size: size !== null && isFunction(options.size) ? roundMemory(size) : size,
+    size,
+    isComputed: isFunction(options.size),
     direction: direction ?? null,
     device: storage?.startsWith('$') ? fromEnvironment(what, 'storage', storage.slice(1)) : (storage ?? null),
   }
+}
+
+/** Each demand has a queue of its own: sizes that are computed per call share those of rounded ones. */
+function storageDemand(
+  { isComputed, ...wishes }: IoWishes & { isComputed: boolean },
+  cpus: number,
+  memory: number,
+  tags: readonly string[],
+): Demand {
+  const { size } = wishes
+  if (!isComputed || size == null) return ioDemandOf(wishes, cpus, memory, tags)
+  return withSize(ioDemandOf({ ...wishes, size: roundMemory(size) }, cpus, memory, tags), size)
 }
 
 function tagsOf(what: string, { tags }: Options, args: readonly unknown[]): readonly string[] {

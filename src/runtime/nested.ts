@@ -2,7 +2,7 @@ import { Datum } from '../core/data.ts'
 import { rejectNestedCycle } from '../core/nesting.ts'
 import { MillraceError } from '../core/errors.ts'
 import type { Group, Task } from '../core/task.ts'
-import { demandOf } from '../core/task.ts'
+import { demandOf, roundMemory, withSize } from '../core/task.ts'
 import type { ThreadMessage } from '../execute/lane-thread.ts'
 import type { CallRequest, Question } from '../execute/protocol.ts'
 import { argumentFromWire, keptFromWire } from '../execute/wire.ts'
@@ -107,7 +107,12 @@ export class Nested {
         results,
         session,
         this.#group(session, request.group),
-        demandOf(cpus, memory, tags, io, storage),
+        storage?.size == null
+          ? demandOf(cpus, memory, tags, io, storage)
+          : withSize(
+              demandOf(cpus, memory, tags, io, { ...storage, size: roundMemory(storage.size) }),
+              storage.size,
+            ),
         request.priority,
       )
     } catch (error) {

@@ -23,6 +23,7 @@ import type { Kept } from '../model/stored.ts'
 import { Stream } from '../model/value-stream.ts'
 import { Tracker } from '../model/tracker.ts'
 import { resolveInside } from '../model/wait.ts'
+import { bytesIn } from '../storage/file-copy.ts'
 import { Channels } from './channels.ts'
 import { Executor } from './executor.ts'
 import { taskError, versionError } from './failure.ts'
@@ -77,7 +78,7 @@ export class Runtime implements Client {
 
   constructor(options: RuntimeOptions) {
     const { node, policy, observer } = options
-    this.engine = new Engine({ nodes: [node], policy, observer, ...options.io })
+    this.engine = new Engine({ nodes: [node], policy, observer, sizeOf: bytesIn, ...options.io })
     this.main = createSession(null, this.engine.root)
     this.logs = options.logs
     this.#kinds = new Kinds(this.engine, () => this.now())
@@ -152,6 +153,7 @@ export class Runtime implements Client {
         onFailure: definition.options.onFailure ?? 'fail',
         retries: retriesOf(definition),
         timed: definition.timeout > 0,
+        queues: definition.form === 'command' && !call.alone && !streams,
         payload: new Job(definition, args, slots, caller),
       },
       accesses,
@@ -249,6 +251,7 @@ export class Runtime implements Client {
     this.schedule()
     const gone = version ? this.#gone(version) : Promise.resolve()
     await this.#executor.files.remove(absolute, version, gone)
+    if (version) await this.#executor.deletions.done(version)
     const next = this.paths.find(absolute)
     if (next) await this.#executor.taskFiles.publishLatest(next)
   }

@@ -5,7 +5,7 @@ import test from 'node:test'
 import fc from 'fast-check'
 import { configure, removeFile, waitOn } from 'millrace'
 import { bytesIn, change, make, makeIo, use } from '../fixtures/bounded-tasks.ts'
-import { rejection, temporaryFolder, until } from './embedded.ts'
+import { rejection, temporaryFolder } from './embedded.ts'
 
 const folder = temporaryFolder()
 const LIMIT = 40_000
@@ -37,7 +37,7 @@ for (const [name, produce] of [
     await Promise.all(gone)
     assert(Math.max(...seen) <= LIMIT, `${Math.max(...seen)} bytes were there`)
     assert(Math.max(...seen) > 10_000, 'more than one at a time')
-    await until(() => bytesIn(folder) === 0, 'nothing is left', 5000)
+    assert.equal(bytesIn(folder), 0, 'when removeFile resolves, the room is free')
   })
 }
 
@@ -52,8 +52,26 @@ test('a task that writes more than the bound is refused with both numbers', asyn
   assert.match(error.message, /make writes .* of temporary data, .* may take 40 kB/)
 })
 
-/** Sizes that a function gives are rounded up by as much as a sixteenth: two of these are within the bound. */
-const LARGEST = 19_456
+/** Two of these are exactly the bound. */
+const LARGEST = LIMIT / 2
+
+test('a bound that is exactly what the program needs in order is enough, also for odd sizes', async () => {
+  const work = newFolder()
+  const sizes = [19_999, 20_001, 19_999, 20_001]
+  const made = []
+  const gone = []
+  for (const [i, bytes] of sizes.entries()) {
+    made.push(make(bytes, folder, join(work, String(i))))
+    if (i === 0) continue
+    const earlier = join(work, String(i - 1))
+    made.push(use(earlier, folder))
+    gone.push(removeFile(earlier))
+  }
+  gone.push(removeFile(join(work, String(sizes.length - 1))))
+  await waitOn(made)
+  await Promise.all(gone)
+  assert.equal(bytesIn(folder), 0)
+})
 
 /** Each step makes a file, some of them by reading the one before: two files at a time are enough. */
 const programs = fc.array(fc.record({ bytes: fc.integer({ min: 1, max: LARGEST }), follows: fc.boolean() }), {
@@ -92,7 +110,7 @@ test('random chains of temporary files end, with all data right and within the b
         expected,
       )
       for (const { there } of seen) assert(there <= LIMIT, `${there} bytes were there`)
-      await until(() => bytesIn(folder) === 0, 'nothing is left', 5000)
+      assert.equal(bytesIn(folder), 0, 'when removeFile resolves, the room is free')
     }),
     { numRuns: 40, endOnFailure: true },
   )

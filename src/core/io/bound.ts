@@ -119,6 +119,11 @@ export class Bound {
     return peak === -Infinity || this.alive - this.#ending + more + peak <= this.limit
   }
 
+  /** Bytes that one more task can take at most. */
+  get spare(): number {
+    return this.limit - this.alive
+  }
+
   /** The first task in program order that has not started: if nothing else can start, it can. */
   first(): Task | null {
     for (const task of this.#again) {

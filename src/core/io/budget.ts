@@ -16,8 +16,13 @@ export class Budget {
     return Math.max(0, this.limit - this.used)
   }
 
+  /** The most that fits. */
+  get spare(): number {
+    return this.limit * (1 + ROUNDING) - this.used
+  }
+
   fits(amount: number): boolean {
-    return this.used + amount <= this.limit * (1 + ROUNDING)
+    return amount <= this.spare
   }
 
   take(amount: number): void {

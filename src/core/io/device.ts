@@ -65,8 +65,13 @@ export class Device {
     return Math.max(0, this.capacity - this.used)
   }
 
+  /** Bytes that still fit there. */
+  roomFor(temporary: boolean): number {
+    return temporary ? Math.min(this.free, this.maxIntermediate - this.temporary) : this.free
+  }
+
   hasRoom(bytes: number, temporary: boolean): boolean {
-    return bytes <= this.free && (!temporary || this.temporary + bytes <= this.maxIntermediate)
+    return bytes <= this.roomFor(temporary)
   }
 
   /** Takes room, or gives it back when negative. */

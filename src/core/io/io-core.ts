@@ -14,7 +14,7 @@ import { Moves } from './moves.ts'
 import { refuseIo } from './refuse.ts'
 import { Storage } from './storage.ts'
 import { Telling } from './telling.ts'
-import type { Spot } from './storage.ts'
+import type { Opening, Spot } from './storage.ts'
 import { bytesRead, describeIo, inputDevice, writtenFiles } from './task-io.ts'
 import type { Move, MoveInstruction, TaskIo } from './task-io.ts'
 
@@ -83,12 +83,12 @@ export class IoCore {
   ) {
     this.#freed = freed
     this.storage = new Storage(nodes, descriptions, (task, io, device) => this.limits.for(task, io, device))
-    this.queue = new IoQueue(this.devices.length)
+    this.#policy = findIoPolicy(options.ioPolicy ?? 'fcfs')
+    this.queue = new IoQueue(this.devices.length, this.#policy.order)
     this.limits = new Limits(this.devices, this.queue, options, observer)
     const bound = boundOf(options.maxIntermediate, this.devices)
     this.bound = bound === Infinity ? null : new Bound(bound, task => this.storage.knownSizeOf(task))
     this.moves = new Moves(this.storage, options, observer)
-    this.#policy = findIoPolicy(options.ioPolicy ?? 'fcfs')
     this.#observer = observer
     this.#telling = new Telling(observer)
   }
@@ -159,9 +159,13 @@ export class IoCore {
     const movedAway: Task[] = []
     const round: IoRound = {
       queue,
+      devices: this.devices,
       find: (task, avoid) => {
         const io = task.io as TaskIo
-        if (host.park(task)) return null
+        if (host.park(task)) {
+          queue.remove(task)
+          return null
+        }
         if (this.bound && !this.bound.allows(task)) return null
         if (this.moves.hasMoved && this.#hasMovedAway(task, io)) {
           movedAway.push(task)
@@ -177,6 +181,8 @@ export class IoCore {
         host.start(task)
       },
       bandwidthOf: task => this.#bandwidthOf(task),
+      openings: task => this.#openings(task),
+      isTypical: task => (this.bound?.allows(task) ?? true) && !movedAway.includes(task),
       isBusy: () => this.isBusy,
       hasSlots: () => storage.hasSlots(),
       couldUse: (task, device) => storage.couldUse(task, task.io as TaskIo, device),
@@ -194,6 +200,14 @@ export class IoCore {
       }
       this.#policy.run(round)
     }
+  }
+
+  /** Temporary data must also fit into the bound, which is one for all devices. */
+  #openings(task: Task): Opening[] {
+    const openings = this.storage.openings(task, task.io as TaskIo)
+    if (!this.bound || !task.io?.isTemporary) return openings
+    const { spare } = this.bound
+    return openings.map(one => ({ ...one, room: Math.min(one.room, spare) }))
   }
 
   /** The bound holds back the first of a class, behind which the one may wait that must be able to start. */

@@ -1,20 +1,22 @@
-import { Heap } from '../../general/heap.ts'
 import { nearest } from '../../general/nearest.ts'
 import { MillraceError } from '../errors.ts'
 import { before } from '../ready-queue.ts'
-import type { Task } from '../task.ts'
+import type { Kind, Task } from '../task.ts'
+import type { TaskOrder } from './class-tree.ts'
 import type { Device } from './device.ts'
-import type { IoClass, IoQueue } from './io-queue.ts'
+import { staticBandwidth } from './io-queue.ts'
+import type { IoQueue } from './io-queue.ts'
+import { IoWalk } from './io-walk.ts'
+import type { Surroundings } from './io-walk.ts'
 import type { Spot } from './storage.ts'
 
 /** What an I/O policy may ask and do in one round. Within a round things only get taken, never free. */
-export interface IoRound {
+export interface IoRound extends Surroundings {
   readonly queue: IoQueue
+  readonly devices: readonly Device[]
   /** Algorithm 1: the highest layer that has room for the task now, or null. */
   find(task: Task, avoid?: ReadonlySet<Device>): Spot | null
   start(task: Task, spot: Spot): void
-  /** Bytes per second that the task asks for, or has been found to need. */
-  bandwidthOf(task: Task): number
   /** Whether any I/O is under way that will end and make room. */
   isBusy(): boolean
   /** Whether any executor is free; if not, nothing can start. */
@@ -31,6 +33,8 @@ export interface IoRound {
 /** In which order ready I/O tasks are tried, and which of them may start. */
 export interface IoPolicy {
   readonly name: string
+  /** Among tasks of one line. */
+  readonly order: TaskOrder
   run(round: IoRound): void
 }
 
@@ -40,47 +44,54 @@ const MOST_PASSES = { fcfs: 16, others: 256 }
 /** First come, first served (Algorithm 2): who does not fit waits, and the next one is tried. */
 const fcfs: IoPolicy = {
   name: 'fcfs',
+  order: before,
   run(round) {
     const waiting: Task[] = []
     const held = new Set<Device>()
-    const heads = headsOf(round.queue, (a, b) => before(a.task, b.task))
-    for (let next = heads.pop(); next && round.hasSlots(); next = heads.pop()) {
-      const { task, from } = next
+    const walk = new IoWalk(round.queue, round, (a, b) => before(a.task, b.task))
+    while (round.hasSlots()) {
+      const next = walk.next()
+      if (!next) return
+      const { task } = next
       const spot = round.find(task, held)
       if (spot) {
         round.start(task, spot)
         for (const other of waiting) if (spot.device && round.couldUse(other, spot.device)) other.bypassed++
-        pushHead(heads, from)
+        walk.goOn(next)
       } else if (task.state === 'ready') {
         waiting.push(task)
         // Of the devices that it could use, the highest is kept for it.
         const [device] = task.bypassed < MOST_PASSES.fcfs ? [] : round.hopes(task)
         if (device) held.add(device)
-      } else pushHead(heads, from)
+        walk.refused(next, held)
+      } else walk.goOn(next)
     }
   },
 }
 
-interface Head {
-  task: Task
-  from: IoClass
-  bandwidth: number
+/** By priority, then bandwidth, then age. */
+const wider: TaskOrder = (a, b) => {
+  if (a.priority !== b.priority) return a.priority > b.priority
+  const ofA = staticBandwidth(a.demand.storage?.bandwidth)
+  const ofB = staticBandwidth(b.demand.storage?.bandwidth)
+  return ofA === ofB ? before(a, b) : ofA > ofB
 }
 
-/** The first of each class, in the order in which they are to be tried. */
-function headsOf(
-  { filled }: IoQueue,
-  isBefore: (a: Head, b: Head) => boolean,
-  bandwidthOf: (task: Task) => number = () => 0,
-): Heap<Head> {
-  const heads = new Heap<Head>(isBefore)
-  for (const from of filled) pushHead(heads, from, bandwidthOf)
-  return heads
-}
+const walkByWidth = (round: IoRound): IoWalk =>
+  new IoWalk(round.queue, round, (a, b) => {
+    if (a.task.priority !== b.task.priority) return a.task.priority > b.task.priority
+    return a.bandwidth === b.bandwidth ? before(a.task, b.task) : a.bandwidth > b.bandwidth
+  })
 
-function pushHead(heads: Heap<Head>, from: IoClass, bandwidthOf: (task: Task) => number = () => 0): void {
-  const task = from.head()
-  if (task) heads.push({ task, from, bandwidth: bandwidthOf(task) })
+/** Starts those that have waited too long; returns the first of them that cannot start. */
+function startPassed(round: IoRound): Task | null {
+  for (;;) {
+    const task = round.hasSlots() ? round.queue.passed(MOST_PASSES.others) : null
+    if (!task) return null
+    const spot = round.find(task)
+    if (spot) round.start(task, spot)
+    else if (task.state === 'ready') return task
+  }
 }
 
 /**
@@ -89,27 +100,33 @@ function pushHead(heads: Heap<Head>, from: IoClass, bandwidthOf: (task: Task) =>
  */
 const priority: IoPolicy = {
   name: 'priority',
+  order: wider,
   run(round) {
-    const heads = headsOf(round.queue, isWider, round.bandwidthOf)
-    for (let next = heads.pop(); next && round.hasSlots(); next = heads.pop()) {
-      const { task, from } = next
+    // If nothing will end and let it in, it waits for room, which only others can make.
+    if (startPassed(round) && round.isBusy()) return
+    const walk = walkByWidth(round)
+    while (round.hasSlots()) {
+      const next = walk.next()
+      if (!next) return
+      const { task } = next
       const spot = round.find(task)
-      if (spot) {
-        if (canMaximize(round, task, spot)) return
-        startPassing(round, task, spot)
-      } else if (task.state === 'ready') {
-        // Nothing would ever end and let it in: it waits for room, which only others can make.
+      if (!spot && task.state === 'ready') {
         if (round.isBusy()) return
+        walk.refused(next)
         continue
       }
-      pushHead(heads, from, round.bandwidthOf)
+      if (spot) {
+        if (canMaximize(round, task, spot)) return
+        round.start(task, spot)
+      }
+      walk.goOn(next)
     }
   },
 }
 
 /** Whether it is quicker to wait for a higher layer than to start on this one (Algorithm 4). */
 function canMaximize(round: IoRound, task: Task, { device: assigned }: Spot): boolean {
-  if (!assigned) return false
+  if (!assigned || assigned.rank === 0) return false
   const here = round.estimate(task, assigned)
   if (here === undefined) return false
   for (const device of round.hopes(task)) {
@@ -124,27 +141,37 @@ function canMaximize(round: IoRound, task: Task, { device: assigned }: Spot): bo
 /** As `priority`, but others may go past one that waits if they will have ended before it can start (Algorithm 5). */
 const backfill: IoPolicy = {
   name: 'backfill',
+  order: wider,
   run(round) {
-    const heads = headsOf(round.queue, isWider, round.bandwidthOf)
+    const passed = startPassed(round)
     /** Milliseconds until the first that does not fit may start; null while all fit. */
-    let waitingTime: number | null = null
-    for (let next = heads.pop(); next && round.hasSlots(); next = heads.pop()) {
-      const { task, from } = next
-      const spot = round.find(task)
-      if (spot) {
-        if (waitingTime !== null && !endsWithin(round, task, spot, waitingTime)) continue
-        startPassing(round, task, spot)
-      } else if (task.state === 'ready') {
-        waitingTime ??= estimateWaiting(round, task)
-        continue
+    let waitingTime = passed && estimateWaiting(round, passed)
+    const walk = walkByWidth(round)
+    const tooSlow = new Map<Kind, ReadonlySet<Device>>()
+    while (round.hasSlots()) {
+      const next = walk.next()
+      if (!next) return
+      const { task } = next
+      let avoid: ReadonlySet<Device> | undefined
+      if (waitingTime !== null && waitingTime !== Infinity) {
+        avoid = tooSlow.get(task.kind)
+        if (!avoid) tooSlow.set(task.kind, (avoid = slowDevices(round, task, waitingTime)))
       }
-      pushHead(heads, from, round.bandwidthOf)
+      // Of a task without a device nobody knows when it ends.
+      const spot = avoid && !task.io?.needsDevice ? null : round.find(task, avoid)
+      if (spot) round.start(task, spot)
+      if (spot || task.state !== 'ready') walk.goOn(next)
+      else {
+        waitingTime ??= estimateWaiting(round, task)
+        walk.refused(next, avoid)
+      }
     }
   },
 }
 
-const endsWithin = (round: IoRound, task: Task, { device }: Spot, time: number): boolean =>
-  time === Infinity || (device !== null && (round.estimate(task, device) ?? Infinity) < time)
+/** Where a task will not have ended in that time, or nobody knows. */
+const slowDevices = (round: IoRound, task: Task, time: number): ReadonlySet<Device> =>
+  new Set(round.devices.filter(device => (round.estimate(task, device) ?? Infinity) >= time))
 
 /** Infinite if nothing will end by itself, zero if nothing is known of what runs. */
 function estimateWaiting(round: IoRound, task: Task): number {
@@ -152,22 +179,6 @@ function estimateWaiting(round: IoRound, task: Task): number {
   let least = Infinity
   for (const device of round.hopes(task)) least = Math.min(least, round.untilFirstEnds(device) ?? Infinity)
   return least === Infinity ? 0 : least
-}
-
-/** By priority, then bandwidth, then age; but those that have waited too long come first. */
-function isWider(a: Head, b: Head): boolean {
-  const isStarved = a.task.bypassed >= MOST_PASSES.others
-  if (isStarved !== b.task.bypassed >= MOST_PASSES.others) return isStarved
-  if (a.task.priority !== b.task.priority) return a.task.priority > b.task.priority
-  return a.bandwidth === b.bandwidth ? before(a.task, b.task) : a.bandwidth > b.bandwidth
-}
-
-function startPassing(round: IoRound, task: Task, spot: Spot): void {
-  round.start(task, spot)
-  for (const one of round.queue.filled) {
-    const other = one.head()
-    if (other && other.turn < task.turn) other.bypassed++
-  }
 }
 
 const POLICIES: Record<string, IoPolicy> = { fcfs, priority, backfill }

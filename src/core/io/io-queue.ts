@@ -1,42 +1,78 @@
+import { Deque } from '../../general/deque.ts'
 import { OrderedQueue } from '../../general/ordered-queue.ts'
 import { before } from '../ready-queue.ts'
 import type { Demand, Kind, Task } from '../task.ts'
+import { ClassTree } from './class-tree.ts'
+import type { TaskOrder, TreeLinks } from './class-tree.ts'
 import type { TaskIo } from './task-io.ts'
 
 /** Ready tasks of one kind that ask for the same, of the same devices: if one does not fit, none does. */
 export class IoClass {
-  readonly kind: Kind
-  readonly demand: Demand
-  readonly queue = new OrderedQueue<Task>(before)
-  /** Ready tasks; entries of tasks that were cancelled may still lie in the queue. */
+  readonly line: IoLine
+  /** What each asks for; 0 where it is not said, because then it is the same for all of the line. */
+  readonly bandwidth: number
+  /** That of the first task: those of one class differ a little. */
   size = 0
+  readonly queue = new OrderedQueue<Task>(before)
+  /** The task that is to start first, as the line's tree knows it. */
+  first: Task | null = null
+  readonly links: TreeLinks = { left: null, right: null, weight: 0, leastBandwidth: 0, leastSize: 0 }
 
-  constructor(kind: Kind, demand: Demand) {
-    this.kind = kind
-    this.demand = demand
+  constructor(line: IoLine, { storage }: Demand) {
+    this.line = line
+    this.bandwidth = staticBandwidth(storage?.bandwidth)
   }
 
-  /** The task that is to start first. */
-  head(): Task | undefined {
+  /** Entries of tasks that were cancelled, or started by other means, may still lie in the queue. */
+  head(): Task | null {
     let task = this.queue.peek()
     while (task && (task.state !== 'ready' || task.io?.queuedIn !== this)) {
       this.queue.pop()
       task = this.queue.peek()
     }
-    return task
+    return task ?? null
   }
 }
 
-/** Ready I/O tasks by class: the cost of a decision depends on the number of classes, not of tasks. */
-export class IoQueue {
-  readonly #classes = new Map<Kind, Map<number, IoClass>>()
-  /** The classes that have ready tasks. */
-  readonly filled = new Set<IoClass>()
-  readonly #devices: number
-  #size = 0
+/** The bandwidth that a task itself says; 0 where it is found by other means, or not asked for. */
+export const staticBandwidth = (bandwidth: unknown): number => (typeof bandwidth === 'number' ? bandwidth : 0)
 
-  constructor(devices: number) {
+/** Classes that differ in nothing but bandwidth and size: whatever else keeps one back keeps back all. */
+export class IoLine {
+  readonly kind: Kind
+  readonly tree: ClassTree
+  /** Of one round: where no task of the line can start, whatever it asks for. */
+  readonly blocked = new Set<number>()
+
+  constructor(kind: Kind, order: TaskOrder) {
+    this.kind = kind
+    this.tree = new ClassTree(order)
+  }
+}
+
+interface OfKind {
+  readonly classes: Map<number, IoClass>
+  readonly lines: Map<string, IoLine>
+  waiting: number
+}
+
+/** Ready I/O tasks: what a decision costs depends on the number of lines, and hardly on that of classes and tasks. */
+export class IoQueue {
+  readonly #kinds = new Map<Kind, OfKind>()
+  /** The lines that have ready tasks. */
+  readonly filled = new Set<IoLine>()
+  /** Classes that have another first task than before, for whoever tells why tasks wait. */
+  readonly changed = new Set<IoClass>()
+  readonly #devices: number
+  readonly #order: TaskOrder
+  #size = 0
+  /** In the order in which they came; those that are not in the queue any more are left out late. */
+  readonly #arrivals = new Deque<{ io: TaskIo; task: Task; number: number }>()
+  #arrived = 0
+
+  constructor(devices: number, order: TaskOrder) {
     this.#devices = devices + 1
+    this.#order = order
   }
 
   get size(): number {
@@ -44,19 +80,64 @@ export class IoQueue {
   }
 
   push(task: Task, io: TaskIo): void {
-    const { kind, demand } = task
-    let ofKind = this.#classes.get(kind)
-    if (!ofKind) this.#classes.set(kind, (ofKind = new Map()))
-    const pinned = (io.pinned?.index ?? -1) + 1
-    const source = (io.source?.index ?? -1) + 1
-    const key = (demand.id * this.#devices + pinned) * this.#devices + source
-    let one = ofKind.get(key)
-    if (!one) ofKind.set(key, (one = new IoClass(kind, demand)))
+    const one = this.#classOf(task, io)
     io.queuedIn = one
     one.queue.push(task)
-    one.size++
+    this.#ofKind(task.kind).waiting++
     this.#size++
-    this.filled.add(one)
+    this.#arrivals.push({ io, task, number: this.#arrived++ })
+    if (this.#arrivals.size > 2 * this.#size + 1024) this.#tidy()
+    this.#place(one)
+  }
+
+  #tidy(): void {
+    const arrivals = this.#arrivals
+    for (let left = arrivals.size; left > 0; left--) {
+      const one = arrivals.shift()
+      if (one?.io.queuedIn) arrivals.push(one)
+    }
+  }
+
+  #ofKind(kind: Kind): OfKind {
+    let known = this.#kinds.get(kind)
+    if (!known) this.#kinds.set(kind, (known = { classes: new Map(), lines: new Map(), waiting: 0 }))
+    return known
+  }
+
+  #classOf({ kind, demand }: Task, io: TaskIo): IoClass {
+    const { classes, lines } = this.#ofKind(kind)
+    const pinned = (io.pinned?.index ?? -1) + 1
+    const source = (io.source?.index ?? -1) + 1
+    const flags = (io.direction === 'read' ? 1 : 0) + (io.isTemporary ? 2 : 0) + (io.needsDevice ? 4 : 0)
+    const key = ((demand.id * this.#devices + pinned) * this.#devices + source) * 8 + flags
+    let one = classes.get(key)
+    if (one) return one
+    const { memory, tags, storage } = demand
+    const found =
+      typeof storage?.bandwidth === 'number' ? 'given' : JSON.stringify(storage?.bandwidth ?? null)
+    const lineKey = [pinned, source, flags, found, storage?.size == null, memory, ...tags].join(' ')
+    let line = lines.get(lineKey)
+    if (!line) lines.set(lineKey, (line = new IoLine(kind, this.#order)))
+    classes.set(key, (one = new IoClass(line, demand)))
+    return one
+  }
+
+  /** Puts the class where its first task belongs. */
+  #place(one: IoClass): void {
+    const { line, first } = one
+    const head = one.head()
+    if (head === first) return
+    if (first) line.tree.delete(one)
+    one.first = head
+    if (head) {
+      one.size = head.demand.storage?.size ?? 0
+      line.tree.add(one)
+      this.filled.add(line)
+      this.changed.add(one)
+    } else {
+      this.changed.delete(one)
+      if (line.tree.isEmpty) this.filled.delete(line)
+    }
   }
 
   /** The task starts, or will not start after all. */
@@ -65,15 +146,25 @@ export class IoQueue {
     if (!task.io || !one) return
     task.io.queuedIn = null
     this.#size--
-    if (--one.size > 0) return
-    this.filled.delete(one)
-    one.head()
+    this.#ofKind(task.kind).waiting--
+    this.#place(one)
   }
 
   /** Ready tasks of a kind. */
   waiting(kind: Kind): number {
-    let count = 0
-    for (const { size } of this.#classes.get(kind)?.values() ?? []) count += size
-    return count
+    return this.#kinds.get(kind)?.waiting ?? 0
+  }
+
+  /** The task that came first of those that wait, if so many that came later are not here any more. */
+  passed(times: number): Task | null {
+    const arrivals = this.#arrivals
+    let oldest = arrivals.peek()
+    while (oldest && !oldest.io.queuedIn) {
+      arrivals.shift()
+      oldest = arrivals.peek()
+    }
+    if (!oldest) return null
+    const later = this.#arrived - 1 - oldest.number
+    return later - (this.#size - 1) >= times ? oldest.task : null
   }
 }

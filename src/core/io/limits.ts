@@ -4,16 +4,23 @@ import { AdaptiveLimit } from './adaptive.ts'
 import type { Device } from './device.ts'
 import type { Learned } from './io-core.ts'
 import type { IoQueue } from './io-queue.ts'
+import { Lessons, allowance } from './lessons.ts'
 import type { TaskIo } from './task-io.ts'
 import type { Trial } from './trials.ts'
-import { AutoTuner, allowance } from './tuner.ts'
+import { AutoTuner } from './tuner.ts'
 
 const isAuto = (bandwidth: Bandwidth | undefined): boolean =>
   bandwidth === 'auto' || (typeof bandwidth === 'object' && bandwidth !== null)
 
+/** Devices of one sort, each on a node of its own: what holds for one of them holds for all. */
+const sortOf = ({ name, path, node, index, executors }: Device, limit: number): string =>
+  JSON.stringify(node === null ? index : [name, path, limit, executors])
+
 /** How much bandwidth each task holds where: given, learned, or found by going on trying. */
 export class Limits {
   readonly #tuners = new Map<Kind, AutoTuner[]>()
+  /** What was learned of a kind, by sort of device. */
+  readonly #lessons = new Map<Kind, Map<string, Lessons>>()
   readonly #adaptive: Record<'read' | 'write', AdaptiveLimit[]> = { read: [], write: [] }
   /** Tasks that were submitted, per kind that learns. */
   readonly #known = new Map<Kind, number>()
@@ -156,11 +163,11 @@ export class Limits {
     return tuner.offer()
   }
 
-  /** Each device has to be learned by itself. */
+  /** Each sort of device has to be learned by itself. */
   #allowed(kind: Kind): number {
     const all = allowance(this.#known.get(kind) ?? 0, this.#share)
-    const others = (this.#tuners.get(kind) ?? []).length
-    return all === Infinity ? all : Math.floor(all / Math.max(1, others))
+    const sorts = this.#lessons.get(kind)?.size ?? 1
+    return all === Infinity ? all : Math.floor(all / sorts)
   }
 
   /**
@@ -190,28 +197,35 @@ export class Limits {
   // --- tuners ---
 
   #tuner(task: Task, io: TaskIo, device: Device): AutoTuner {
-    const { kind, demand } = task
+    const { kind } = task
     let ofKind = this.#tuners.get(kind)
     if (!ofKind) this.#tuners.set(kind, (ofKind = []))
     let tuner = ofKind[device.index]
     if (tuner) return tuner
-    const known = this.#learned.find(one => one.kind === kind.name && one.device === device.name)
-    const bandwidth = demand.storage?.bandwidth
-    tuner = new AutoTuner(
-      kind,
-      device,
-      device[io.direction].limit,
-      typeof bandwidth === 'object' ? bandwidth : null,
-      known?.trials ?? [],
-      {
-        trial: (of, trial) => this.#tellTrial(of, trial),
-        verdict: (of, reason) => this.#tellVerdict(of, reason),
-      },
-    )
+    const lessons = this.#lessonsOf(task, io, device)
+    tuner = new AutoTuner(kind, device, lessons, {
+      trial: (of, trial) => this.#tellTrial(of, trial),
+      verdict: (of, reason) => this.#tellVerdict(of, reason),
+    })
     ofKind[device.index] = tuner
     this.#arrived.add(kind)
-    if (known) tuner.choose(this.#queue.waiting(kind), 0)
+    if (lessons.trials.length > 0) tuner.choose(this.#queue.waiting(kind), 0)
     return tuner
+  }
+
+  #lessonsOf({ kind, demand }: Task, { direction }: TaskIo, device: Device): Lessons {
+    let ofKind = this.#lessons.get(kind)
+    if (!ofKind) this.#lessons.set(kind, (ofKind = new Map<string, Lessons>()))
+    const { limit } = device[direction]
+    const sort = sortOf(device, limit)
+    let lessons = ofKind.get(sort)
+    if (lessons) return lessons
+    const known = this.#learned.find(one => one.kind === kind.name && one.device === device.name)
+    const bandwidth = demand.storage?.bandwidth
+    const bounds = typeof bandwidth === 'object' ? bandwidth : null
+    lessons = new Lessons(limit, device.executors, bounds, known?.trials ?? [])
+    ofKind.set(sort, lessons)
+    return lessons
   }
 
   /** What a task of this kind has been found to need on the device; null if it was not tried there. */
@@ -231,10 +245,12 @@ export class Limits {
   export(): Learned[] {
     const all = this.#learned.filter(({ kind, device }) => !this.#has(kind, device))
     for (const [kind, tuners] of this.#tuners) {
+      const told = new Set<Lessons>()
       for (const tuner of tuners) {
-        if (!tuner || tuner.trials.length < 2) continue
+        if (!tuner || tuner.lessons.trials.length < 2 || told.has(tuner.lessons)) continue
+        told.add(tuner.lessons)
         const { bandwidth } = tuner.choice
-        all.push({ kind: kind.name, device: tuner.device.name, bandwidth, trials: [...tuner.trials] })
+        all.push({ kind: kind.name, device: tuner.device.name, bandwidth, trials: [...tuner.lessons.trials] })
       }
     }
     return all
@@ -243,7 +259,8 @@ export class Limits {
   #has(name: string, deviceName: string): boolean {
     for (const [kind, tuners] of this.#tuners) {
       if (kind.name !== name) continue
-      if (tuners.some(tuner => tuner?.device.name === deviceName && tuner.trials.length >= 2)) return true
+      if (tuners.some(tuner => tuner?.device.name === deviceName && tuner.lessons.trials.length >= 2))
+        return true
     }
     return false
   }
@@ -253,9 +270,9 @@ export class Limits {
     this.#observer()?.({ type: 'trial', ...about, bandwidth, concurrency, mean })
   }
 
-  #tellVerdict({ kind, device, choice, spent }: AutoTuner, reason: string): void {
+  #tellVerdict({ kind, device, choice, lessons }: AutoTuner, reason: string): void {
     const { bandwidth, concurrency } = choice
     const about = { at: this.#now, kind: kind.id, device: device.index }
-    this.#observer()?.({ type: 'verdict', ...about, bandwidth, concurrency, learned: spent, reason })
+    this.#observer()?.({ type: 'verdict', ...about, bandwidth, concurrency, learned: lessons.spent, reason })
   }
 }

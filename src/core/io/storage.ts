@@ -14,6 +14,15 @@ export interface Spot {
   bandwidth: number
 }
 
+/** What is left on a device for one task: bandwidth and room. Smaller tasks fit as well, unless another reason is against it. */
+export interface Opening {
+  /** The same number for the same device, seen from the same node. */
+  readonly id: number
+  readonly device: Device | null
+  readonly bandwidth: number
+  readonly room: number
+}
+
 /** Says how much bandwidth a task holds on a device; negative: it must not start there now. */
 export type Limit = (task: Task, io: TaskIo, device: Device) => number
 
@@ -77,6 +86,29 @@ export class Storage {
       }
     }
     return best
+  }
+
+  /** Where tasks like this one could start now, as far as bandwidth and room go. */
+  openings(task: Task, io: TaskIo): Opening[] {
+    const { demand } = task
+    const { direction, source } = io
+    const found: Opening[] = []
+    const count = this.devices.length + 1
+    this.nodes.forEach((node, n) => {
+      if (demand.io && (node.freeSlots <= 0 || !node.node.fitsNow(demand))) return
+      if (!io.needsDevice || node.layers.length === 0) {
+        found.push({ id: n * count, device: null, bandwidth: Infinity, room: Infinity })
+        return
+      }
+      for (const device of node.layers) {
+        if (device.offline !== null || (io.pinned && io.pinned !== device)) continue
+        let bandwidth = Math.min(device[direction].spare, node[direction].spare)
+        if (source) bandwidth = Math.min(bandwidth, source.read.spare, node.read.spare)
+        const room = direction === 'write' ? device.roomFor(io.isTemporary) : Infinity
+        found.push({ id: n * count + device.index + 1, device, bandwidth, room })
+      }
+    })
+    return found
   }
 
   /** The devices on which the task could run but for the bandwidth that others hold, highest first. */

@@ -5,12 +5,13 @@ import type { Device } from './device.ts'
 import { explainIo } from './explain.ts'
 import type { IoCore } from './io-core.ts'
 import type { IoNode } from './io-node.ts'
+import type { IoClass } from './io-queue.ts'
 import { bytesText } from './words.ts'
 
 /** Milliseconds between two events of one device, unless it has become idle. */
 const PAUSE = 50
-/** Reasons that are told in one decision. */
-const MOST_REASONS = 8
+/** Tasks that are looked at in one decision, so that its cost stays the same however many wait. */
+const MOST_LOOKED_AT = 8
 
 /** Tells observers how devices are used, and why those that are first in line wait. */
 export class Telling {
@@ -57,15 +58,23 @@ export class Telling {
   waiting(io: IoCore, now: number): void {
     const observer = this.#observer()
     if (!observer) return
-    let told = 0
-    for (const one of io.queue.filled) {
-      const task = one.head()
+    const { changed } = io.queue
+    const unexplained: IoClass[] = []
+    let looked = 0
+    for (const one of changed) {
+      if (++looked > MOST_LOOKED_AT) break
+      changed.delete(one)
+      const task = one.first
       if (!task?.io || task.io.isTold) continue
       const reason = explainIo(task, io)
-      if (reason === null) continue
+      if (reason === null) {
+        unexplained.push(one)
+        continue
+      }
       task.io.isTold = true
       observer({ type: 'waits', at: now, task: task.id, reason })
-      if (++told === MOST_REASONS) return
     }
+    // They are asked again when the others have had their turn.
+    for (const one of unexplained) changed.add(one)
   }
 }

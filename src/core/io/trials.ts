@@ -53,6 +53,12 @@ const GAIN = 1.03
 
 const throughput = ({ concurrency, mean }: Trial): number => concurrency / mean
 
+/** The trial with the highest throughput; more tasks at one time must be worth it. */
+export const fastest = (trials: readonly Trial[]): Trial =>
+  [...trials]
+    .sort((a, b) => a.concurrency - b.concurrency)
+    .reduce((a, b) => (throughput(b) > throughput(a) * GAIN ? b : a))
+
 /**
  * With few tasks to spend: from one task upwards by a factor of about four while throughput grows, then the
  * untried rungs beside the best. The trials that cost many tasks come last, and only if they promise something.
@@ -69,7 +75,7 @@ export function nextFrugal(
   if (!first) return null
   if (trials.length === 0) return first.concurrency <= left ? first : null
   const tried = [...trials].sort((a, b) => a.concurrency - b.concurrency)
-  const best = tried.reduce((a, b) => (throughput(b) > throughput(a) * GAIN ? b : a))
+  const best = fastest(tried)
   const above = distinct.filter(({ concurrency }) => concurrency > best.concurrency)
   if (best === tried.at(-1)) {
     const goal = best.concurrency * 4

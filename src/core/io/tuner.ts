@@ -1,27 +1,8 @@
 import type { Kind } from '../task.ts'
 import type { Device } from './device.ts'
-import { bestFor, costOf, hasHalved, ladder, nextFrugal } from './trials.ts'
-import type { Bounds, Rung, Trial } from './trials.ts'
-
-/** Fewer tasks than these tell nothing. */
-const LEAST_LEARNING = 5
-const MOST_OF_A_FEW = 12
-
-/** Tasks of a kind that may be spent on learning: a share, but of a few tasks up to a quarter. */
-export function allowance(known: number, share: number): number {
-  if (share >= 1) return Infinity
-  const least = Math.min(MOST_OF_A_FEW, Math.floor(known / 4))
-  return Math.max(Math.floor(share * known), least)
-}
-
-interface Epoch {
-  readonly rung: Rung
-  started: number
-  ended: number
-  good: number
-  total: number
-  peak: number
-}
+import type { Epoch, Lessons } from './lessons.ts'
+import { bestFor } from './trials.ts'
+import type { Rung, Trial } from './trials.ts'
 
 export interface TunerReport {
   trial(tuner: AutoTuner, trial: Trial): void
@@ -35,40 +16,21 @@ export interface TunerReport {
 export class AutoTuner {
   readonly kind: Kind
   readonly device: Device
-  /** What was learned: the registry. */
-  trials: Trial[]
-  /** Tasks that were spent on trials. */
-  spent = 0
+  /** What it and its equals on other nodes have found out. */
+  readonly lessons: Lessons
   /** What tasks hold from now on, and how many of them may run at one time. */
   choice: Rung
   running = 0
   #epoch: Epoch | null = null
-  /** How it learns; decided at the first trial, because the number of tasks that are known grows. */
-  #way: 'in turn' | 'frugal' | 'over' | null
-  readonly #limit: number
-  readonly #bounds: Bounds | null
-  readonly #rungs: Rung[]
   readonly #report: TunerReport
   #isTold = false
 
-  constructor(
-    kind: Kind,
-    device: Device,
-    limit: number,
-    bounds: Bounds | null,
-    known: readonly Trial[],
-    report: TunerReport,
-  ) {
+  constructor(kind: Kind, device: Device, lessons: Lessons, report: TunerReport) {
     this.kind = kind
     this.device = device
-    this.#bounds = bounds
+    this.lessons = lessons
     this.#report = report
-    // Where nobody knows the bandwidth, an executor is one unit of it.
-    this.#limit = limit === Infinity ? device.executors : limit
-    this.#rungs = ladder(this.#limit, device.executors, limit === Infinity ? null : bounds)
-    this.trials = [...known]
-    this.#way = known.length > 0 ? 'over' : null
-    this.choice = this.#rungs[0] ?? { bandwidth: this.#limit, concurrency: 1 }
+    this.choice = lessons.highest
   }
 
   get isLearning(): boolean {
@@ -77,39 +39,28 @@ export class AutoTuner {
 
   /** Whether it wants the device for itself, for a trial that so many tasks may be spent on. */
   wants(allowed: number, waiting: number): boolean {
-    return this.#epoch !== null || this.#next(allowed, waiting) !== null
-  }
-
-  #next(allowed: number, waiting: number): Rung | null {
-    if (this.#way === 'over') return null
-    if (this.#way === 'in turn' || (this.#way === null && costOf(this.#rungs) <= allowed)) {
-      return this.#rungs[this.trials.length] ?? null
-    }
-    if (allowed < LEAST_LEARNING) return null
-    const rung = nextFrugal(this.#rungs, this.trials, allowed - this.spent, this.#limit)
-    return rung && rung.concurrency <= waiting ? rung : null
+    return this.#epoch !== null || this.lessons.next(allowed, waiting) !== null
   }
 
   /** The device is empty and its own: a trial begins. */
   begin(allowed: number, waiting: number): void {
-    const rung = this.#next(allowed, waiting)
-    if (!rung) return
-    this.#way ??= costOf(this.#rungs) <= allowed ? 'in turn' : 'frugal'
-    this.#epoch = { rung, started: 0, ended: 0, good: 0, total: 0, peak: 0 }
+    const rung = this.lessons.next(allowed, waiting)
+    if (rung) this.#epoch = this.lessons.begin(rung, allowed)
   }
 
   /** The trial cannot begin, or go on: what has run so far has to do. */
   giveUp(): void {
     const epoch = this.#epoch
     this.#epoch = null
-    if (epoch && epoch.started > 0) this.#conclude(epoch)
+    if (epoch) this.#conclude(epoch)
   }
 
   /** The bandwidth that a task may start with now; negative: none. */
   offer(): number {
     const epoch = this.#epoch
     if (epoch) return epoch.started < epoch.rung.concurrency ? epoch.rung.bandwidth : -1
-    return this.running < this.choice.concurrency ? this.choice.bandwidth : -1
+    const { bandwidth, concurrency } = this.lessons.isUnderWay ? this.lessons.meanwhile : this.choice
+    return this.running < concurrency ? bandwidth : -1
   }
 
   /** Returns whether the task is part of a trial. */
@@ -119,7 +70,7 @@ export class AutoTuner {
     if (!epoch) return false
     epoch.started++
     epoch.peak = Math.max(epoch.peak, epoch.started - epoch.ended)
-    this.spent++
+    this.lessons.spent++
     return true
   }
 
@@ -140,29 +91,15 @@ export class AutoTuner {
     return true
   }
 
-  #conclude({ rung, good, total, peak }: Epoch): void {
-    if (good === 0) return
-    const isInTurn = this.#way === 'in turn'
-    // With fewer tasks than the rung allows, it was another rung that was tried.
-    const isPartial = !isInTurn && peak < rung.concurrency
-    const tried = isPartial ? { bandwidth: this.#limit / peak, concurrency: peak } : rung
-    if (isPartial && this.trials.some(({ concurrency }) => concurrency === peak)) return
-    const trial: Trial = { ...tried, mean: Math.max(total / good, 1e-6) }
-    this.trials.push(trial)
-    this.#report.trial(this, trial)
-    if (isInTurn && this.#bounds === null && !hasHalved(this.trials)) {
-      // More bandwidth does not pay any more, and the trial that shows it does not count.
-      this.trials.pop()
-      this.#way = 'over'
-    } else if (isInTurn && this.trials.length === this.#rungs.length) this.#way = 'over'
+  #conclude(epoch: Epoch): void {
+    const trial = this.lessons.conclude(epoch)
+    if (trial) this.#report.trial(this, trial)
   }
 
   /** Chooses for so many waiting tasks, if there is something to choose from. */
   choose(waiting: number, allowed: number): void {
-    if (this.trials.length === 0 || this.wants(allowed, waiting)) return
-    // While it learns there is nothing to choose; one trial by itself compares with nothing.
-    if (this.#way === 'in turn' || (this.#way === 'frugal' && this.trials.length < 2)) return
-    const best = bestFor(Math.max(waiting, 1), this.trials)
+    if (!this.lessons.isEnough || this.wants(allowed, waiting)) return
+    const best = bestFor(Math.max(waiting, 1), this.lessons.trials)
     if (!best) return
     const { bandwidth, concurrency } = this.choice
     const isSame = best.bandwidth === bandwidth && best.concurrency === concurrency

@@ -186,6 +186,39 @@ test('Algorithm 5: while nothing is known of what runs, nobody should pass; when
   assert.deepEqual(names(rig.go()).sort(), ['blue'], 'no room for the wide one, and nothing that would end')
 })
 
+for (const ioPolicy of ['priority', 'backfill']) {
+  test(`${ioPolicy}: a task that 256 others went past should come first`, () => {
+    const rig = new IoRig({ storage: [device('disk', 50)], ioPolicy })
+    rig.many(1, 'red', { bandwidth: 50 * MB })
+    const running = rig.go()
+    const blue = rig.write('blue', { bandwidth: 10 * MB })
+    let passed = 0
+    while (blue.state !== 'running' && passed < 1000) {
+      rig.many(1, 'red', { bandwidth: 50 * MB })
+      rig.finish(running.shift() as Task)
+      const started = rig.go()
+      passed += started.filter(one => one !== blue).length
+      running.push(...started)
+    }
+    assert.equal(blue.state, 'running')
+    assert(passed >= 250 && passed <= 257, `${passed} tasks went past it`)
+  })
+}
+
+test('fcfs: members of a team that wait for each other should not be counted as ready', () => {
+  const rig = new IoRig({ storage: [device('disk', 50)] })
+  const file = rig.file()
+  for (let i = 0; i < 3; i++) rig.submit('append', {}, [{ datum: file, mode: 'commutative' }])
+  for (let i = 0; i < 3; i++) {
+    const started = rig.go()
+    assert.equal(started.length, 1, 'one at a time')
+    rig.finish(started[0] as Task)
+  }
+  assert.deepEqual(rig.go(), [])
+  assert.equal(rig.engine.readyCount, 0)
+  assert.equal(rig.engine.io.queue.filled.size, 0)
+})
+
 test('an I/O policy that does not exist should be named, with the nearest that does', () => {
   assert.throws(() => findIoPolicy('backfil'), fails('MR_POLICY', 'backfil', 'backfill'))
 })

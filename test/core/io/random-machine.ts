@@ -111,7 +111,9 @@ class Machine {
       const instructions = this.engine.decide(this.now)
       for (const one of instructions) this.#perform(one)
       this.check()
-      if (instructions.length === 0) return
+      if (instructions.length > 0) continue
+      this.#checkNothingIsLeft()
+      return
     }
   }
 
@@ -228,6 +230,20 @@ class Machine {
       assert((held.get(`slots ${node.index}`) ?? 0) <= this.#program.ioExecutors)
     }
     this.#checkBound()
+  }
+
+  /** Nobody is left who could start: only with fcfs, where nobody waits for the sake of others until passed too often. */
+  #checkNothingIsLeft(): void {
+    const { io } = this.engine
+    const ready = this.tasks.filter(({ state, demand }) => state === 'ready' && demand.io)
+    if (this.#program.ioPolicy !== 'fcfs' || ready.some(({ bypassed }) => bypassed >= 16)) return
+    for (const task of ready) {
+      const wish = task.demand.storage?.bandwidth ?? null
+      // To ask for the others changes what is being learned.
+      if ((wish !== null && typeof wish !== 'number') || !task.io) continue
+      if (io.bound && !io.bound.allows(task)) continue
+      assert.equal(io.storage.find(task, task.io), null, `${task.name} could start`)
+    }
   }
 
   #checkBound(): void {
