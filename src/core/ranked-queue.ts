@@ -64,15 +64,16 @@ export class RankedQueue extends ReadyQueue {
   readonly #ranked = new Map<object, RankedClass[]>()
   readonly #all = new Map<number, RankTree>()
   readonly #times: { mean: number; count: number }[] = []
-  readonly #recency = new Recency()
+  readonly #recency: Recency
   #meanTime = 0
   #timed = 0
   #random = 0x2545f491
   /** The choice for which heads were looked for was by chance. */
   #isByChance = false
 
-  constructor(choose: Choose, cores: number) {
+  constructor(choose: Choose, cores: number, recency = new Recency()) {
     super()
+    this.#recency = recency
     this.#choose = choose
     this.#cores = cores
   }
@@ -108,9 +109,7 @@ export class RankedQueue extends ReadyQueue {
   }
 
   /** A task of this rank took so long: the weight of a rank is the inverse of the mean of its tasks. */
-  record(task: Task, milliseconds: number): void {
-    this.#recency.used(task)
-    const { rank, priority } = task
+  record({ rank, priority }: Task, milliseconds: number): void {
     const took = Math.max(milliseconds, 0.001)
     const time = (this.#times[rank] ??= { mean: 0, count: 0 })
     time.mean += (took - time.mean) / ++time.count
