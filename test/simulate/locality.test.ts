@@ -104,14 +104,6 @@ test('no node has a free CPU while a task is ready, whatever is close to which n
         let [ready, running, at] = [0, 0, 0]
         const check = (): void =>
           assert(ready === 0 || running === nodes * 2, `${ready} ready, ${running} run`)
-        const node = (i: number) => ({
-          name: `n${i}`,
-          cpus: 2,
-          memory: 1,
-          tags: [],
-          storage: [disk],
-          link: 20,
-        })
         await simulate(pairs(seconds), {
           platform: { nodes: Array.from({ length: nodes }, (_, i) => nodeOf(i)) },
           policy,
