@@ -126,7 +126,7 @@ target('mosaic', async ({ need }) => {
   )
   rule(
     ['work/t/{tile}.fits', 'work/t/{tile}_area.fits'],
-    ({ tile }) => [
+    ({ tile }: { tile: string }) => [
       `work/t/${tile}.tbl`,
       `work/t/${tile}.hdr`,
       ...imagesOf(tile).flatMap(image => [

@@ -4,11 +4,12 @@ import { test } from 'node:test'
 import { makeFolder } from '../cli/folder.ts'
 import { make } from './flows.ts'
 
+/** Not so short that they queue on a CPU before it is known what is ready by then. */
 const FLOW = `
 import { rule, sh, target } from 'millrace/flow'
 for (const i of [1, 2, 3, 4]) {
-  rule(\`a\${i}\`, [], { name: 'a' }, ({ out }) => sh\`echo a >> ran; echo > \${out}\`)
-  rule(\`b\${i}\`, \`a\${i}\`, { name: 'b' }, ({ out, in: a }) => sh\`echo b >> ran; cp \${a} \${out}\`)
+  rule(\`a\${i}\`, [], { name: 'a' }, ({ out }) => sh\`sleep 0.06; echo a >> ran; echo > \${out}\`)
+  rule(\`b\${i}\`, \`a\${i}\`, { name: 'b' }, ({ out, in: a }) => sh\`sleep 0.06; echo b >> ran; cp \${a} \${out}\`)
 }
 target('all', ['b1', 'b2', 'b3', 'b4'])
 `
