@@ -119,14 +119,14 @@ target('mosaic', async ({ need }) => {
   rule(
     'work/t/{tile}.tbl',
     'work/p.tbl',
-    { name: 'rows', uses: ({ tile }) => imagesOf(tile) },
+    { name: 'rows', uses: ({ tile }: { tile: string }) => imagesOf(tile) },
     async ({ out, in: table, wildcards: { tile } }) => {
       await writeFile(out, someRows(table, imagesOf(tile)))
     },
   )
   rule(
     ['work/t/{tile}.fits', 'work/t/{tile}_area.fits'],
-    ({ tile }: { tile: string }) => [
+    ({ tile }) => [
       `work/t/${tile}.tbl`,
       `work/t/${tile}.hdr`,
       ...imagesOf(tile).flatMap(image => [
