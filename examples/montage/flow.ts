@@ -119,7 +119,7 @@ target('mosaic', async ({ need }) => {
   rule(
     'work/t/{tile}.tbl',
     'work/p.tbl',
-    { name: 'rows', uses: ({ tile }) => imagesOf(tile) },
+    { name: 'rows', uses: ({ tile }: { tile: string }) => imagesOf(tile) },
     async ({ out, in: table, wildcards: { tile } }) => {
       await writeFile(out, someRows(table, imagesOf(tile)))
     },

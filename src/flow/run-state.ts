@@ -102,20 +102,10 @@ export class FlowState {
         look ? takeStamp(look.path, look.look) : this.#leftOut(work.outputs[i] as number),
       ),
     )
-<<<<<<< HEAD
-    const now = Date.now()
     for (const [i, output] of work.outputs.entries()) {
-      const found = looks[i]
-      // Nobody but the task has known the file under its name until now: only slow clocks leave doubts.
-      if (found) {
-        const isCoarse = Number.isInteger(found.look.mtime / 1000) && isRacy(found.look, now)
-        this.files.setTaken(output, isTaken)
-        this.files.setStamp(output, found.look, stamps[i] as number, isCoarse)
-      }
+      this.files.setTaken(output, isTaken)
+      this.#setStamp(output, looks[i], stamps[i] as number)
     }
-=======
-    for (const [i, output] of work.outputs.entries()) this.#setStamp(output, looks[i], stamps[i] as number)
->>>>>>> main
     const made = work.outputs.filter((_, i) => looks[i])
     const record = {
       text: work.text,

@@ -23,6 +23,13 @@ import { packageVersion } from './version.ts'
 
 let suppliedPolicy: Policy | null = null
 
+let usualPolicy = fifo
+
+/** What is used when nobody asks for a policy. */
+export function preferPolicy(policy: Policy): void {
+  usualPolicy = policy
+}
+
 /** Uses a policy of the program's own; to be called before the first task. */
 export function usePolicy(policy: Policy): void {
   suppliedPolicy = policy
@@ -259,7 +266,7 @@ function exitCodeFor(failure: unknown): number {
 function policyOf({ policy }: RunOptions): Policy {
   const supplied = suppliedPolicy ?? launchedPolicy()
   if (supplied) return supplied
-  return policy === undefined ? fifo : findPolicy(policy)
+  return policy === undefined ? usualPolicy : findPolicy(policy)
 }
 
 /** A policy may be the default export of a module; loading it takes a moment, which only main has. */
