@@ -16,7 +16,8 @@ async function runs(running: Running, count: number): Promise<void> {
   for (;;) {
     const seen = running.stderr.split(WATCHING).length - 1
     if (seen >= count) return
-    if (running.process.exitCode !== null || running.process.killed) throw new Error(`ended: ${running.stderr}`)
+    if (running.process.exitCode !== null || running.process.killed)
+      throw new Error(`ended: ${running.stderr}`)
     await new Promise(resolve => setTimeout(resolve, 20))
   }
 }
