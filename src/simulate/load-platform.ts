@@ -15,6 +15,9 @@ function nodeOf(node: MachineNode): NodeModel {
     tags,
     storage: node.storage.map(deviceOf),
     ...(ioExecutors === null ? {} : { ioExecutors }),
+    ...(node.read === null && node.write === null
+      ? {}
+      : { bandwidth: { read: node.read ?? Infinity, write: node.write ?? Infinity } }),
     ...(network === null ? {} : { link: network }),
     ...(pageCache === null ? {} : { cache: pageCache }),
     ...(cacheBandwidth === null ? {} : { cacheRate: cacheBandwidth }),
@@ -24,7 +27,8 @@ function nodeOf(node: MachineNode): NodeModel {
 }
 
 function deviceOf(device: MachineDevice): DeviceModel {
-  const { name, path, read, write, capacity, shared, cpus, latency, stream, knee, falloff } = device
+  const { name, path, read, write, capacity, shared, cpus, maxIntermediate, latency, stream, knee, falloff } =
+    device
   return {
     name,
     path: path ?? `/${name}`,
@@ -33,6 +37,7 @@ function deviceOf(device: MachineDevice): DeviceModel {
     capacity,
     shared,
     ...(cpus === null ? {} : { cpus }),
+    ...(maxIntermediate === null ? {} : { maxIntermediate }),
     ...(latency === 0 ? {} : { latency }),
     ...(stream === null ? {} : { stream }),
     ...(knee === null ? {} : { knee }),

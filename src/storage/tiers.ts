@@ -26,9 +26,25 @@ export class Tiers {
   readonly #users = new Map<string, number>()
   readonly #condemned = new Set<string>()
   readonly #sameDevice = new Map<string, boolean>()
+  /** What the system calls each device. */
+  readonly #numbers = new Map<Device, number>()
 
   constructor(run: string) {
     this.folders = new TierFolders(run)
+  }
+
+  /**
+   * Throws if something else is at the place of the device than at first: when it is unmounted, its folder is still
+   * there, on another device, which nobody meant to be filled.
+   */
+  async expectThere(device: Device): Promise<void> {
+    const { dev } = await stat(device.path)
+    const known = this.#numbers.get(device)
+    if (known === undefined) this.#numbers.set(device, dev)
+    else if (known !== dev) {
+      const error = new Error(`${device.path} is on another device than before`)
+      throw Object.assign(error, { code: 'ENODEV', path: device.path })
+    }
   }
 
   // --- writing ---
@@ -102,6 +118,7 @@ export class Tiers {
     const from = copy?.path ?? (version.datum.path as string)
     const wanted = (): boolean =>
       copy ? version.value === copy : !version.superseded && !version.datum.removed
+    await this.expectThere(device)
     const number = copy ? basename(dirname(from)) : `c${version.id}`
     const place = join(await this.folders.prepare(device), number)
     const part = join(`${place}${PART}`, basename(from))
