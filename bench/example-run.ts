@@ -22,13 +22,15 @@ export interface ExampleRun {
 /** An example with its folder on the disk, whose commands have the little memory of the disk's group. */
 export class ExampleOnDisk {
   readonly #disk: SlowDisk
-  readonly #folder: string
+  /** More variables for its runs. */
+  environment: Readonly<Record<string, string>> = {}
+  readonly folder: string
   readonly #journals: string
   readonly #spawner: string
 
   private constructor(disk: SlowDisk, folder: string, journals: string, spawner: string) {
     this.#disk = disk
-    this.#folder = folder
+    this.folder = folder
     this.#journals = journals
     this.#spawner = spawner
   }
@@ -50,11 +52,12 @@ export class ExampleOnDisk {
       process.execPath,
       [bin, 'make', target, '-j', String(jobs), '--policy', policy, '--', ...args],
       {
-        cwd: this.#folder,
+        cwd: this.folder,
         stdio: ['ignore', 'ignore', 'pipe'],
         env: {
           ...cleanEnvironment(),
           MILLRACE_PROGRESS: 'none',
+          ...this.environment,
           ...(limited ? { MILLRACE_SPAWNER: this.#spawner } : {}),
         },
       },
@@ -62,7 +65,7 @@ export class ExampleOnDisk {
   }
 
   clean(...paths: string[]): void {
-    for (const path of paths) execFileSync('rm', ['-rf', join(this.#folder, path)])
+    for (const path of paths) execFileSync('rm', ['-rf', join(this.folder, path)])
   }
 
   measure(target: string, policy: string, args: readonly string[], jobs = 2): ExampleRun {

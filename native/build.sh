@@ -5,5 +5,5 @@ here=$(cd "$(dirname "$0")" && pwd)
 : "${CC:=cc}"
 mkdir -p "$1"
 cd "$here"
-$CC -std=gnu11 -O2 -g -Wall -Wextra -Werror -o "$1/millrace-spawn.new" spawner.c start.c log.c usage.c
+$CC -std=gnu11 -O2 -g -Wall -Wextra -Werror -pthread -o "$1/millrace-spawn.new" spawner.c workers.c replies.c start.c log.c usage.c
 mv "$1/millrace-spawn.new" "$1/millrace-spawn"

@@ -15,11 +15,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MOST_SPARE 64
-
-static int spare[MOST_SPARE];
-static int spares;
-static char *spare_folder;
 static int is_nameless_possible = 1;
 
 static char *folder_of(const char *path) {
@@ -28,29 +23,33 @@ static char *folder_of(const char *path) {
     return slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
 }
 
-static int nameless(const char *path) {
-    char *folder = folder_of(path);
-    if (!folder) return -1;
-    if (!spare_folder || strcmp(folder, spare_folder) != 0) {
-        while (spares > 0) close(spare[--spares]);
-        free(spare_folder);
-        spare_folder = folder;
-    } else {
-        free(folder);
-        if (spares > 0) return spare[--spares];
-    }
-    return open(spare_folder, O_TMPFILE | O_RDWR | O_APPEND | O_CLOEXEC, 0666);
+static int is_in(const char *path, const char *folder) {
+    size_t length = strlen(folder);
+    return strncmp(path, folder, length) == 0 && path[length] == '/' && !strchr(path + length + 1, '/');
 }
 
-void log_open(struct log *log, const char *path, int *error) {
+static int nameless(const char *path, struct spare *spare) {
+    if (spare->fd >= 0 && is_in(path, spare->folder)) {
+        int fd = spare->fd;
+        spare->fd = -1;
+        return fd;
+    }
+    if (spare->fd >= 0) close(spare->fd);
+    spare->fd = -1;
+    free(spare->folder);
+    spare->folder = need(folder_of(path));
+    return open(spare->folder, O_TMPFILE | O_RDWR | O_APPEND | O_CLOEXEC, 0666);
+}
+
+void log_open(struct log *log, const char *path, struct spare *spare, int *error) {
     *error = 0;
     log->fd = -1;
     log->path = NULL;
     log->is_named = 0;
     if (!*path) return;
-    log->path = strdup(path);
+    log->path = need(strdup(path));
     if (is_nameless_possible) {
-        log->fd = nameless(path);
+        log->fd = nameless(path, spare);
         if (log->fd >= 0) return;
         /* Not every file system has files without names. */
         if (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL) is_nameless_possible = 0;
@@ -92,12 +91,12 @@ void log_show(struct log *log) {
 }
 
 /* Returns whether something was printed. */
-int log_close(struct log *log, int may_reuse) {
+int log_close(struct log *log, struct spare *spare, int may_reuse) {
     if (log->fd < 0) return 0;
     int printed = size_of(log->fd) > 0;
     if (printed && !log->is_named) printed = give_name(log);
     if (!printed && log->is_named) unlink(log->path);
-    if (!printed && !log->is_named && may_reuse && spares < MOST_SPARE) spare[spares++] = log->fd;
+    if (!printed && !log->is_named && may_reuse && spare->fd < 0) spare->fd = log->fd;
     else close(log->fd);
     free(log->path);
     log->fd = -1;

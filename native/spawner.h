@@ -6,23 +6,32 @@
  * them, texts ended by NUL. See spawner.ts for the other side.
  *
  *   E environment   u32 slot, u32 count, count texts NAME=VALUE
- *   R run           u32 id, u32 environment slot, u64 CPUs to bind to (bits; 0: none),
+ *   R run           u32 id, u32 lane (NO_LANE: none), u32 environment slot, u64 CPUs to bind to (bits; 0: none),
  *                   u8 number of limits, each u8 resource and u64 value,
  *                   texts cwd, stdin, stdout, stderr, log (empty: none), u32 argc, argc texts
  *   K kill          u32 id, u32 signal: to the whole process group
+ *   B back          u32 id: it is not to be run any more, if it has not begun
  *   Q quit          ends without looking for processes that left their group
  *
  *   X ended         struct ended
  *   F not started   struct refused
+ *   C came back     struct came_back: it never began, because of B or K
+ *
+ * Programs of a lane are run one after the other, each by the thread of the lane: it starts the next one without
+ * asking anybody, and hears of its end by waiting for it. Programs without a lane have a thread each.
  *
  * When the input ends without Q the coordinator is gone, and everything that was started is killed.
  */
 #ifndef MILLRACE_SPAWNER_H
 #define MILLRACE_SPAWNER_H
 
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+#define NO_LANE UINT32_MAX
+#define MOST_LANES 4096
 
 enum stage { STAGE_FORK, STAGE_CWD, STAGE_STDIN, STAGE_STDOUT, STAGE_STDERR, STAGE_LOG, STAGE_LIMIT, STAGE_EXEC };
 
@@ -48,6 +57,12 @@ struct __attribute__((packed)) refused {
     int32_t error;
 };
 
+struct __attribute__((packed)) came_back {
+    uint32_t length;
+    uint8_t type;
+    uint32_t id;
+};
+
 struct limit {
     int resource;
     uint64_t value;
@@ -55,10 +70,18 @@ struct limit {
 
 #define MAX_LIMITS 16
 
-/* One message "R", its texts still where it was read. */
-struct request {
+/* Variables for many programs; gone when a newer one has its slot and nobody is to be started with it. */
+struct environment {
+    int users;
+    char *variables[];
+};
+
+/* One message "R". Its texts follow it in the same piece of memory. */
+struct job {
+    struct job *next;
     uint32_t id;
-    char **environment;
+    uint32_t lane;
+    struct environment *environment;
     uint64_t cpus;
     int limit_count;
     struct limit limits[MAX_LIMITS];
@@ -73,21 +96,42 @@ struct log {
     int is_named; /* a file with a name is there already */
 };
 
-struct running {
-    uint32_t id;
-    pid_t pid;
-    uint64_t began_ns;
-    struct log log;
-    struct running *next;
+/* A file without a name that serves the next program; each thread has its own. */
+struct spare {
+    int fd; /* -1: none */
+    char *folder;
 };
 
-void log_open(struct log *log, const char *path, int *error);
+void log_open(struct log *log, const char *path, struct spare *spare, int *error);
 void log_show(struct log *log);
-int log_close(struct log *log, int may_reuse);
+int log_close(struct log *log, struct spare *spare, int may_reuse);
+
+/* To be called once, before the first. */
+void prepare_starts(void);
 
 /* Starts the program; 0, or the errno of what went wrong at *stage. */
-int start(const struct request *request, struct running *running, enum stage *stage);
+int start(const struct job *job, int log, pid_t *pid, uint64_t *began_ns, enum stage *stage);
 
 void usage_of(pid_t pid, struct ended *ended);
+
+/* workers.c */
+void *need(void *memory);
+uint64_t now_ns(void);
+/* Takes the job. */
+void work_on(struct job *job);
+/* Signals the job with this id, or takes it out of its queue; with signal 0 only the latter. */
+void tell_job(uint32_t id, int signal);
+void set_slot(struct environment **slot, struct environment *environment);
+void show_logs(void);
+int is_busy(void);
+/* No job begins any more, and those that run are killed, with all that they have left. */
+void kill_everything(void);
+
+/* replies.c */
+int open_replies(void);
+/* `is_urgent`: somebody may wait for it. Others go with the next that is, or a moment later. */
+void reply(const void *message, size_t size, int is_urgent);
+/* Returns 0 when nobody listens any more. */
+int flush_replies(void);
 
 #endif

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* Where the coordinator's own output goes; standard output is taken by replies. */
@@ -33,29 +33,26 @@ static int open_output(const char *path) {
     return open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 }
 
-static int null_input(void) {
-    static int fd = -1;
-    if (fd < 0) fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    return fd;
+static int null = -1;
+
+
+static void close_streams(const struct job *job, const struct streams *streams) {
+    if (*job->in && streams->in >= 0) close(streams->in);
+    if (*job->out && streams->out >= 0) close(streams->out);
+    if (*job->err && streams->err >= 0 && streams->err != streams->out) close(streams->err);
 }
 
-static void close_streams(const struct request *request, const struct streams *streams) {
-    if (*request->in && streams->in >= 0) close(streams->in);
-    if (*request->out && streams->out >= 0) close(streams->out);
-    if (*request->err && streams->err >= 0 && streams->err != streams->out) close(streams->err);
-}
-
-static int open_streams(const struct request *request, int log, struct streams *streams, enum stage *stage) {
+static int open_streams(const struct job *job, int log, struct streams *streams, enum stage *stage) {
     streams->in = streams->out = streams->err = -1;
     *stage = STAGE_STDIN;
-    streams->in = *request->in ? open_input(request->in) : null_input();
+    streams->in = *job->in ? open_input(job->in) : null;
     if (streams->in < 0) return errno;
     *stage = STAGE_STDOUT;
-    streams->out = *request->out ? open_output(request->out) : log >= 0 ? log : COORDINATOR_OUT;
+    streams->out = *job->out ? open_output(job->out) : log >= 0 ? log : COORDINATOR_OUT;
     if (streams->out < 0) return errno;
     *stage = STAGE_STDERR;
-    if (*request->err && strcmp(request->err, request->out) == 0) streams->err = streams->out;
-    else streams->err = *request->err ? open_output(request->err) : log >= 0 ? log : COORDINATOR_ERR;
+    if (*job->err && strcmp(job->err, job->out) == 0) streams->err = streams->out;
+    else streams->err = *job->err ? open_output(job->err) : log >= 0 ? log : COORDINATOR_ERR;
     return streams->err < 0 ? errno : 0;
 }
 
@@ -94,71 +91,84 @@ static int execute(char **argv, char **environment) {
     }
 }
 
-static int bind_to(uint64_t cpus) {
+/* Where programs may run that are bound to nothing; not known on a machine with too many CPUs. */
+static cpu_set_t all_cpus;
+static int are_known;
+
+void prepare_starts(void) {
+    null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    are_known = sched_getaffinity(0, sizeof all_cpus, &all_cpus) == 0 && CPU_COUNT(&all_cpus) > 1;
+}
+
+static void run_on(const struct job *job) {
+    if (!job->cpus) {
+        if (are_known) sched_setaffinity(0, sizeof all_cpus, &all_cpus);
+        return;
+    }
     cpu_set_t set;
     CPU_ZERO(&set);
     for (int i = 0; i < 64; i++) {
-        if (cpus >> i & 1) CPU_SET(i, &set);
+        if (job->cpus >> i & 1) CPU_SET(i, &set);
     }
     /* A CPU that has gone away must not keep the program from running. */
     sched_setaffinity(0, sizeof set, &set);
-    return 0;
+}
+
+/* A thread that moves to another CPU while it starts a program makes that take half as long again. */
+static void hold_cpu(void) {
+    int cpu = are_known ? sched_getcpu() : -1;
+    if (cpu < 0 || cpu >= CPU_SETSIZE) return;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    sched_setaffinity(0, sizeof one, &one);
+}
+
+static void leave_cpu(void) {
+    if (are_known) sched_setaffinity(0, sizeof all_cpus, &all_cpus);
 }
 
 /* In the child, which has the parent's memory until it executes the program. */
-static int become(const struct request *request, const struct streams *streams, enum stage *stage) {
+static int become(const struct job *job, const struct streams *streams, enum stage *stage) {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (request->cpus) bind_to(request->cpus);
+    run_on(job);
     *stage = STAGE_LIMIT;
-    for (int i = 0; i < request->limit_count; i++) {
-        struct rlimit limit = {request->limits[i].value, request->limits[i].value};
-        if (setrlimit(request->limits[i].resource, &limit) != 0) return errno;
+    for (int i = 0; i < job->limit_count; i++) {
+        struct rlimit limit = {job->limits[i].value, job->limits[i].value};
+        if (setrlimit(job->limits[i].resource, &limit) != 0) return errno;
     }
     *stage = STAGE_CWD;
-    if (*request->cwd && chdir(request->cwd) != 0) return errno;
+    if (*job->cwd && chdir(job->cwd) != 0) return errno;
     *stage = STAGE_EXEC;
     if (dup2(streams->in, 0) < 0 || dup2(streams->out, 1) < 0 || dup2(streams->err, 2) < 0) return errno;
-    sigset_t none;
-    sigemptyset(&none);
     signal(SIGPIPE, SIG_DFL);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-    return execute(request->argv, request->environment);
+    return execute(job->argv, job->environment->variables);
 }
 
-int start(const struct request *request, struct running *running, enum stage *stage) {
+int start(const struct job *job, int log, pid_t *started, uint64_t *began_ns, enum stage *stage) {
     struct streams streams;
-    int error;
-    *stage = STAGE_LOG;
-    log_open(&running->log, request->log, &error);
-    if (error) return error;
-    error = open_streams(request, running->log.fd, &streams, stage);
+    int error = open_streams(job, log, &streams, stage);
     if (error) {
-        close_streams(request, &streams);
-        log_close(&running->log, 1);
+        close_streams(job, &streams);
         return error;
     }
     volatile int failed = 0;
     volatile enum stage failed_at = STAGE_FORK;
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    hold_cpu();
+    *began_ns = now_ns();
     pid_t pid = vfork();
     if (pid == 0) {
         enum stage at = STAGE_FORK;
-        failed = become(request, &streams, &at);
+        failed = become(job, &streams, &at);
         failed_at = at;
         _exit(127);
     }
     if (pid < 0) failed = errno;
-    close_streams(request, &streams);
+    leave_cpu();
+    close_streams(job, &streams);
     *stage = failed_at;
-    if (failed) {
-        log_close(&running->log, 1);
-        /* The loop reaps it, and finds that it knows nothing of it. */
-        return failed;
-    }
-    running->id = request->id;
-    running->pid = pid;
-    running->began_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-    return 0;
+    if (failed && pid > 0) waitpid(pid, NULL, 0);
+    *started = pid;
+    return failed;
 }

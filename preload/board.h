@@ -15,7 +15,7 @@
 
 enum { /* regions */
     MR_STEPS, MR_RULES, MR_LISTS, MR_TEXT, MR_BUCKETS, MR_FILES, MR_EXTENTS, MR_OFDS, MR_HOLDS, MR_PROCS,
-    MR_INSTANCES, MR_WAITS, MR_EVENTS, MR_REGIONS
+    MR_INSTANCES, MR_WAITS, MR_EVENTS, MR_STAGES, MR_STAGED, MR_REGIONS
 };
 
 #define MR_BUCKET_COUNT (1u << 16)
@@ -77,6 +77,7 @@ struct mr_file {
     u32 extent_lost; /* a piece was not recorded: it becomes readable on commit */
     u32 closes;
     u32 writers; /* descriptions open for writing by producers */
+    u32 stage;   /* index + 1, bytes of its one writer that are not in the file yet */
     u32 generation; /* grows when bytes that readers may have seen are taken back */
     u32 begun_children, committed_children;
     u32 reason;  /* text */
@@ -97,6 +98,8 @@ struct mr_ofd {
     u32 refs; /* holds */
     u32 step;
     u32 gone; /* its file was removed or replaced: what it writes is nobody's business any more */
+    u32 stage; /* index + 1 */
+    u32 pad;
 };
 
 /* One descriptor (fd >= 0) or shared writable mapping (fd < 0) of one process on a description. */
@@ -105,6 +108,19 @@ struct mr_hold {
     u32 proc, ofd;
     s32 fd;
     u32 pad;
+};
+
+/* Small writes on their way into a file, gathered (stage.c). The bytes are element number so-and-so of MR_STAGED. */
+#define MR_STAGE_SIZE (128u << 10)
+#define MR_STAGE_COUNT 256u
+#define MR_STOP ((u64)1 << 63)
+struct mr_stage {
+    struct mr_slot slot;
+    u32 ofd;  /* MR_NONE: nobody's */
+    u32 busy; /* the writer is giving it to the kernel */
+    u64 dev, ino;
+    u64 from; /* offset in the file of the first byte */
+    u64 end;  /* behind the last one; with MR_STOP nobody adds to it any more */
 };
 
 enum { MR_EMBRYO = 1, MR_ALIVE = 2 };
@@ -183,6 +199,7 @@ static inline void *mr_at(u32 region, u32 index)
 #define mr_instance_at(i) ((struct mr_instance *)mr_at(MR_INSTANCES, (i)))
 #define mr_wait_at(i) ((struct mr_wait *)mr_at(MR_WAITS, (i)))
 #define mr_event_at(i) ((struct mr_event *)mr_at(MR_EVENTS, (i)))
+#define mr_stage_at(i) ((struct mr_stage *)mr_at(MR_STAGES, (i)))
 #define mr_used(which) (mr_b->region[which].used)
 
 /* board.c */
@@ -226,8 +243,16 @@ int mr_step_failed(u32 step);
 
 /* stream.c */
 void mr_publish(struct mr_file *f, u64 from, u64 to);
+void mr_publish_locked(struct mr_file *f, u64 from, u64 to); /* under the lock */
 void mr_cut(struct mr_file *f, u64 size); /* under the lock */
 u64 mr_available(struct mr_file *f, u64 at);
+
+/* stage.c: under the lock */
+u32 mr_stage_new(u32 ofd, u64 at, u64 dev, u64 ino);
+int mr_stage_stop(u32 stage);
+void mr_stage_drop(u32 stage);
+void mr_stage_follow(u32 ofd, u32 file);
+int mr_file_up_to_date(u32 file);
 
 /* procs.c: under the lock */
 u32 mr_proc_find(u32 pid);

@@ -1,6 +1,8 @@
 /* One entry for all intercepted system calls. */
 #include "local.h"
 
+#include <sched.h>
+
 #define CALLS 512
 
 static mr_handler *const handler[CALLS] = {
@@ -27,14 +29,35 @@ static mr_handler *const handler[CALLS] = {
     [SYS_mkdirat] = mr_do_mkdirat, [SYS_unlinkat] = mr_do_unlinkat,
     [SYS_renameat] = mr_do_renameat, [SYS_renameat2] = mr_do_renameat, [SYS_linkat] = mr_do_linkat,
     [SYS_clone] = mr_do_clone, [SYS_execve] = mr_do_execve, [SYS_execveat] = mr_do_execveat,
+    [SYS_fsync] = mr_do_settled, [SYS_fdatasync] = mr_do_settled, [SYS_sync_file_range] = mr_do_settled,
+    [SYS_syncfs] = mr_do_settled, [SYS_fallocate] = mr_do_settled, [SYS_flock] = mr_do_settled, [SYS_utimensat] = mr_do_settled,
+    [SYS_fchmod] = mr_do_settled, [SYS_fchown] = mr_do_settled, [SYS_sendmsg] = mr_do_settled, [SYS_sendmmsg] = mr_do_settled,
     [SYS_exit_group] = mr_do_exit, [SYS_io_uring_setup] = mr_do_refuse,
 };
+
+long mr_do_settled(const struct mr_call *c) { return mr_plain(c); }
+
+/* The call itself is made by the trampoline, for its child comes back on another stack or in our memory. */
+static long mr_about_to_spawn(const struct mr_call *c)
+{
+    long nr = c->nr & ~MR_ABOUT_TO;
+    u64 flags = 0;
+    if (nr == SYS_clone) flags = (u64)c->a[0];
+    if (nr == SYS_clone3) flags = *(const u64 *)c->a[0];
+    if (!mr_self.on || mr_who(0).foreign) return nr;
+    if (flags & CLONE_THREAD) mr_self.threads = 1;
+    if (flags & CLONE_THREAD) mr_stage_end_all();
+    else mr_stage_before_child();
+    return nr;
+}
 
 int mr_wanted(u32 nr) { return nr < CALLS && handler[nr]; }
 
 long mr_dispatch(const struct mr_call *c)
 {
     mr_handler *h = (unsigned long)c->nr < CALLS ? handler[c->nr] : 0;
+    if (unlikely(c->nr & MR_ABOUT_TO)) return mr_about_to_spawn(c);
     if (unlikely(!h || !mr_self.on)) return mr_plain(c);
+    if (unlikely(mr_self.staged)) mr_stage_before(c);
     return h(c);
 }

@@ -64,6 +64,7 @@ static long opened_to_write(const struct mr_name *n, struct mr_rights *r, long f
     if (ofd != MR_NONE) {
         struct mr_file *f = mr_file_at(r->file);
         mode = f->mode;
+        mr_file_up_to_date(r->file);
         if (f->state == MR_FAILED && (flags & O_TRUNC)) { /* written again from the start */
             f->closes = 0;
             mr_file_reset(r->file);
@@ -80,6 +81,7 @@ static long opened_to_write(const struct mr_name *n, struct mr_rights *r, long f
         return -ENOSPC;
     }
     u32 flag = (mode == MR_NO_UPDATE ? MR_PUBLISH : 0u) | (flags & O_APPEND ? MR_APPEND : 0u);
+    if ((flags & (O_ACCMODE | O_APPEND | O_SYNC | O_DSYNC | O_DIRECT)) == O_WRONLY) flag |= MR_STAGEABLE;
     if (!who.foreign) mr_fd_set(fd, mr_make_entry(MR_WRITER | flag, ofd), 0);
     return fd;
 }
@@ -98,7 +100,7 @@ long mr_opened(const struct mr_name *n, struct mr_rights *r, long fd, long flags
         u32 file = r->is_dir && !r->producer ? mr_record(n, r) : MR_NONE;
         mr_fd_set(fd, mr_make_entry(MR_DIRECTORY, file), 0);
     } else if (r->rule == MR_NONE || r->producer) {
-        mr_fd_set(fd, mr_make_entry(MR_MAYBE, MR_NONE), 0);
+        mr_fd_set(fd, mr_make_entry(MR_MAYBE, r->rule == MR_NONE ? MR_NONE : mr_record(n, r)), 0);
     } else {
         struct stat st; /* a directory that a pattern of files matches is a plain one */
         int plain = state == MR_ABSENT && mr_sys(SYS_fstat, fd, &st, 0, 0) == 0 && S_ISDIR(st.st_mode);

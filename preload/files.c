@@ -109,6 +109,7 @@ static void settle(u32 file, u32 state)
 {
     struct mr_file *f = mr_file_at(file);
     u32 before = f->state;
+    if (f->stage && state == MR_COMMITTED) mr_file_up_to_date(file);
     mr_store(&f->state, state);
     if (f->parent) {
         struct mr_file *d = mr_file_at(f->parent - 1);

@@ -66,7 +66,10 @@ static long read_some(const struct mr_call *c, u64 len, s64 at)
     long fd = c->a[0];
     u64 e = mr_entry(fd);
     struct mr_file *f = reading(e);
-    if (likely(!f) || !len) return mr_plain(c);
+    if (likely(!f) || !len) {
+        mr_entry_fresh(e);
+        return mr_plain(c);
+    }
     for (u64 began = 0;;) {
         u32 state = mr_load(&f->state), generation;
         if (outdated(fd, &e, f)) return -EIO;
@@ -146,7 +149,15 @@ static long write_some(const struct mr_call *c, s64 at)
     return ret;
 }
 
-long mr_do_write(const struct mr_call *c) { return write_some(c, -1); }
+long mr_do_write(const struct mr_call *c)
+{
+    u64 e = mr_entry(c->a[0]);
+    if ((e & (MR_STAGEABLE | MR_SHARED)) == MR_STAGEABLE && mr_entry_kind(e) == MR_WRITER) {
+        long ret = mr_stage_write(c->a[0], e, (const void *)c->a[1], (u64)c->a[2]);
+        if (ret != MR_NOT_STAGED) return ret;
+    }
+    return write_some(c, -1);
+}
 long mr_do_pwrite(const struct mr_call *c) { return write_some(c, c->a[3]); }
 long mr_do_writev(const struct mr_call *c) { return write_some(c, -1); }
 long mr_do_pwritev(const struct mr_call *c) { return write_some(c, c->a[3]); }
@@ -158,6 +169,7 @@ long mr_do_lseek(const struct mr_call *c)
     u64 e = mr_entry(c->a[0]);
     if (likely(!e)) return mr_plain(c);
     struct mr_file *f = reading(e);
+    mr_entry_fresh(e);
     if (f && c->a[2] != SEEK_SET && c->a[2] != SEEK_CUR && mr_load(&f->state) != MR_COMMITTED) {
         /* the end, or the next hole, of a file that still grows: nobody knows yet */
         int err = mr_wait_for(mr_who(0).proc, mr_entry_index(e), MR_WAIT_COMMIT, 0, 0);
@@ -210,6 +222,7 @@ static long move(const struct mr_call *c, int in, int in_off, int out, int out_o
 {
     u64 from_e = mr_entry(c->a[in]), to_e = mr_entry(c->a[out]);
     if (likely(!from_e && !to_e)) return mr_plain(c);
+    mr_entry_fresh(from_e);
     const s64 *at = in_off >= 0 ? (const s64 *)c->a[in_off] : 0;
     const s64 *to = out_off >= 0 ? (const s64 *)c->a[out_off] : 0;
     s64 out_at = to ? *to : -1;

@@ -18,6 +18,7 @@ long mr_do_mmap(const struct mr_call *c)
 {
     u64 e = (c->a[3] & MAP_ANONYMOUS) ? 0 : mr_entry((int)c->a[4]);
     if (likely(!e)) return mr_plain(c);
+    mr_entry_fresh(e);
     if (mr_entry_kind(e) == MR_READER) {
         int err = mr_wait_for(mr_who(0).proc, mr_entry_index(e), MR_WAIT_COMMIT, 0, 0);
         if (err < 0) return err;

@@ -25,6 +25,7 @@ static long open_path(const struct mr_call *c, long dirfd, const char *path, lon
         if (mr_file_at(r.file)->state < MR_COMMITTED) mr_cut(mr_file_at(r.file), 0);
         mr_unlock(&g);
     }
+    if (r.file != MR_NONE && (r.producer || mode != O_RDONLY)) mr_see_writes(r.file);
     for (u64 began = 0;;) {
         if (reads) {
             long err = mr_gate(dirfd, path, &n, &r);

@@ -20,6 +20,7 @@ static long look_at(const struct mr_call *c, long dirfd, const char *path)
     if (r.file != MR_NONE && mr_load(&mr_file_at(r.file)->state) == MR_COMMITTED) return mr_plain(c);
     mr_rights_of(&n, &r);
     int size = asks_for_size(c->nr);
+    if (r.producer && r.file != MR_NONE) mr_see_writes(r.file);
     for (u64 began = 0;;) {
         long err = mr_gate(dirfd, path, &n, &r);
         /* the size of a growing file is not known; when the wait can never end, what there is must do */
@@ -78,6 +79,7 @@ long mr_do_truncate(const struct mr_call *c)
     struct mr_guard g;
     if (likely(mr_name_of(AT_FDCWD, (const char *)c->a[0], &n) != MR_INSIDE)) return mr_plain(c);
     mr_rights_of(&n, &r);
+    if (r.file != MR_NONE) mr_see_writes(r.file);
     if (r.producer && r.file != MR_NONE) {
         struct mr_file *f = mr_file_at(r.file);
         mr_lock(&g);
@@ -138,10 +140,17 @@ static void vanished(const struct mr_name *n)
     mr_unlock(&g);
 }
 
+static void complete(const struct mr_name *n)
+{
+    u32 file = mr_file_find(n->rel, n->len);
+    if (file != MR_NONE) mr_see_writes(file);
+}
+
 static long remove_path(const struct mr_call *c, long dirfd, const char *path)
 {
     struct mr_name n;
     int inside = mr_name_of(dirfd, path, &n) == MR_INSIDE;
+    if (unlikely(inside)) complete(&n);
     long ret = mr_plain(c);
     if (unlikely(inside) && ret == 0) vanished(&n);
     return ret;
@@ -174,6 +183,7 @@ static void follow(const struct mr_name *from, const struct mr_name *to)
     for (u32 i = 0, n = mr_used(MR_OFDS); i < n && new != MR_NONE && mr_file_at(old)->writers; i++) {
         struct mr_ofd *o = mr_ofd_at(i);
         if (!o->slot.used || o->file != old || o->gone) continue;
+        mr_stage_follow(i, new);
         o->file = new;
         mr_file_at(old)->writers--;
         mr_file_at(new)->writers++;
@@ -185,6 +195,8 @@ static long move_path(const struct mr_call *c, long dir1, const char *path1, lon
 {
     struct mr_name a, b;
     int from = mr_name_of(dir1, path1, &a) == MR_INSIDE, to = mr_name_of(dir2, path2, &b) == MR_INSIDE;
+    if (unlikely(from)) complete(&a);
+    if (unlikely(to)) complete(&b);
     long ret = mr_plain(c);
     if (likely(!from && !to) || ret < 0 || (flags & 2 /* RENAME_EXCHANGE */)) return ret;
     if (to && !stays) replaced(&b);

@@ -14,7 +14,10 @@ long mr_stat_descriptor(const struct mr_call *c)
 {
     long fd = c->a[0];
     u64 e = mr_entry(fd);
-    if (likely(mr_entry_kind(e) != MR_READER)) return mr_plain(c);
+    if (likely(mr_entry_kind(e) != MR_READER)) {
+        mr_entry_fresh(e);
+        return mr_plain(c);
+    }
     const struct mr_file *f = mr_file_at(mr_entry_index(e));
     struct mr_who who = mr_who(0);
     if (mr_load(&f->state) == MR_COMMITTED || who.foreign) return mr_plain(c);

@@ -12,9 +12,9 @@ const SIZE = 1024
 const BLOCK = 128
 
 /** Both are measured in turn in one process; what counts is how often the one goes into the other. */
-const speedUp = (kind: 'shared' | 'plain', journal: boolean) => async () => {
+const speedUp = (kind: 'shared' | 'plain') => async () => {
   const { sequential, parallel } = await runProgram<Seconds>('matrix.ts', [SIZE, BLOCK, kind], {
-    journal,
+    journal: true,
     execArgv: TSX,
   })
   return Math.min(...sequential) / Math.min(...parallel)
@@ -23,22 +23,25 @@ const speedUp = (kind: 'shared' | 'plain', journal: boolean) => async () => {
 export function matrix(): Case[] {
   const SHARED = 'millrace, shared blocks'
   const PLAIN = 'millrace, plain blocks'
+  const BARE = 'two bare threads, halves of the rows'
   return [
     {
       name: 'matrix',
       unit: 'x sequential',
       better: 'higher',
       take: 'median',
-      rounds: 5,
+      rounds: 3,
       about: `${SIZE} x ${SIZE} in blocks of ${BLOCK}: speed-up on 2 CPUs over plain calls of the same function`,
       arms: [
-        { system: SHARED, run: speedUp('shared', true) },
-        { system: PLAIN, run: speedUp('plain', true) },
-        { system: `${SHARED}, no journal`, run: speedUp('shared', false) },
-        { system: `${PLAIN}, no journal`, run: speedUp('plain', false) },
-        { system: 'two bare threads, halves of the rows', run: speedUpOfBareThreads },
+        { system: SHARED, run: speedUp('shared') },
+        { system: PLAIN, run: speedUp('plain') },
+        { system: BARE, run: speedUpOfBareThreads },
       ],
-      goals: [SHARED, PLAIN].map(of => ({ of, upFrom: 1.85, unit: 'x' })),
+      // The second is for machines that cannot give the first to anyone, as when others use their CPUs.
+      goals: [
+        { of: SHARED, upFrom: 1.85, unit: 'x' },
+        { of: SHARED, against: BARE, atLeast: 0.95 },
+      ],
     },
   ]
 }

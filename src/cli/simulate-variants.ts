@@ -4,6 +4,7 @@ import { POLICIES, findPolicy } from '../core/policy.ts'
 import type { Policy } from '../core/policy.ts'
 import { isPolicyFile, loadPolicyFile } from '../runtime/policy-file.ts'
 import type { Platform } from '../simulate/platform.ts'
+import type { RecordedRun } from '../simulate/recorded-run.ts'
 import type { SimulateOptions } from '../simulate/simulate.ts'
 import { changed, parseSweep } from '../simulate/variations.ts'
 import { valueOf } from './spec.ts'
@@ -17,8 +18,12 @@ export interface Variant {
 }
 
 /** All that is to be simulated: each policy to compare with each value of the sweep. */
-export async function variantsOf(given: Given, platform: Platform): Promise<Variant[]> {
-  const base: SimulateOptions = { platform }
+export async function variantsOf(
+  given: Given,
+  platform: Platform,
+  recorded?: RecordedRun,
+): Promise<Variant[]> {
+  const base: SimulateOptions = { platform, ...optionsOf(recorded) }
   const policy = valueOf(given, 'policy')
   if (policy !== undefined) base.policy = await policyOf(policy)
   const ioPolicy = valueOf(given, 'io-policy')
@@ -47,6 +52,18 @@ export async function variantsOf(given: Given, platform: Platform): Promise<Vari
       }
     }),
   )
+}
+
+/** A run is replayed with the policies that it had. */
+function optionsOf(recorded: RecordedRun | undefined): Partial<SimulateOptions> {
+  if (!recorded) return {}
+  const { policy: name, io } = recorded.facts
+  // A policy of a file's own is not in the journal.
+  const policy = POLICIES.find(one => one.name === name)
+  return {
+    ...(policy ? { policy } : {}),
+    ...(io ? { ioPolicy: io.policy, flush: io.flush, prefetch: io.prefetch } : {}),
+  }
 }
 
 function shareOf(text: string): number {

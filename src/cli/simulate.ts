@@ -13,6 +13,8 @@ import { packageVersion } from '../runtime/version.ts'
 import { loadInput } from '../simulate/input.ts'
 import type { Input } from '../simulate/input.ts'
 import { platformOf } from '../simulate/load-platform.ts'
+import type { Platform } from '../simulate/platform.ts'
+import { recordedPlatform } from '../simulate/recorded-platform.ts'
 import type { SimulatedOutcome } from '../simulate/outcome.ts'
 import { simulate } from '../simulate/simulate.ts'
 import type { RunFacts, SimulateOptions } from '../simulate/simulate.ts'
@@ -29,20 +31,14 @@ import { enableTypescript, isTypescript } from './typescript.ts'
 /** `millrace simulate` */
 export async function execute(given: Given): Promise<void> {
   const [file = '', ...args] = given.operands
-  const platformFile = valueOf(given, 'platform')
-  if (platformFile === undefined) {
-    throw new MillraceError('MR_OPTION', 'simulate needs a platform: --platform FILE', {
-      hint: 'It describes the machines to simulate: docs/machine.md and docs/simulation.md.',
-    })
-  }
-  const source = readText(platformFile)
-  const platform = platformOf(parseMachine(source, platformFile))
-  const variants = await variantsOf(given, platform)
+  const described = describedPlatform(given)
   process.argv = [process.execPath, resolve(file), ...args, ...given.rest]
   // What the program prints is not the result: it goes to stderr.
   const release = divert(process.stdout, text => process.stderr.write(text))
   try {
     const input = await loadInput(await findFile(file), loadProgram)
+    const { platform, source } = described ?? platformBehind(input)
+    const variants = await variantsOf(given, platform, input.recorded)
     const [only] = variants
     const print =
       variants.length === 1 && only && only.label === null
@@ -53,6 +49,26 @@ export async function execute(given: Given): Promise<void> {
   } finally {
     release()
   }
+}
+
+interface Described {
+  platform: Platform
+  source: string
+}
+
+function describedPlatform(given: Given): Described | null {
+  const file = valueOf(given, 'platform')
+  if (file === undefined) return null
+  const source = readText(file)
+  return { platform: platformOf(parseMachine(source, file)), source }
+}
+
+/** A run can be replayed on the machine that it was recorded on. */
+function platformBehind({ recorded }: Input): Described {
+  if (recorded) return { platform: recordedPlatform(recorded), source: '' }
+  throw new MillraceError('MR_OPTION', 'simulate needs a platform: --platform FILE', {
+    hint: 'It describes the machines to simulate: docs/machine.md and docs/simulation.md.',
+  })
 }
 
 /** What is to be printed when the program can print no more. */

@@ -1,7 +1,7 @@
 import { Team, Version, nearestValid } from './data.ts'
 import { canFollow, isFollower, keepsWaiting, takeFollowers } from './flow.ts'
 import type { Access, AccessMode, Datum } from './data.ts'
-import type { AfterFailure, FailureFacts, Observer, RunEvent, TaskUsage } from './events.ts'
+import type { AfterFailure, FailureFacts, Observer, TaskUsage } from './events.ts'
 import { again, doomReason, isUnmade, members, othersRead } from './graph.ts'
 import { explain } from './io/explain.ts'
 import { IoCore } from './io/io-core.ts'
@@ -15,7 +15,7 @@ import type { Policy } from './policy.ts'
 import { Task, createGroup } from './task.ts'
 import type { Demand, Group, Kind, TaskSpec } from './task.ts'
 import { rejectNestedCycle } from './nesting.ts'
-import { refuse, startedEvent, submittedEvent } from './submission.ts'
+import { finishedEvent, refuse, startedEvent, tellSubmitted } from './submission.ts'
 
 /**
  * The engine decides, others do. What happened comes in through the methods below, each with the time; what
@@ -52,6 +52,8 @@ export interface EngineOptions extends IoOptions {
   nodes: NodeDescription[]
   policy?: Policy
   observer?: Observer | null
+  /** Bytes of what was made, of files and folders; 0 if nobody knows. */
+  sizeOf?: (version: Version) => number
 }
 
 export class Engine {
@@ -71,6 +73,9 @@ export class Engine {
   /** The task whose end, or release, is being worked through: what becomes ready is released by it. */
   #ending: Task | null = null
   #closed: string | null = null
+  /** Demands that the observer knows. */
+  readonly #told = new Set<Demand>()
+  readonly #sizeOf: (version: Version) => number
   /** What a policy of the user threw; it is thrown on when everything else is in order. */
   #fault: unknown = null
   /** There are `stop`s among the instructions. */
@@ -82,6 +87,7 @@ export class Engine {
     this.nodes = options.nodes.map((node, index) => new Node(index, node))
     this.policy = options.policy ?? fifo
     this.observer = options.observer ?? null
+    this.#sizeOf = options.sizeOf ?? (() => 0)
     this.io = new IoCore(
       this.nodes,
       options.nodes,
@@ -104,15 +110,15 @@ export class Engine {
     const doom = this.#waitForInputs(task)
     this.io.bound?.submitted(task)
     task.queueable =
-      spec.kind.form === 'function' &&
+      (spec.kind.form === 'function' || spec.queues === true) &&
       !task.timed &&
       task.demand.cpus === 1 &&
       task.demand.memory === 0 &&
       !this.io.concerns(task) &&
-      !task.accesses.some(access => access.mode === 'commutative')
+      !task.accesses.some(({ mode, read }) => mode === 'commutative' || read?.flow)
     this.#join(task)
     this.#placement.added(task)
-    this.observer?.(submittedEvent(task, now))
+    if (this.observer) tellSubmitted(this.observer, task, this.#told, now)
     const refusal = this.#refusal(task.group)
     if (refusal) this.#doom(task, refusal.cause, refusal.reason)
     else if (doom) this.#doom(task, doom.cause, doomReason(doom))
@@ -140,11 +146,7 @@ export class Engine {
     this.#placement.record(task, took)
     this.#release(task, now, took)
     task.move('done', now)
-    if (this.observer) {
-      const event: RunEvent = { type: 'finished', at: now, task: task.id, attempt: task.attempt }
-      if (usage) event.usage = usage
-      this.observer(event)
-    }
+    this.observer?.(finishedEvent(task, now, usage))
     this.#end(task, now)
     this.#carryOutDoom(now)
   }
@@ -155,22 +157,23 @@ export class Engine {
     return task.onFailure === 'retry' ? 'fail' : task.onFailure
   }
 
-  failed(task: Task, failure: FailureFacts, error: unknown, now: number, log?: string): void {
+  failed(
+    task: Task,
+    failure: FailureFacts,
+    error: unknown,
+    now: number,
+    log?: string,
+    usage: TaskUsage | null = null,
+  ): void {
     if (task.state === 'stopping') return this.stopped(task, now)
     task.expect('failed')
     this.started(task, now)
     const then = this.afterFailure(task)
     this.#release(task, now, then === 'ignore' ? NOT_MEASURED : -1)
     task.error = error
-    this.observer?.({
-      type: 'failed',
-      at: now,
-      task: task.id,
-      attempt: task.attempt,
-      failure,
-      next: then,
-      ...(log ? { log } : {}),
-    })
+    const { id, attempt } = task
+    const more = { ...(log ? { log } : {}), ...(usage ? { usage } : {}) }
+    this.observer?.({ type: 'failed', at: now, task: id, attempt, failure, next: then, ...more })
     this.dryUp(task)
     if (then === 'retry') {
       task.attempt++
@@ -281,7 +284,7 @@ export class Engine {
     this.#retireFrom(version.previous)
     version.previous = null
     if (version.datum.path !== null) {
-      this.observer?.({ type: 'committed', at: now, version: version.id, bytes: 0 })
+      this.observer?.({ type: 'committed', at: now, version: version.id, bytes: this.#sizeOf(version) })
     }
     this.#settle(version, now)
     // Who follows nothing any more wants a CPU like everybody else.

@@ -7,6 +7,8 @@
  * whoever needs global order sorts.
  */
 
+import type { StorageDemand } from './task.ts'
+
 /** Why a task failed, in a form that can be written down: the error object itself stays in the program. */
 export interface FailureFacts {
   /** Stable code for failures that Millrace recognises (`MR_TIMEOUT`, `MR_EXIT_CODE`, …), else the error's own. */
@@ -57,6 +59,22 @@ export interface DeviceFacts {
   capacity: number | null
 }
 
+/** How I/O is treated in a run. */
+export interface IoFacts {
+  policy: string
+  flush: 'off' | 'idle' | 'always'
+  prefetch: boolean
+}
+
+/** What is asked of a node, in a form that can be written down; see `Demand`. */
+export interface DemandFacts {
+  cpus: number
+  memory: number
+  tags: readonly string[]
+  io: boolean
+  storage: StorageDemand | null
+}
+
 export type RunEvent =
   | {
       type: 'run-started'
@@ -76,6 +94,8 @@ export type RunEvent =
       /** Devices are named by their place in this list; `node` is null for shared ones, numbers are null if unknown. */
       devices?: DeviceFacts[]
       policy: string
+      /** How I/O is treated, where there are devices. */
+      io?: IoFacts
       /** True when the run came from the simulator. */
       simulated: boolean
     }
@@ -88,11 +108,15 @@ export type RunEvent =
       form: 'function' | 'command'
       module: string
     }
+  /** What tasks ask for while they run; it precedes the first of them. */
+  | ({ type: 'demand-defined'; at: number; demand: number } & DemandFacts)
   | {
       type: 'submitted'
       at: number
       task: number
       kind: number
+      /** What it asks for; absent for one CPU and nothing else. */
+      demand?: number
       /** The task that called this one, or null for the main program. */
       parent: number | null
       group: string | null
@@ -133,6 +157,7 @@ export type RunEvent =
       next: AfterFailure
       /** Path of the file that keeps what the task printed, if it printed. */
       log?: string
+      usage?: TaskUsage
     }
   /** Will never run, or was stopped while running. `cause` is the failed task behind it, if one is. */
   | { type: 'cancelled'; at: number; task: number; cause: number | null; reason: string }
@@ -143,7 +168,10 @@ export type RunEvent =
    * was submitted: this is the first that is heard of them.
    */
   | { type: 'released'; at: number; task: number; version: number }
+  /** `bytes` of a file; 0 where nobody has measured it. */
   | { type: 'committed'; at: number; version: number; bytes: number }
+  /** A file that no task of the run made is read for the first time. */
+  | { type: 'found'; at: number; version: number; bytes: number }
   | { type: 'thread-died'; at: number; node: number; lane: number; reason: string }
   /** What is in use of a device: bytes per second that are given out, bytes that are taken, and tasks. */
   | {

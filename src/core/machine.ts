@@ -1,6 +1,8 @@
 import { Deque } from '../general/deque.ts'
 import type { IoNodeDescription } from './io/io-node.ts'
-import type { Demand, Task } from './task.ts'
+import type { Demand, Kind, Task } from './task.ts'
+
+type Form = Kind['form']
 
 export interface NodeDescription extends IoNodeDescription {
   name: string
@@ -41,10 +43,14 @@ export class Lane {
   }
 }
 
-/** How much short work a lane may hold: enough to hide a round trip, too little to matter when misjudged. */
-const LANE_LOAD = 2
-/** Above this many milliseconds a task is not short. */
-const SHORT = 0.5
+/**
+ * How much short work a lane may hold, in milliseconds: enough to hide a round trip, too little to matter when
+ * misjudged. Nothing that takes longer than `SHORT` queues. A program takes as long to start as many functions run.
+ */
+const LANE_LOAD = { function: 2, command: 8 }
+const SHORT = { function: 0.5, command: 4 }
+/** Functions of up to this many milliseconds may wait behind one other: their lane need not wait for us between the two. */
+const BRIEF = 10
 export const LANE_DEPTH = 1024
 
 export class Node {
@@ -104,14 +110,20 @@ export class Node {
     return lane.idle && demand.cpus <= this.freeLanes && demand.memory <= this.freeMemory
   }
 
-  /** The least loaded lane on which a short task may queue, or null. */
-  shallowLane(): Lane | null {
+  /**
+   * The least loaded lane on which a task of this form that takes so long may queue, or null. Only those of one form
+   * queue together.
+   */
+  shallowLane(form: Form, milliseconds: number): Lane | null {
+    const short = isShort(milliseconds, form)
+    if (!short && (form === 'command' || milliseconds >= BRIEF)) return null
     let best: Lane | null = null
     if (this.claims > 0 && this.#reserved().lanes > 0) return null
     for (const lane of this.lanes) {
       if (lane.lentTo || lane.queue.size === 0 || lane.queue.size >= LANE_DEPTH) continue
-      if (lane.resuming.size > 0) continue
-      if (lane.load < LANE_LOAD && (!best || lane.load < best.load)) best = lane
+      if (lane.resuming.size > 0 || lane.queue.peek()?.kind.form !== form) continue
+      const hasRoom = short ? lane.load < LANE_LOAD[form] : lane.queue.size === 1 && lane.load < BRIEF
+      if (hasRoom && (!best || lane.load < best.load)) best = lane
     }
     return best
   }
@@ -149,7 +161,7 @@ export class Node {
   }
 }
 
-export const isShort = (milliseconds: number): boolean => milliseconds < SHORT
+export const isShort = (milliseconds: number, form: Form = 'function'): boolean => milliseconds < SHORT[form]
 
 /** A lane is never charged less than this, so that the queue's depth stays bounded for empty tasks. */
 export const chargeFor = (milliseconds: number): number => Math.max(milliseconds, 0.002)

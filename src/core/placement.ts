@@ -4,7 +4,7 @@ import { FreeNodes } from './free-nodes.ts'
 import type { IoCore } from './io/io-core.ts'
 import type { Spot } from './io/storage.ts'
 import type { MoveInstruction } from './io/task-io.ts'
-import { chargeFor, isShort } from './machine.ts'
+import { chargeFor } from './machine.ts'
 import type { Lane, Node } from './machine.ts'
 import type { Policy } from './policy.ts'
 import { RankedQueue } from './ranked-queue.ts'
@@ -343,10 +343,10 @@ export class Placement {
 
   #queueOnLane(task: Task): boolean {
     const { implementation } = task
-    if (task.kind.implementations.length > 1 || !isShort(implementation.estimate)) return false
+    if (task.kind.implementations.length > 1) return false
     for (const node of this.#nodes) {
       if (this.#held.has(node) || !node.suits(task.demand)) continue
-      const lane = node.shallowLane()
+      const lane = node.shallowLane(task.kind.form, implementation.estimate)
       if (!lane) continue
       implementation.begun++
       task.node = node.index

@@ -1,8 +1,8 @@
 import type { Access } from './data.ts'
 import { MillraceError } from './errors.ts'
-import type { RunEvent } from './events.ts'
+import type { Observer, RunEvent, TaskUsage } from './events.ts'
 import type { Node } from './machine.ts'
-import type { Task, TaskSpec } from './task.ts'
+import type { Demand, Task, TaskSpec } from './task.ts'
 
 /** Says what of the demand no node has. */
 export function refuse({ kind, demand }: TaskSpec, nodes: readonly Node[]): never {
@@ -21,7 +21,21 @@ export function refuse({ kind, demand }: TaskSpec, nodes: readonly Node[]): neve
   throw new MillraceError('MR_CONSTRAINT', `task ${kind.name} asks for ${wrong}`)
 }
 
-export function submittedEvent(task: Task, now: number): RunEvent {
+/** `told`: the demands that the observer knows. */
+export function tellSubmitted(observer: Observer, task: Task, told: Set<Demand>, now: number): void {
+  const { demand } = task
+  const isTold = isPlain(demand)
+  if (!isTold && !told.has(demand)) {
+    const { id, cpus, memory, tags, io, storage } = demand
+    told.add(demand)
+    observer({ type: 'demand-defined', at: now, demand: id, cpus, memory, tags, io, storage })
+  }
+  const event = submittedEvent(task, now)
+  if (!isTold) event.demand = demand.id
+  observer(event)
+}
+
+function submittedEvent(task: Task, now: number): Extract<RunEvent, { type: 'submitted' }> {
   const reads = idsOf(task.accesses, 'read')
   const writes = idsOf(task.accesses, 'write')
   let files: { version: number; path: string }[] | undefined
@@ -32,7 +46,7 @@ export function submittedEvent(task: Task, now: number): RunEvent {
     if (read) files.push({ version: read.id, path })
     if (write) files.push({ version: write.id, path })
   }
-  const event: RunEvent = {
+  const event: Extract<RunEvent, { type: 'submitted' }> = {
     type: 'submitted',
     at: now,
     task: task.id,
@@ -46,6 +60,10 @@ export function submittedEvent(task: Task, now: number): RunEvent {
   if (files) event.files = files
   return event
 }
+
+/** One CPU and nothing else: most tasks ask for no more, and nothing has to be said about it. */
+const isPlain = ({ cpus, memory, tags, storage }: Demand): boolean =>
+  cpus === 1 && memory === 0 && storage === null && tags.length === 0
 
 const NONE: number[] = []
 
@@ -76,4 +94,10 @@ export function startedEvent(task: Task, cpus: number, now: number): RunEvent {
   if (task.kind.implementations.length > 1) event.implementation = task.implementation.name
   if (task.io?.device) event.device = task.io.device.index
   return event
+}
+
+export function finishedEvent({ id, attempt }: Task, now: number, usage: TaskUsage | null): RunEvent {
+  return usage
+    ? { type: 'finished', at: now, task: id, attempt, usage }
+    : { type: 'finished', at: now, task: id, attempt }
 }

@@ -255,6 +255,8 @@ export interface TaskSpec {
   retries?: number
   /** A task that is stopped after a time cannot queue behind others, because its start must be known. */
   timed?: boolean
+  /** A command that whoever starts it can let wait on its lane. Functions always can. */
+  queues?: boolean
   payload?: unknown
 }
 

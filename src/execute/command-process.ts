@@ -14,9 +14,13 @@ export interface CommandRequest {
   /** CPUs that it may run on; null for all. */
   cpus: readonly number[] | null
   limits: ParsedLimits | null
+  /** Programs of one lane are run one after the other; null for one that waits for nobody. */
+  lane: number | null
 }
 
 export interface CommandResult {
+  /** It was called back before it began. */
+  cameBack: boolean
   exitCode: number | null
   signal: string | null
   /** The log exists, because something was printed. */
@@ -33,10 +37,19 @@ export interface CommandProcess {
   run(request: CommandRequest): Promise<CommandResult>
   /** Asks it to end, and ends it by force when it does not. */
   stop(): void
+  /** If it waits on its lane for others to end, it does not begin any more. */
+  callBack(): void
 }
 
 /** Groups that are stopped get this long to end by themselves before they are killed; milliseconds. */
 export const GRACE = 2000
+
+/** The process that starts programs has ended, and all that it had started with it: none of them is to blame. */
+export class SpawnerLost extends MillraceError {
+  constructor() {
+    super('MR_SPAWN', 'the process that starts programs has ended, and this one with it')
+  }
+}
 
 export function spawnError(program: string, cwd: string, code: string | undefined, message: string): Error {
   const why = code === 'ENOENT' ? `it was not found, or ${cwd} does not exist` : message

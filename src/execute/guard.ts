@@ -27,10 +27,16 @@ done
 printf '%s' "$folders" | while IFS= read -r folder; do rm -rf -- "$folder"; done
 `
 
+/** Somebody who kills guards again and again gets their way. */
+const MOST_STARTS = 5
+
 export class Guard {
   readonly #run: string
   #child: ChildProcess | null = null
   #isSuspicious = false
+  /** What it was told, for the next one should it be killed. */
+  readonly #folders: string[] = []
+  #starts = 0
 
   /** `run` must be unique on this machine: processes that carry it are killed. */
   constructor(run: string) {
@@ -39,26 +45,36 @@ export class Guard {
 
   /** To be called before the first process of the run starts. */
   start(): void {
-    if (this.#child || process.platform !== 'linux') return
+    if (this.#child || process.platform !== 'linux' || this.#starts === MOST_STARTS) return
+    this.#starts++
     const environment = { ...process.env }
     delete environment['MILLRACE_RUN']
     const { spawn } = process.getBuiltinModule('node:child_process')
-    this.#child = spawn('/bin/sh', ['-c', SCRIPT, this.#run], {
+    const child = spawn('/bin/sh', ['-c', SCRIPT, this.#run], {
       detached: true,
       stdio: ['pipe', 'ignore', 'ignore'],
       env: environment,
       cwd: '/',
     })
-    this.#child.on('error', () => (this.#child = null))
-    this.#child.stdin?.on('error', () => undefined)
-    this.#child.unref()
-    ;(this.#child.stdin as unknown as { unref?(): void } | null)?.unref?.()
+    this.#child = child
+    child.on('error', () => (this.#child = null))
+    child.on('exit', () => {
+      if (this.#child !== child) return
+      this.#child = null
+      this.start()
+    })
+    child.stdin.on('error', () => undefined)
+    child.unref()
+    ;(child.stdin as unknown as { unref(): void }).unref()
+    for (const path of this.#folders) child.stdin.write(`${path}\n`)
   }
 
   /** To be called before the folder exists. */
   folder(path: string): void {
     this.start()
-    if (!path.includes('\n')) this.#child?.stdin?.write(`${path}\n`)
+    if (path.includes('\n')) return
+    this.#folders.push(path)
+    this.#child?.stdin?.write(`${path}\n`)
   }
 
   /** A command was stopped: of what it had started, something may have left its process group. */

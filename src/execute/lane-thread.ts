@@ -36,6 +36,7 @@ export class LaneThread {
   readonly #events: LaneThreadEvents
   #reason = ''
   #unannounced = false
+  #messages = 0
   #silence: NodeJS.Timeout | null = null
   /** What waits for the thread to have loaded its modules; null when it has. */
   #waiting: (() => void)[] | null = []
@@ -87,6 +88,19 @@ export class LaneThread {
     if (!this.#unannounced) return
     this.#unannounced = false
     if (this.#to.shouldWake()) this.#worker.postMessage(null)
+  }
+
+  /** Messages that records may refer to, so far. */
+  get messages(): number {
+    return this.#messages
+  }
+
+  sendCounted(
+    message: Extract<ToThread, { type: 'task' | 'memory' }>,
+    transfer?: readonly ArrayBuffer[],
+  ): void {
+    this.#messages++
+    this.send(message, transfer)
   }
 
   send(message: ToThread, transfer: readonly ArrayBuffer[] = []): void {

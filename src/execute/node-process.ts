@@ -17,7 +17,7 @@ export class NodeProcess implements CommandProcess {
     try {
       const stdio = await this.#stdio(request, files)
       const beganAt = performance.now()
-      const before = { beganAt, took: 0, usage: null }
+      const before = { cameBack: false, beganAt, took: 0, usage: null }
       if (this.#stopped) return { exitCode: null, signal: 'SIGTERM', printed: false, ...before }
       const { exitCode, signal } = await this.#spawn(request, stdio)
       const took = performance.now() - beganAt
@@ -26,6 +26,9 @@ export class NodeProcess implements CommandProcess {
       await Promise.all(files.map(file => file.close()))
     }
   }
+
+  /** It has no lanes: whoever starts programs by Node starts those of a lane in turn. */
+  callBack(): void {}
 
   stop(): void {
     this.#stopped = true

@@ -2,6 +2,9 @@ import type { CommandProcess } from './command-process.ts'
 import type * as Starters from './process-starters.ts'
 import type { Spawner } from './spawner.ts'
 
+/** So many spawners may be killed before it is taken for their fault. */
+const MOST_LOSSES = 8
+
 /** Where processes come from: the spawner, or Node itself where there is none. */
 export class Processes {
   readonly #note: (text: string) => void
@@ -11,6 +14,8 @@ export class Processes {
   #starting: Promise<void> | null = null
   #mustSearch = false
   #isOver = false
+  /** Spawners that ended before their time. */
+  #losses = 0
 
   /** `note` hears, once, why commands are started by Node. */
   constructor(note: (text: string) => void) {
@@ -28,6 +33,11 @@ export class Processes {
     return this.#spawner && !this.#spawner.isGone ? new SpawnedProcess(this.#spawner) : new NodeProcess()
   }
 
+  /** Programs can be given to a lane that is busy. */
+  get hasLanes(): boolean {
+    return this.#spawner !== null && !this.#spawner.isGone
+  }
+
   /** Something that a command started may have left its process group. */
   suspect(): void {
     this.#mustSearch = true
@@ -41,16 +51,23 @@ export class Processes {
     this.#spawner = null
   }
 
+  #lost(): void {
+    if (this.#isOver) return
+    this.#spawner = null
+    this.#starting = null
+    this.#losses++
+    const next = this.#losses < MOST_LOSSES ? 'another one is started' : 'Node starts them from here on'
+    this.#note(`the process that starts programs ended; ${next}`)
+  }
+
   async #start(): Promise<void> {
     const { Spawner, spawnTool } = (this.#starters = await import('./process-starters.ts'))
     const asked = process.env['MILLRACE_SPAWNER']
-    if (asked === 'off' || process.platform !== 'linux') return
+    if (asked === 'off' || this.#losses >= MOST_LOSSES || process.platform !== 'linux') return
     try {
       const tool = asked ?? (await spawnTool())
       if (this.#isOver) return
-      this.#spawner = new Spawner(tool, () => {
-        if (!this.#isOver) this.#note('the process that starts programs ended; Node starts them from here on')
-      })
+      this.#spawner = new Spawner(tool, () => this.#lost())
     } catch (error) {
       const reason = (error instanceof Error ? error.message : String(error)).split('\n')[0]
       this.#note(`programs are started by Node, which is slower and cannot tell what they use: ${reason}`)

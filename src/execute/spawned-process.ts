@@ -1,7 +1,6 @@
 import { constants } from 'node:os'
 import { getSystemErrorMap } from 'node:util'
-import { MillraceError } from '../core/errors.ts'
-import { GRACE, spawnError } from './command-process.ts'
+import { GRACE, SpawnerLost, spawnError } from './command-process.ts'
 import type { ParsedLimits } from '../model/limits.ts'
 import type { CommandProcess, CommandRequest, CommandResult } from './command-process.ts'
 import type { Spawner } from './spawner.ts'
@@ -33,7 +32,7 @@ export class SpawnedProcess implements CommandProcess {
 
   run(request: CommandRequest): Promise<CommandResult> {
     return new Promise((resolve, reject) => {
-      if (this.#stopped) return resolve(neverBegan())
+      if (this.#stopped) return resolve(neverBegan('stopped'))
       if (request.argv.some(word => word.includes('\0'))) {
         return reject(spawnError(request.argv[0] ?? '', request.cwd, 'EINVAL', 'a word has a NUL in it'))
       }
@@ -52,18 +51,21 @@ export class SpawnedProcess implements CommandProcess {
             end()
             reject(refusal(request, refused))
           },
+          cameBack: () => {
+            end()
+            resolve(neverBegan(this.#stopped ? 'stopped' : 'called back'))
+          },
           lost: () => {
             end()
-            reject(
-              new MillraceError(
-                'MR_SPAWN',
-                'the process that starts programs has ended, and this one with it',
-              ),
-            )
+            reject(new SpawnerLost())
           },
         },
       )
     })
+  }
+
+  callBack(): void {
+    if (this.#id !== 0 && !this.#hasEnded && !this.#stopped) this.#spawner.callBack(this.#id)
   }
 
   stop(): void {
@@ -76,7 +78,8 @@ export class SpawnedProcess implements CommandProcess {
   }
 }
 
-const neverBegan = (): CommandResult => ({
+const neverBegan = (why: 'stopped' | 'called back'): CommandResult => ({
+  cameBack: why === 'called back',
   exitCode: null,
   signal: 'SIGTERM',
   printed: false,
@@ -88,6 +91,7 @@ const neverBegan = (): CommandResult => ({
 function resultOf(ended: SpawnEnded): CommandResult {
   const { exitCode, signal, printed, beganAt, endedAt } = ended
   return {
+    cameBack: false,
     exitCode,
     signal: signal === 0 ? null : (SIGNALS.get(signal) ?? `signal ${signal}`),
     printed,

@@ -6,6 +6,9 @@ export interface SpawnRequest extends Omit<CommandRequest, 'limits'> {
   limits: readonly (readonly [resource: number, value: number])[]
 }
 
+/** The lane of programs that do not wait for each other. */
+const NO_LANE = 0xff_ff_ff_ff
+
 export interface SpawnEnded {
   exitCode: number | null
   /** By number; 0 for none. */
@@ -56,6 +59,7 @@ export class RequestWriter {
     const environment = this.#environment(request.env)
     const begin = this.#begin('R')
     this.#u32(id)
+    this.#u32(request.lane ?? NO_LANE)
     this.#u32(environment)
     this.#mask(request.cpus)
     this.#u8(request.limits.length)
@@ -77,6 +81,13 @@ export class RequestWriter {
     const begin = this.#begin('K')
     this.#u32(id)
     this.#u32(signal)
+    this.#end(begin)
+  }
+
+  /** It is not to be run, if it has not begun. */
+  back(id: number): void {
+    const begin = this.#begin('B')
+    this.#u32(id)
     this.#end(begin)
   }
 
@@ -164,6 +175,7 @@ export function readReplies(
   bytes: Buffer,
   ended: (id: number, ended: SpawnEnded) => void,
   refused: (id: number, refused: SpawnRefused) => void,
+  cameBack: (id: number) => void,
 ): number {
   let at = 0
   while (bytes.length - at >= LENGTH) {
@@ -173,6 +185,7 @@ export function readReplies(
     const id = bytes.readUInt32LE(at + LENGTH + 1)
     const fields = at + LENGTH + 5
     if (type === 0x58) ended(id, readEnded(bytes, fields))
+    else if (type === 0x43) cameBack(id)
     else refused(id, { stage: STAGES[bytes[fields] ?? 0] ?? 'fork', errno: bytes.readInt32LE(fields + 1) })
     at += LENGTH + size
   }

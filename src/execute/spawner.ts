@@ -8,6 +8,8 @@ import type { SpawnRequest, SpawnEnded, SpawnRefused } from './spawner-wire.ts'
 export interface SpawnListener {
   ended(result: SpawnEnded): void
   refused(why: SpawnRefused): void
+  /** It never began, because it was called back or signalled before. */
+  cameBack(): void
   /** The spawner itself ended, and what it had started with it. */
   lost(): void
 }
@@ -75,6 +77,13 @@ export class Spawner {
     this.#flush()
   }
 
+  /** If it has not begun, it does not any more. */
+  callBack(id: number): void {
+    if (!this.#listeners.has(id) || this.#isGone) return
+    this.#writer.back(id)
+    this.#flushSoon()
+  }
+
   /** `clean`: nothing that was started can be left; else it is looked for and killed. */
   end(clean: boolean): void {
     if (this.#isGone) return
@@ -105,6 +114,7 @@ export class Spawner {
       bytes,
       (id, ended) => this.#take(id)?.ended(ended),
       (id, refused) => this.#take(id)?.refused(refused),
+      id => this.#take(id)?.cameBack(),
     )
     this.#rest = used < bytes.length ? bytes.subarray(used) : null
   }

@@ -2,6 +2,7 @@ import type { DecodeHooks, Decoder } from '../model/decode.ts'
 import type { Definition } from '../model/definition.ts'
 import { bytesOf, codeOf } from '../model/typed-arrays.ts'
 import { readEarly } from './early-wire.ts'
+import type { KeptMemory } from './kept-memory.ts'
 import type { EarlyStart } from './early-wire.ts'
 import { ARGUMENT, FLAG, SHARE } from './protocol.ts'
 
@@ -18,6 +19,8 @@ export interface TaskHeader {
   variant: number
   partial: boolean
   hasEarly: boolean
+  /** Its buffers are in a list at its end. */
+  hasMemory: boolean
 }
 
 /** A slot whose value goes back when the task ends. */
@@ -53,9 +56,16 @@ type HooksFor = (slots: unknown[] | null) => DecodeHooks
 
 /** Reads task records; see protocol.ts for their layout. */
 export class TaskReader {
+  readonly #memory: KeptMemory
+
+  constructor(memory: KeptMemory) {
+    this.#memory = memory
+  }
+
   /** Whether the record at the decoder's place is of a kind that is loaded; the place does not change. */
   peekKind(decoder: Decoder, kinds: ReadonlyMap<number, KnownKind>): boolean {
     const { at } = decoder
+    decoder.word()
     decoder.varint()
     decoder.varint()
     const kind = decoder.varint()
@@ -65,28 +75,32 @@ export class TaskReader {
   }
 
   header(decoder: Decoder, kinds: Map<number, KnownKind>): TaskHeader {
+    decoder.word()
     const task = decoder.varint()
     const attempt = decoder.varint()
     const number = decoder.varint()
     const flags = decoder.byte()
     let kind = kinds.get(number)
     if (flags & FLAG.named) {
-      kind = { key: decoder.text(), module: decoder.text(), definition: null }
-      kinds.set(number, kind)
+      const [key, module] = [decoder.text(), decoder.text()]
+      if (!kind) kinds.set(number, (kind = { key, module, definition: null }))
     }
     if (!kind) throw new Error(`kind ${number} has no name`)
     const partial = (flags & FLAG.partial) !== 0
     const hasEarly = (flags & FLAG.early) !== 0
-    return { task, attempt, kind, variant: decoder.varint(), partial, hasEarly }
+    const hasMemory = (flags & FLAG.memory) !== 0
+    return { task, attempt, kind, variant: decoder.varint(), partial, hasEarly, hasMemory }
   }
 
-  read(
-    decoder: Decoder,
-    blobs: readonly ArrayBufferLike[],
-    kinds: Map<number, KnownKind>,
-    hooksFor: HooksFor,
-  ): ReceivedTask {
-    return this.rest(decoder, blobs, this.header(decoder, kinds), hooksFor)
+  /** The buffers of a record that ends at `end`: those beside it, or those that it lists. */
+  buffers(decoder: Decoder, end: number, beside: readonly ArrayBufferLike[], { hasMemory }: TaskHeader) {
+    if (!hasMemory) return beside
+    const { at } = decoder
+    decoder.at = end - 4
+    decoder.at = end - decoder.word()
+    const buffers = this.#memory.take(decoder)
+    decoder.at = at
+    return buffers
   }
 
   /** Slots and arguments. The kind must be loaded by now. */

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { parentPort, workerData } from 'node:worker_threads'
+import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import type { MessagePort } from 'node:worker_threads'
 import { MillraceError } from '../core/errors.ts'
 import { Patience } from '../general/patience.ts'
@@ -8,6 +8,7 @@ import type { Definition, Variant } from '../model/definition.ts'
 import { Encoder } from '../model/encode.ts'
 import { bytesOf } from '../model/typed-arrays.ts'
 import { setHost } from '../model/client.ts'
+import { KeptMemory } from './kept-memory.ts'
 import { EarlyOutputs } from './early-outputs.ts'
 import type { Releasing } from './early-outputs.ts'
 import { TaskModules } from './modules.ts'
@@ -47,7 +48,8 @@ const fromThread = new RingWriter(start.fromThread)
 const ringDecoder = new Decoder(toThread.memory, hooksFor(null))
 const encoder = new Encoder()
 const outputs = new OutputWriter(encoder, modules)
-const reader = new TaskReader()
+const memory = new KeptMemory()
+const reader = new TaskReader(memory)
 const kinds = new Map<number, { key: string; module: string; definition: Definition | null }>()
 const patience = new Patience()
 const inbox: Extract<ToThread, { type: 'task' }>[] = []
@@ -128,6 +130,11 @@ function schedule(): void {
 }
 
 let begun = false
+/** Messages with tasks or memory so far: records say how many come before them. */
+let received = 0
+/** A record that waits for messages which were sent before it, or -1. */
+let claimed = -1
+
 function pump(): void {
   if (!begun) return
   toThread.awake()
@@ -139,7 +146,9 @@ function pump(): void {
       receive(new Decoder(message.bytes, hooksFor(null)), message.blobs)
       continue
     }
-    let at = toThread.next()
+    let at = claimed
+    claimed = -1
+    if (at < 0) at = toThread.next()
     if (at < 0 && ran) {
       announce()
       at = lookOut()
@@ -147,6 +156,14 @@ function pump(): void {
     }
     if (at < 0) break
     ran = true
+    ringDecoder.at = at
+    const before = ringDecoder.word()
+    if (before > received) {
+      claimed = at
+      if (takeMessages(before)) continue
+      announce()
+      return schedule()
+    }
     ringDecoder.at = at
     const known = reader.peekKind(ringDecoder, kinds)
     if (known) receiveFromRing()
@@ -164,6 +181,16 @@ function pump(): void {
   if (busy) return
   toThread.sleep()
   if (!toThread.empty || inbox.length > 0) schedule()
+}
+
+/** Takes messages that a record refers to, and that have not had their turn yet. */
+function takeMessages(until: number): boolean {
+  while (received < until) {
+    const next = receiveMessageOnPort(port) as { message: ToThread | null } | undefined
+    if (!next) return false
+    if (next.message !== null) handle(next.message)
+  }
+  return true
 }
 
 /**
@@ -187,21 +214,28 @@ function lookOut(): number {
 function receiveFromRing(): void {
   const at = ringDecoder.at
   let task: ReceivedTask | null = null
+  const header = reader.header(ringDecoder, kinds)
+  const buffers = reader.buffers(ringDecoder, toThread.end, [], header)
   try {
-    task = reader.read(ringDecoder, [], kinds, hooksFor)
+    task = reader.rest(ringDecoder, buffers, header, hooksFor)
   } catch (error) {
     if (!(error instanceof MillraceError)) throw error
     const bytes = toThread.memory.slice(at, toThread.end)
     toThread.release()
-    return receive(new Decoder(bytes, hooksFor(null)), [])
+    return receive(new Decoder(bytes, hooksFor(null)), [], buffers)
   }
   toThread.release()
   run(task)
 }
 
 /** For tasks whose module may have to be loaded first. */
-function receive(decoder: Decoder, blobs: ArrayBufferLike[]): void {
+function receive(
+  decoder: Decoder,
+  beside: readonly ArrayBufferLike[],
+  taken: readonly ArrayBufferLike[] | null = null,
+): void {
   const header = reader.header(decoder, kinds)
+  const blobs = taken ?? reader.buffers(decoder, decoder.length, beside, header)
   const { key, module, definition } = header.kind
   const ready =
     definition && (header.variant === 0 || modules.has(definition.variants[header.variant]?.module ?? ''))
@@ -228,7 +262,11 @@ function receive(decoder: Decoder, blobs: ArrayBufferLike[]): void {
     .catch(() => undefined)
 }
 
-function decodeRest(decoder: Decoder, blobs: ArrayBufferLike[], header: ReturnType<TaskReader['header']>) {
+function decodeRest(
+  decoder: Decoder,
+  blobs: readonly ArrayBufferLike[],
+  header: ReturnType<TaskReader['header']>,
+) {
   try {
     return reader.rest(decoder, blobs, header, hooksFor)
   } catch (error) {
@@ -363,11 +401,20 @@ function announce(): void {
 // --- messages ---
 
 port.on('message', (message: ToThread | null) => {
-  if (message === null) return pump()
+  if (message !== null) handle(message)
+  if (message === null || message.type === 'task' || message.type === 'memory') pump()
+})
+
+function handle(message: ToThread): void {
   switch (message.type) {
     case 'task':
-      inbox.push(message)
-      return pump()
+      received++
+      return void inbox.push(message)
+    case 'memory':
+      received++
+      return memory.add(message.entries, message.buffers)
+    case 'forget-memory':
+      return memory.forget(message.number)
     case 'answer':
       return client.answer(message)
     case 'alive?':
@@ -376,7 +423,7 @@ port.on('message', (message: ToThread | null) => {
       // Not process.exit: the program's own handlers for the end are not meant for threads.
       return void flushed().then(() => post({ type: 'flushed' }))
   }
-})
+}
 
 /** What was printed has gone out: a thread hands it over piece by piece, as the coordinator asks for it. */
 async function flushed(): Promise<void> {

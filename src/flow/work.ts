@@ -34,6 +34,8 @@ export class Work {
   reason = ''
   /** Of its command, or of the code that does the work. */
   text = 0
+  /** Its function gives a command, as far as could be seen without doing the work. */
+  isCommand = false
 
   constructor(
     rule: Rule,
@@ -113,13 +115,14 @@ const codes = new WeakMap<Function, string>()
 
 /** What the result depends on besides the inputs, as a number. */
 export function textHash(
-  given: Given,
+  given: Given & { isCommand: boolean },
   outputs: readonly string[],
   inputs: readonly (string | undefined)[],
 ): number {
   const { rule, wildcards } = given
   const { env, cwd, uses } = rule.options
   const command = commandOf(given, outputs, inputs)
+  given.isCommand = command !== null
   let text = command && textOf(command)
   if (text === null) {
     const action = rule.action as Function

@@ -42,6 +42,8 @@ export interface Call {
   readonly given: readonly unknown[]
   readonly args: Argument[]
   readonly slots: Slot[]
+  /** A command that is a function of ours: it cannot wait where programs are started. */
+  readonly alone?: boolean
 }
 
 export const NO_SLOTS: Slot[] = []

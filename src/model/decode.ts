@@ -28,6 +28,10 @@ export class Decoder {
     this.hooks = hooks
   }
 
+  get length(): number {
+    return this.#bytes.length
+  }
+
   get done(): boolean {
     return this.at >= this.#bytes.length
   }
@@ -66,6 +70,13 @@ export class Decoder {
   double(): number {
     const value = this.#view.getFloat64(this.at, true)
     this.at += 8
+    return value
+  }
+
+  /** Four bytes. */
+  word(): number {
+    const value = this.#view.getUint32(this.at, true)
+    this.at += 4
     return value
   }
 

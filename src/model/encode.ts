@@ -120,6 +120,17 @@ export class Encoder {
     this.length += 8
   }
 
+  /** Four bytes. */
+  word(value: number): void {
+    this.reserve(4)
+    this.setWord(this.length, value)
+    this.length += 4
+  }
+
+  setWord(at: number, value: number): void {
+    this.#view.setUint32(at, value, true)
+  }
+
   raw(bytes: Uint8Array): void {
     this.reserve(bytes.length)
     this.bytes.set(bytes, this.length)

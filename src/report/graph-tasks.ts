@@ -76,6 +76,8 @@ export class TaskGraph {
         break
       case 'run-started':
       case 'kind-defined':
+      case 'demand-defined':
+      case 'found':
       case 'blocked':
       case 'committed':
       case 'thread-died':

@@ -3,6 +3,7 @@ import {
   FINISHED_USAGE,
   RECORD,
   STARTED_IMPLEMENTATION,
+  SUBMITTED_DEMAND,
   SUBMITTED_FILES,
   SUBMITTED_GROUP,
   SUBMITTED_PARENT,
@@ -78,6 +79,7 @@ class BlockDecoder {
         event.files.push({ version: this.#count(), path: this.#text() })
       }
     }
+    if (flags & SUBMITTED_DEMAND) event.demand = this.#count()
     return event
   }
 

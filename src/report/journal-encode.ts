@@ -4,6 +4,7 @@ import {
   FINISHED_USAGE,
   RECORD,
   STARTED_IMPLEMENTATION,
+  SUBMITTED_DEMAND,
   SUBMITTED_FILES,
   SUBMITTED_GROUP,
   SUBMITTED_PARENT,
@@ -93,6 +94,8 @@ export class BlockEncoder {
         break
       case 'run-started':
       case 'kind-defined':
+      case 'demand-defined':
+      case 'found':
       case 'blocked':
       case 'resumed':
       case 'failed':
@@ -124,7 +127,7 @@ export class BlockEncoder {
   }
 
   #submitted(event: Of<'submitted'>): void {
-    const { parent, group, priority, reads, writes, files } = event
+    const { parent, group, priority, reads, writes, files, demand } = event
     this.#ensure(SLACK + (reads.length + writes.length) * COUNT_BYTES)
     this.#tagAndTime(RECORD.submitted, event.at)
     this.#count(event.task)
@@ -162,6 +165,11 @@ export class BlockEncoder {
         this.#count(version)
         this.#text(path)
       }
+    }
+    if (demand !== undefined) {
+      flags |= SUBMITTED_DEMAND
+      this.#ensure(SLACK)
+      this.#count(demand)
     }
     this.#bytes[flagsAt] = flags
   }

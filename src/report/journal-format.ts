@@ -13,7 +13,7 @@
  *
  * Kinds of record (low four bits of the tag):
  *
- *   1 submitted  time task kind flags:u8 [parent] [group] [priority] reads writes [files]
+ *   1 submitted  time task kind flags:u8 [parent] [group] [priority] reads writes [files] [demand]
  *   2 ready      time task
  *   3 started    time task attempt node lane cpus [implementation]
  *   4 finished   time task attempt [usage]
@@ -61,6 +61,7 @@ export const SUBMITTED_SAME_GROUP = 0x04
 export const SUBMITTED_PRIORITY_COUNT = 0x08
 export const SUBMITTED_PRIORITY_EXACT = 0x10
 export const SUBMITTED_FILES = 0x20
+export const SUBMITTED_DEMAND = 0x40
 
 export function journalHeader(): Buffer {
   const header = Buffer.alloc(HEADER_BYTES)

@@ -88,6 +88,8 @@ export class Narrator {
       case 'verdict':
       case 'move':
       case 'kind-defined':
+      case 'demand-defined':
+      case 'found':
       case 'submitted':
       case 'ready':
       case 'started':

@@ -1,4 +1,4 @@
-import type { Outcome, RunEvent } from '../core/events.ts'
+import type { Outcome, RunEvent, TaskUsage } from '../core/events.ts'
 import { DeviceStatistics } from './device-statistics.ts'
 import { EarlyStarts } from './early-starts.ts'
 import { IdTable } from './id-table.ts'
@@ -176,6 +176,8 @@ export class Statistics {
         this.#again(event.task, event.at)
         break
       case 'released':
+      case 'demand-defined':
+      case 'found':
         break
       case 'committed':
         this.bytesCommitted += event.bytes
@@ -347,6 +349,10 @@ export class Statistics {
 
   #finish({ task, at, usage }: Of<'finished'>): void {
     const attempt = this.#end(task, at, 'done')
+    this.#used(attempt, usage)
+  }
+
+  #used(attempt: Attempt | null, usage: TaskUsage | undefined): void {
     if (!attempt || !usage) return
     addUsage(attempt.kind, usage, attempt.ranMs)
     addUsage(this.total, usage, attempt.ranMs)
@@ -354,8 +360,9 @@ export class Statistics {
 
   #fail(event: Of<'failed'>): void {
     const { task, at } = event
-    if (event.next === 'retry') return this.#again(task, at)
+    if (event.next === 'retry') return this.#again(task, at, event.usage)
     const attempt = this.#end(task, at, event.next === 'ignore' ? 'ignored' : 'failed')
+    this.#used(attempt, event.usage)
     if (event.next === 'ignore') return
     this.failureCount++
     if (this.failures.length === KEPT_FAILURES) return
@@ -363,9 +370,10 @@ export class Statistics {
     if (attempt) this.#names.set(task, attempt.kind.name)
   }
 
-  #again(task: number, at: number): void {
+  #again(task: number, at: number, usage?: TaskUsage): void {
     const attempt = this.#endAttempt(task, at)
     if (attempt === null) return
+    this.#used(attempt, usage)
     this.lostMs += attempt.ranMs
     attempt.kind.retried++
     this.total.retried++

@@ -7,6 +7,7 @@ export class StoryWorld {
   readonly #makers = new Map<number, number | number[]>()
   readonly #endedAt = new Map<number, number>()
   readonly #committed = new Map<number, { at: number; bytes: number }>()
+  readonly #found = new Map<number, number>()
   readonly #releasedAt = new Map<number, number>()
   #nodes: string[] = []
   lastTask = 0
@@ -39,6 +40,9 @@ export class StoryWorld {
       case 'committed':
         this.#committed.set(event.version, event)
         break
+      case 'found':
+        this.#found.set(event.version, event.bytes)
+        break
       case 'run-ended':
         this.runEndedAt = event.at
         break
@@ -50,6 +54,7 @@ export class StoryWorld {
       case 'cancelled':
       case 'returned':
       case 'thread-died':
+      case 'demand-defined':
       case 'device':
       case 'device-failed':
       case 'waits':
@@ -85,7 +90,7 @@ export class StoryWorld {
   }
 
   bytesOf(version: number): number {
-    return this.#committed.get(version)?.bytes ?? 0
+    return this.#committed.get(version)?.bytes ?? this.#found.get(version) ?? 0
   }
 
   /** When the version was there: when it was released or committed, if that was recorded, else when its makers ended. */

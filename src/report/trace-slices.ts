@@ -89,7 +89,13 @@ export class Slicer {
         this.#end(event.task)
         break
       case 'failed':
-        this.#cut(event.task, event.at, 'failed', `${event.failure.name}: ${event.failure.message}`)
+        this.#cut(
+          event.task,
+          event.at,
+          'failed',
+          `${event.failure.name}: ${event.failure.message}`,
+          event.usage,
+        )
         if (event.next === 'retry') this.#move(event.task, 'ready')
         else this.#end(event.task)
         break
@@ -103,6 +109,8 @@ export class Slicer {
         break
       case 'run-started':
       case 'kind-defined':
+      case 'demand-defined':
+      case 'found':
       case 'released':
       case 'committed':
       case 'thread-died':

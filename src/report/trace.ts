@@ -129,6 +129,8 @@ class Tracer {
       case 'cancelled':
       case 'returned':
       case 'committed':
+      case 'demand-defined':
+      case 'found':
       case 'run-ended':
         break
     }

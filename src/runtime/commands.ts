@@ -12,10 +12,12 @@ import type { Argv, CommandExtra, CommandHooks } from '../model/task.ts'
 import { jobOf, liveOf } from './job.ts'
 import { logPath } from './logs.ts'
 
-export interface CommandOutcome extends CommandResult {
+export interface CommandOutcome extends Omit<CommandResult, 'exitCode'> {
   exitCode: number
   /** Nothing was written, because the files in place are right. */
   kept?: boolean
+  /** How it ended is a failure. */
+  error?: ExitError
 }
 
 /** What is needed to run commands that the task itself does not say. */
@@ -42,7 +44,8 @@ export async function runCommand(task: Task, context: CommandContext): Promise<C
   const begun = hooks && (await begin(task, hooks, args))
   if (begun === 'made' || begun === 'kept') {
     const took = performance.now() - beganAt
-    return { exitCode: 0, signal: null, printed: false, beganAt, took, usage: null, kept: begun === 'kept' }
+    const kept = begun === 'kept'
+    return { cameBack: false, exitCode: 0, signal: null, printed: false, beganAt, took, usage: null, kept }
   }
   const request = prepare(task, context, args, begun)
   const process = context.processes.create()
@@ -50,11 +53,13 @@ export async function runCommand(task: Task, context: CommandContext): Promise<C
   const running = process.run(context.step ? context.step(request) : request)
   if (context.step) context.began(task)
   const result = await running
-  const { exitCode, signal, printed } = result
+  const { exitCode, signal } = result
   const { exitCodes } = jobOf(task).definition.extra as CommandExtra
-  if (exitCode !== null && accepted(exitCode, exitCodes)) return { ...result, exitCode }
+  if (exitCode !== null && accepted(exitCode, exitCodes)) return result as CommandOutcome
+  if (result.cameBack) return { ...result, exitCode: -1 }
   const circumstance = await shortage(context.logs ?? request.cwd)
-  throw Object.assign(new ExitError(request.argv[0] ?? '', exitCode, signal, circumstance), { printed })
+  const error = new ExitError(request.argv[0] ?? '', exitCode, signal, circumstance)
+  return { ...result, exitCode: exitCode ?? -1, error }
 }
 
 /** On a full disk, what the program said of it cannot be written to its log either. */
@@ -144,5 +149,6 @@ function prepare(
     log: logPath(context.logs, task) ?? null,
     cpus: context.cpusOf(task),
     limits: extra.limits,
+    lane: task.queueable ? task.lane : null,
   }
 }

@@ -5,15 +5,14 @@ import type { TaskUsage } from '../core/events.ts'
 import { isShort } from '../core/machine.ts'
 import type { Task } from '../core/task.ts'
 import { Guard } from '../execute/guard.ts'
-import { ownCpus } from '../execute/own-cpus.ts'
-import { Processes } from '../execute/processes.ts'
 import { STATUS } from '../execute/protocol.ts'
 import type { Decoder } from '../model/decode.ts'
 import { modulePath, taskModules } from '../model/definition.ts'
 import { Stored } from '../model/stored.ts'
 import type { Kept } from '../model/stored.ts'
 import { FileCopy, FileStore } from '../storage/file-store.ts'
-import { commandLine, runCommand } from './commands.ts'
+import { CommandRuns, isLive } from './command-runs.ts'
+import { commandLine } from './commands.ts'
 import { Devices } from './devices.ts'
 import { EarlyFiles } from './early-files.ts'
 import { factsOf } from './failure.ts'
@@ -53,9 +52,7 @@ export class Executor {
   readonly #options: RuntimeOptions
   readonly #nested: Nested
   readonly #guard: Guard
-  readonly #processes: Processes
-  readonly #cpus: readonly number[] | null
-  #environment: { at: number; variables: Readonly<Record<string, string>> } | null = null
+  readonly #commands: CommandRuns
   readonly #loans = new Loans()
   readonly #threads: Threads
   readonly #streaming: Streaming
@@ -76,12 +73,12 @@ export class Executor {
     this.#nested = nested
     this.releases = new Releases(runtime)
     this.#guard = new Guard(options.id)
-    this.#cpus = options.bind ? ownCpus() : null
-    this.#processes = new Processes(text => {
-      const at = this.#runtime.now()
-      this.#runtime.engine.observer?.({ type: 'note', at, level: 'warning', text })
-    })
     this.files = new FileStore(options.id, folder => this.#guard.folder(folder))
+    if (runtime.engine.observer) {
+      this.files.found = ({ id }, bytes) => {
+        runtime.engine.observer?.({ type: 'found', at: runtime.now(), version: id, bytes })
+      }
+    }
     this.#earlyFiles = new EarlyFiles(this.files, (task, version) => {
       runtime.engine.release(task, version, runtime.now(), runtime.now())
     })
@@ -92,6 +89,19 @@ export class Executor {
         const { process } = liveOf(task)
         if (process && hasProgram(task)) this.#stopProcess(process)
       },
+    })
+    const parts = { loans: this.#loans, streaming: this.#streaming, guard: this.#guard }
+    this.#commands = new CommandRuns(runtime, options, parts, {
+      limit: task => this.#limit(task),
+      finish: (task, ending, isKept) => {
+        if (jobOf(task).live?.paths) void this.#finish(task, ending, isKept)
+        else this.#finishNow(task, ending)
+        runtime.schedule()
+      },
+      failed: (task, error, printed) => {
+        this.#failed(task, liveOf(task).timedOut ? timeout(task) : error, printed)
+      },
+      lost: (task, guilty, reason) => this.#lost(task, guilty, reason),
     })
     this.taskFiles = new TaskFiles(this.files, runtime, this.#streaming, this.#earlyFiles)
     this.deletions = new Deletions(runtime, this.taskFiles)
@@ -145,9 +155,10 @@ export class Executor {
     this.#running.set(task.id, task)
     const { slots, definition } = jobOf(task)
     if (definition.stream || definition.returns > 0) liveOf(task).early = this.releases.startOf(task)
-    const begins = definition.form === 'command' || this.#threads.isReady(task.lane)
+    const begins = definition.form !== 'function' || this.#threads.isReady(task.lane)
     if (begins && this.#isFirst(task)) this.#runtime.engine.started(task, this.#runtime.now())
-    if (task.queueable && isShort(task.implementation.estimate)) this.#lookOut.keep()
+    const { form } = definition
+    if (task.queueable && form === 'function' && isShort(task.implementation.estimate)) this.#lookOut.keep()
     if (slots.some(slot => slot.kind !== 'value')) void this.#startWithFiles(task)
     else this.#launch(task)
   }
@@ -215,7 +226,7 @@ export class Executor {
         // Tasks may start processes of their own; a run that is over soon needs nobody to look after them.
         if (this.#runtime.now() > GUARDED_FROM) this.#guard.start()
         this.#threads.drain()
-        this.#threads.takeBack(this.#runtime.engine, this.#runtime.now())
+        this.#takeBack()
         this.devices.sample()
         this.#runtime.decide()
       }, TICK)
@@ -225,10 +236,19 @@ export class Executor {
     }
   }
 
+  /** Tasks that wait behind one that takes long, while others could run them. */
+  #takeBack(): void {
+    const { engine } = this.#runtime
+    const [node] = engine.nodes
+    if (!node || node.freeLanes === 0) return
+    this.#threads.takeBack(engine, this.#runtime.now())
+    this.#commands.takeBack(node.lanes, this.#runtime.now())
+  }
+
   /** Returns the files that could not be brought to their places, and where they are. */
   async end(data: Iterable<Datum>): ReturnType<FileStore['end']> {
     this.keepAlive(false)
-    this.#processes.end(true)
+    this.#commands.processes.end(true)
     await this.#threads.end()
     await this.#streaming.end()
     await this.devices.end()
@@ -239,7 +259,7 @@ export class Executor {
 
   /** For the end of the process, where nothing can be waited for. */
   endNow(): void {
-    this.#processes.end(false)
+    this.#commands.processes.end(false)
     this.#streaming.endNow()
     this.files.endNow()
     // Threads run to the very end and may still write, and children of commands may have left their group.
@@ -269,11 +289,17 @@ export class Executor {
   }
 
   #launch(task: Task): void {
-    if (jobOf(task).definition.form !== 'function') void this.#runCommand(task)
-    else if (task.queueable && this.#headOf(task.lane) !== task && this.#threads.mustWait(task)) {
+    const isCommand = jobOf(task).definition.form === 'command'
+    if (task.queueable && this.#headOf(task.lane) !== task && this.#mustWait(task, isCommand)) {
       liveOf(task).held = true
       this.#queued.add(task.lane)
-    } else this.#threads.send(task)
+    } else if (isCommand) void this.#commands.launch(task)
+    else this.#threads.send(task)
+  }
+
+  /** It cannot wait for its turn where it runs. */
+  #mustWait(task: Task, isCommand: boolean): boolean {
+    return isCommand ? !this.#commands.processes.hasLanes : this.#threads.mustWait(task)
   }
 
   /** Sends the tasks that waited for their turn on a lane, and have it now. */
@@ -294,83 +320,6 @@ export class Executor {
     for (const task of this.#running.values())
       if (task.lane === lane && task.state === 'blocked') return false
     return true
-  }
-
-  /** Values that a command reads and that a thread has at the moment. */
-  async #inputsBack(task: Task): Promise<void> {
-    const isAway = (access: Access): boolean => {
-      const kept = source(access)?.value
-      return kept instanceof Stored && this.#loans.isAway(kept)
-    }
-    for (let away = task.accesses.find(isAway); away; away = task.accesses.find(isAway)) {
-      const kept = source(away)?.value as Stored
-      await new Promise<void>(resolve => this.#loans.whenBack(kept, resolve))
-    }
-  }
-
-  async #runCommand(task: Task): Promise<void> {
-    if (task.accesses.length > 0) await this.#inputsBack(task)
-    const starting = this.#processes.start()
-    if (starting) await starting
-    if (!isLive(task)) return this.#lost(task, true, task.reason)
-    this.#limit(task)
-    this.#guard.start()
-    try {
-      const step = this.#streaming.concerns(task) ? await this.#streaming.prepare(task) : null
-      if (step && !isLive(task)) return this.#lost(task, true, task.reason)
-      const outcome = await runCommand(task, {
-        processes: this.#processes,
-        run: this.#options.id,
-        logs: this.#options.logs,
-        environment: () => this.#commandEnvironment(),
-        cpusOf: one => this.#cpusOf(one),
-        decode: (stored, slots) => this.#runtime.decode(stored, slots),
-        valueOf: (one, slot) => source(one.accesses[slot] as Access)?.value as Kept,
-        step,
-        began: one => this.#streaming.began(one),
-      })
-      if (step) {
-        await this.#streaming.inputsComplete(task)
-        if (await this.#streaming.wasBereft(task, false)) return this.#bereft(task)
-        if (!isLive(task)) return this.#lost(task, true, task.reason)
-      }
-      const { usage } = outcome
-      const startedAt = this.#runtime.timeOf(outcome.beganAt)
-      const took = this.#runtime.timeOf(outcome.beganAt + outcome.took) - startedAt
-      await this.#finish(task, { startedAt, took, outputs: [outcome.exitCode], usage }, outcome.kept)
-    } catch (error) {
-      if (await this.#streaming.wasBereft(task, true)) return this.#bereft(task)
-      const timedOut = liveOf(task).timedOut
-      this.#failed(task, timedOut ? timeout(task) : error, (error as { printed?: boolean }).printed ?? false)
-    }
-  }
-
-  /**
-   * Ours, as it was after the last call: reading all of it takes as long as starting a program does here, and a
-   * program that sets a variable and then calls a command sees it set there.
-   */
-  #commandEnvironment(): Readonly<Record<string, string>> {
-    const { taskCount } = this.#runtime.engine
-    if (this.#environment?.at !== taskCount) {
-      const variables = { ...(process.env as Record<string, string>), MILLRACE_RUN: this.#options.id }
-      this.#environment = { at: taskCount, variables }
-    }
-    return this.#environment.variables
-  }
-
-  /** What it read was void; it runs again when there is something to read. */
-  #bereft(task: Task): void {
-    this.#lost(task, false, 'what it read came from an attempt that failed')
-  }
-
-  /** Those near its device for an I/O task; else, with `bind`, the CPUs behind the lanes that the task holds. */
-  #cpusOf(task: Task): readonly number[] | null {
-    if (task.demand.io) return task.io?.device?.cpus ?? null
-    const cpus = this.#cpus
-    const lanes = this.#runtime.engine.nodes[task.node]?.lanes
-    if (!cpus || !lanes) return null
-    const held = lanes.filter(lane => lane.index === task.lane || lane.lentTo === task)
-    return held.flatMap(lane => cpus[lane.index % cpus.length] ?? [])
   }
 
   /** The time of an attempt counts from where it begins: not the start of a thread, nor the copying of files. */
@@ -494,6 +443,7 @@ export class Executor {
     const { engine } = this.#runtime
     const job = jobOf(task)
     const command = job.live?.command
+    const usage = job.live?.usage ?? null
     const facts = factsOf(error, command ? commandLine(command.words) : undefined, command?.cwd)
     if (tail) facts.tail = tail
     const final = engine.afterFailure(task) === 'fail'
@@ -501,7 +451,7 @@ export class Executor {
     this.#forget(task)
     // One that was told to stop is cancelled, and whoever cancelled it knows.
     if (final && task.state !== 'stopping') job.caller.unhandled.add(task)
-    engine.failed(task, facts, error, this.#runtime.now(), log)
+    engine.failed(task, facts, error, this.#runtime.now(), log, usage)
     this.#runtime.schedule()
   }
 
@@ -573,7 +523,7 @@ export class Executor {
 
   #stopProcess(process: Stoppable): void {
     this.#guard.suspect()
-    this.#processes.suspect()
+    this.#commands.processes.suspect()
     process.stop()
   }
 
@@ -621,9 +571,6 @@ export class Executor {
     if (task) (liveOf(task).backups ??= []).push({ target, backup })
   }
 }
-
-/** It has not been stopped meanwhile; who follows a stream is `blocked` all the time. */
-const isLive = (task: Task): boolean => task.state === 'running' || task.state === 'blocked'
 
 function timeout(task: Task): MillraceError {
   return new MillraceError(

@@ -69,7 +69,7 @@ export class FlowTasks {
         }
       : definition.options
     const task = this.#runtime.submit(
-      { definition, given: [], args, slots },
+      { definition, given: [], args, slots, alone: !work.isCommand },
       [new Datum(null, false, false)],
       this.#runtime.main,
       this.#runtime.main.group,

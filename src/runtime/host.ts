@@ -1,7 +1,7 @@
 import { pathToFileURL } from 'node:url'
 import { MillraceError } from '../core/errors.ts'
-import type { DeviceFacts, Outcome } from '../core/events.ts'
-import type { Device } from '../core/io/device.ts'
+import type { Outcome } from '../core/events.ts'
+import { deviceFacts, ioFacts } from '../core/io/facts.ts'
 import type { NodeDescription } from '../core/machine.ts'
 import { fifo, findPolicy } from '../core/policy.ts'
 import type { Policy } from '../core/policy.ts'
@@ -74,12 +74,13 @@ export class EmbeddedHost implements Host {
     const reporting = new Reporting(options)
     const node = describeNode(options, describedNode(options))
     const policy = policyOf(options)
+    const io = ioOptions(options, node.storage?.length ?? 0)
     const runtime = new Runtime({
       id: runId(),
       node,
       policy,
       io: {
-        ...ioOptions(options, node.storage?.length ?? 0),
+        ...io,
         ...(node.storage ? { learned: learnedBefore(options) } : {}),
       },
       logs: reporting.logs,
@@ -102,7 +103,7 @@ export class EmbeddedHost implements Host {
       cwd: process.cwd(),
       pid: process.pid,
       nodes: [nodeFacts(node)],
-      ...(runtime.engine.io.devices.length > 0 ? { devices: deviceFacts(runtime.engine.io.devices) } : {}),
+      ...(node.storage ? { devices: deviceFacts(runtime.engine.io.devices), io: ioFacts(io) } : {}),
       policy: policy.name,
       simulated: false,
     })
@@ -254,18 +255,6 @@ function nodeFacts({ name, cpus, memory, ioExecutors, storage }: NodeDescription
   const facts = { name, cpus, memory }
   return storage && ioExecutors !== undefined ? { ...facts, ioExecutors } : facts
 }
-
-const deviceFacts = (devices: readonly Device[]): DeviceFacts[] =>
-  devices.map(({ name, path, node, read, write, capacity }) => ({
-    name,
-    path,
-    node,
-    read: finite(read.limit),
-    write: finite(write.limit),
-    capacity: finite(capacity),
-  }))
-
-const finite = (value: number): number | null => (Number.isFinite(value) ? value : null)
 
 function exitCodeFor(failure: unknown): number {
   const isUsage = failure instanceof MillraceError && !(failure instanceof TaskError)

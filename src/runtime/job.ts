@@ -1,3 +1,4 @@
+import type { TaskUsage } from '../core/events.ts'
 import type { Task } from '../core/task.ts'
 import type { Argument, Slot } from '../model/call.ts'
 import type { Definition } from '../model/definition.ts'
@@ -25,6 +26,8 @@ export class Job {
 /** A program, or a function in the coordinator. */
 export interface Stoppable {
   stop(): void
+  /** If it waits for its turn on a lane, it does not begin any more. */
+  callBack?(): void
 }
 
 /** A job that has been started. */
@@ -43,6 +46,8 @@ export interface LiveJob {
   timer: NodeJS.Timeout | null
   process: Stoppable | null
   command: { words: readonly string[]; cwd: string } | null
+  /** Of a command that has ended, where the system tells. */
+  usage: TaskUsage | null
   /** What it called. */
   session: Session | null
   timedOut: boolean
@@ -98,6 +103,7 @@ function newLive(): LiveJob {
     timer: null,
     process: null,
     command: null,
+    usage: null,
     session: null,
     timedOut: false,
     lent: NONE,

@@ -24,6 +24,7 @@ import type { Kept } from '../model/stored.ts'
 import { Stream } from '../model/value-stream.ts'
 import { Tracker } from '../model/tracker.ts'
 import { resolveInside } from '../model/wait.ts'
+import { bytesIn } from '../storage/file-copy.ts'
 import { Channels } from './channels.ts'
 import { Executor } from './executor.ts'
 import { taskError, versionError } from './failure.ts'
@@ -78,7 +79,7 @@ export class Runtime implements Client {
 
   constructor(options: RuntimeOptions) {
     const { node, policy, observer } = options
-    this.engine = new Engine({ nodes: [node], policy, observer, ...options.io })
+    this.engine = new Engine({ nodes: [node], policy, observer, sizeOf: bytesIn, ...options.io })
     this.main = createSession(null, this.engine.root)
     this.logs = options.logs
     this.#kinds = new Kinds(this.engine, () => this.now())
@@ -153,6 +154,7 @@ export class Runtime implements Client {
         onFailure: definition.options.onFailure ?? 'fail',
         retries: retriesOf(definition),
         timed: definition.timeout > 0,
+        queues: definition.form === 'command' && !call.alone && !streams,
         payload: new Job(definition, args, slots, caller),
       },
       accesses,

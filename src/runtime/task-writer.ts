@@ -13,6 +13,7 @@ import { ARGUMENT, FLAG, SHARE } from '../execute/protocol.ts'
 import { liveOf, jobOf } from './job.ts'
 import { plainBuffers, shareHere } from './loans.ts'
 import type { Loans } from './loans.ts'
+import type { MemoryMessage, SentMemory } from './sent-memory.ts'
 
 const primitives: EncodeHooks = {
   classes: null,
@@ -34,6 +35,10 @@ export class TaskWriter {
   published: readonly Stored[] = NO_VALUES
   /** The task was given memory that will not be what it was when the task ends. */
   consumed = false
+  /** What the thread has to have before the record. */
+  message: MemoryMessage | null = null
+  #before = 0
+  #flags = 0
   readonly #loans: Loans
   readonly #isAlone: (task: Task) => boolean
 
@@ -53,29 +58,46 @@ export class TaskWriter {
     return null
   }
 
-  /** Whether memory goes with it: such tasks are sent when their turn has come, while it can still be lent. */
-  hasMemory(task: Task): boolean {
+  /**
+   * Whether memory that exists once goes with it: such tasks are sent when their turn has come, while it can still
+   * be lent or moved. Others can be taken back.
+   */
+  hasOwnMemory(task: Task): boolean {
     const { args, slots } = jobOf(task)
-    for (const argument of args) if (argument instanceof Stored && argument.blobs.length > 0) return true
+    for (const argument of args) if (argument instanceof Stored && argument.exclusive) return true
     for (let i = 0; i < slots.length; i++) {
-      const kept = slots[i]?.initial ?? this.#version(task, i)?.value
-      if (kept instanceof Stored && kept.blobs.length > 0) return true
+      const version = this.#version(task, i)
+      const kept = slots[i]?.initial ?? version?.value
+      if (!(kept instanceof Stored) || kept.blobs.length === 0) continue
+      const isShared = (task.accesses[i] as Access).mode === 'in' || version?.datum.inPlace
+      if (kept.exclusive || !isShared) return true
     }
     return false
   }
 
-  write(task: Task, kindNumber: number, named: boolean): void {
+  /** The shared memory of a task that can be taken back. */
+  sharedMemory(task: Task): SharedArrayBuffer[] {
+    const { args, slots } = jobOf(task)
+    const values = [...args, ...slots.map((_, i) => this.#version(task, i)?.value)]
+    return values.flatMap(value => (value instanceof Stored ? value.blobs.filter(isShared) : []))
+  }
+
+  /** `before`: how many messages the thread has to have seen. */
+  write(task: Task, kindNumber: number, named: boolean, before: number): void {
     const { definition, args, slots } = jobOf(task)
     const { encoder } = this
     encoder.reset()
+    this.#before = before
     this.transfer = NO_BUFFERS
     this.lent = NO_VALUES
     this.published = NO_VALUES
     this.consumed = false
+    encoder.word(before)
     encoder.varint(task.id)
     encoder.varint(task.attempt)
     encoder.varint(kindNumber)
     const { early } = liveOf(task)
+    this.#flags = encoder.length
     encoder.byte(
       (named ? FLAG.named : 0) | (task.onFailure === 'ignore' ? FLAG.partial : 0) | (early ? FLAG.early : 0),
     )
@@ -102,6 +124,24 @@ export class TaskWriter {
       }
     }
     if (early) writeEarly(encoder, early)
+  }
+
+  /**
+   * Ends the record with the list of its buffers, if all of them are shared, so that it can go through the ring.
+   * Returns whether it can; what the thread has to be sent for it is in `message`.
+   */
+  listMemory(sent: SentMemory, lane: number): boolean {
+    this.message = null
+    const { encoder } = this
+    if (encoder.blobs.length === 0) return true
+    if (!encoder.blobs.every(isShared)) return false
+    const start = encoder.length
+    this.message = sent.write(encoder, encoder.blobs, lane)
+    encoder.word(encoder.length + 4 - start)
+    // A message that goes with it counts too.
+    if (this.message) encoder.setWord(0, this.#before + 1)
+    encoder.bytes[this.#flags] = (encoder.bytes[this.#flags] as number) | FLAG.memory
+    return true
   }
 
   #version(task: Task, index: number): Version | null {
@@ -194,6 +234,8 @@ export class TaskWriter {
     return SHARE.inPlace
   }
 }
+
+const isShared = (buffer: ArrayBufferLike): buffer is SharedArrayBuffer => buffer instanceof SharedArrayBuffer
 
 /** What a future turned out to be: members of a team would each write a copy, and all but one be lost. */
 const unshareable = (): MillraceError =>

@@ -9,6 +9,7 @@ import type { Stored } from '../model/stored.ts'
 import { IoPlaces, mayAbandon } from './io-places.ts'
 import { jobOf, liveOf } from './job.ts'
 import type { Loans } from './loans.ts'
+import { SentMemory } from './sent-memory.ts'
 import { TaskWriter } from './task-writer.ts'
 
 export interface ThreadsEvents {
@@ -40,6 +41,9 @@ export class Threads {
   readonly #events: ThreadsEvents
   readonly #options: () => Omit<LaneThreadOptions, 'lane' | 'io'>
   readonly #places: IoPlaces
+  readonly #memory = new SentMemory((lane, number) =>
+    this.#threads[lane]?.send({ type: 'forget-memory', number }),
+  )
   #ending = false
   #sent = 0
 
@@ -64,7 +68,7 @@ export class Threads {
 
   /** Whether the task has to wait for its turn on the lane before it is sent. */
   mustWait(task: Task): boolean {
-    return this.#writer.hasMemory(task)
+    return this.#writer.hasOwnMemory(task)
   }
 
   send(task: Task): void {
@@ -76,8 +80,9 @@ export class Threads {
     const number = task.kind.id
     const live = liveOf(task)
     live.thread = lane
+    const { messages } = thread
     try {
-      this.#writer.write(task, number, !known.has(number))
+      this.#writer.write(task, number, !known.has(number), messages)
     } catch (error) {
       return this.#events.refused(task, error)
     }
@@ -88,13 +93,16 @@ export class Threads {
     live.lent = lent
     live.published = published
     live.consumed = consumed
-    if (encoder.blobs.length === 0 && encoder.length <= thread.largest) {
-      live.position = thread.sendRecord(encoder.bytes, encoder.length)
-      if (live.position !== null) return this.#timed(task, thread)
-    }
-    live.position = null
+    const isListed = this.#writer.listMemory(this.#memory, lane)
+    const { message } = this.#writer
+    live.position =
+      isListed && encoder.length <= thread.largest ? thread.sendRecord(encoder.bytes, encoder.length) : null
+    // The record waits for it; a thread that sleeps is woken by it and finds both.
+    if (message) thread.sendCounted(message)
     this.#timed(task, thread)
-    thread.send({ type: 'task', bytes: encoder.copy(), blobs: encoder.blobs }, transfer)
+    if (live.position !== null) return
+    const blobs = isListed ? [] : encoder.blobs
+    thread.sendCounted({ type: 'task', bytes: encoder.copy(), blobs }, transfer)
   }
 
   /** Answers a question of a running task; the buffers of the answer are moved there, or copied. */
@@ -131,7 +139,7 @@ export class Threads {
     if (!node || node.freeLanes === 0) return
     for (const lane of node.lanes) {
       if (lane.queue.size < 2 || now - (this.#heard[lane.index] ?? 0) < STUCK) continue
-      for (const task of [...lane.queue].slice(1)) this.#revoke(task, lane, engine, now)
+      for (const task of [...lane.queue].slice(1)) this.#giveBack(task, lane, engine, now)
     }
   }
 
@@ -139,7 +147,7 @@ export class Threads {
   stop(task: Task, reason: string): void {
     const live = liveOf(task)
     if (!live.sent) return this.#events.lost(task, true, reason)
-    if (live.position !== null && this.#threads[live.thread]?.revoke(live.position)) {
+    if (this.#revoke(task, live.thread)) {
       return this.#events.lost(task, true, reason)
     }
     if (task.demand.io && mayAbandon(task)) return this.#abandon(task, live.thread, reason)
@@ -156,8 +164,8 @@ export class Threads {
   /** A task of an I/O thread kept it from the others: those of its kind that have not begun go elsewhere. */
   spread(task: Task): void {
     for (const other of this.#places.blocks(task.kind)) {
-      const { position, thread } = liveOf(other)
-      if (position === null || !this.#threads[thread]?.revoke(position)) continue
+      const { thread } = liveOf(other)
+      if (!this.#revoke(other, thread)) continue
       this.#places.leave(other, thread)
       this.send(other)
     }
@@ -186,9 +194,18 @@ export class Threads {
     this.announce()
   }
 
-  #revoke(task: Task, lane: Lane, engine: Engine, now: number): void {
-    const { position, held } = liveOf(task)
-    if (!held && (position === null || !this.#threads[lane.index]?.revoke(position))) return
+  /** Whether the thread has not begun with it, and never will. */
+  #revoke(task: Task, lane: number): boolean {
+    const { position } = liveOf(task)
+    if (position === null || !this.#threads[lane]?.revoke(position)) return false
+    // The record may have been the one that names its kind.
+    this.#known[lane]?.delete(task.kind.id)
+    for (const buffer of this.#writer.sharedMemory(task)) this.#memory.takenBack(buffer, lane)
+    return true
+  }
+
+  #giveBack(task: Task, lane: Lane, engine: Engine, now: number): void {
+    if (!liveOf(task).held && !this.#revoke(task, lane.index)) return
     jobOf(task).live = null
     engine.returned(task, 'the task before it on its thread takes longer than expected', now)
   }
@@ -197,6 +214,7 @@ export class Threads {
     const existing = this.#threads[lane]
     if (existing) return existing
     this.#known[lane] = new Set()
+    this.#memory.reset(lane)
     const io = this.#places.owns(lane)
     const thread = new LaneThread(
       { ...this.#options(), lane, io },

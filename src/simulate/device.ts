@@ -18,7 +18,8 @@ export class ModelDevice {
     this.model = model
     this.node = node
     this.#clock = clock
-    this.#pipes = { read: pipeOf(clock, model, model.read), write: pipeOf(clock, model, model.write) }
+    const { read, write } = model.actual ?? model
+    this.#pipes = { read: pipeOf(clock, model, read), write: pipeOf(clock, model, write) }
   }
 
   streams(way: Way): number {

@@ -16,6 +16,8 @@ export interface Work {
   readonly write?: number
   /** What it makes is released one by one, evenly spread over its computing, instead of at its end. */
   readonly eager?: boolean
+  /** What is released before its end, by its place among the accesses, so many milliseconds into its computing. */
+  readonly releases?: readonly { readonly access: number; readonly after: number }[]
 }
 
 export const workOf = (task: Task): Work => task.payload as Work
@@ -51,7 +53,7 @@ export class Execution implements Alarm {
     // It was stopped meanwhile: what is under way ends, and nothing follows.
     if (task.state !== 'running') return
     const { stores } = this.#around
-    const { compute, bytes, read = 0, write = 0, eager } = workOf(task)
+    const { compute, bytes, read = 0, write = 0, eager, releases } = workOf(task)
     const count = bytes ? task.accesses.length : 0
     for (;;) {
       const at = this.#step++
@@ -63,20 +65,28 @@ export class Execution implements Alarm {
         if (read > 0) return stores.read(null, read, this.#node, this)
       } else if (at === count + 1) {
         const { cpus } = task.implementation.demand ?? task.demand
-        if (eager) this.#releaseEarly(compute)
+        if (eager) this.#releaseEvenly(compute)
+        for (const { access, after } of releases ?? []) this.#releaseAfter(access, after)
         // Also for no time at all: a task ends in a step of its own, after whoever started it.
         return this.#node.compute(compute, cpus, this)
       } else if (at < 2 * count + 2) {
         const version = task.accesses[at - count - 2]?.write
         const size = bytes?.[at - count - 2] ?? 0
-        if (version && size > 0) return stores.write(version.id, size, this.#node, this.#to, this)
+        if (version && size > 0) return stores.write(version, size, this.#node, this.#to, this)
       } else if (at === 2 * count + 2) {
         if (write > 0) return stores.write(null, write, this.#node, this.#to, this)
       } else return this.#around.end(task, now)
     }
   }
 
-  #releaseEarly(compute: number): void {
+  #releaseAfter(access: number, after: number): void {
+    const version = this.#task.accesses[access]?.write
+    if (!version) return
+    const { clock } = this.#around
+    clock.after(this.#node.alone(after), () => this.#around.release(this.#task, version))
+  }
+
+  #releaseEvenly(compute: number): void {
     const task = this.#task
     const made = task.accesses.flatMap(({ write }) => write ?? [])
     const step = this.#node.alone(compute) / made.length

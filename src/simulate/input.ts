@@ -6,6 +6,8 @@ import { setHost } from '../model/client.ts'
 import type { Definition } from '../model/definition.ts'
 import { DEFINITION } from '../model/task.ts'
 import { journalWorkload } from './journal-workload.ts'
+import { readRecordedRun } from './recorded-run.ts'
+import type { RecordedRun } from './recorded-run.ts'
 import { SimulatedHost, programWorkload } from './program.ts'
 import { readWfFormat } from './wfformat.ts'
 import { wfWorkload } from './wf-workload.ts'
@@ -17,6 +19,8 @@ const PROGRAMS = ['.ts', '.mts', '.cts', '.tsx', '.js', '.mjs', '.cjs', '.jsx']
 export interface Input {
   workload: Workload
   source: string
+  /** The run that is replayed, if it is one. */
+  recorded?: RecordedRun
 }
 
 /** What a file holds: a program, a workflow instance (.json), or the journal of a run. */
@@ -28,7 +32,8 @@ export async function loadInput(file: string, load: (url: string) => Promise<unk
     const source = bytes.toString()
     return { workload: wfWorkload(readWfFormat(source, file)), source }
   }
-  return { workload: await journalWorkload(file), source: bytes.toString('latin1') }
+  const recorded = await readRecordedRun(file)
+  return { workload: journalWorkload(recorded), source: bytes.toString('latin1'), recorded }
 }
 
 async function program(file: string, load: (url: string) => Promise<unknown>): Promise<Workload> {

@@ -1,123 +1,53 @@
 import { Datum } from '../core/data.ts'
 import type { AccessMode } from '../core/data.ts'
 import type { AccessRequest } from '../core/engine.ts'
-import { MillraceError } from '../core/errors.ts'
-import type { RunEvent } from '../core/events.ts'
 import { demandOf } from '../core/task.ts'
-import type { Task } from '../core/task.ts'
-import { readJournal } from '../report/journal-reader.ts'
+import type { Demand, StorageDemand, Task } from '../core/task.ts'
+import type { Work } from './execution.ts'
+import type { RecordedRun, RecordedTask } from './recorded-run.ts'
 import type { Simulation } from './simulation.ts'
+import { deviceAt, splitTimes } from './split-time.ts'
+import type { Split } from './split-time.ts'
+import { inputFile } from './workload.ts'
 import type { Workload } from './workload.ts'
 
-/** A task as the journal of a real run tells of it. */
-interface Recorded {
-  readonly id: number
-  readonly kind: number
-  readonly priority: number
-  readonly reads: readonly number[]
-  readonly writes: readonly number[]
-  readonly paths: ReadonlyMap<number, string> | null
-  /** When the program called it, in milliseconds. */
-  readonly at: number
-  /** The task at whose end the program probably waited before this call. */
-  readonly after: number | null
-  /** Milliseconds since that, or since the call before. */
-  readonly gap: number
-  ran: number
-  cpus: number
-  isIo: boolean
-}
-
-/** A call so soon after the end of a task, and so late after the call before, was waiting for that end. */
-const SOON = 2
-
-/** The tasks of a recorded run again, each as long as it was: trace-driven what-if. */
-export async function journalWorkload(path: string): Promise<Workload> {
-  const { name, kinds, tasks } = await readRecorded(path)
-  if (tasks.length === 0) {
-    throw new MillraceError('MR_SIMULATION', `the journal ${path} has no task that ended well`, {
-      hint: 'Name a run of which tasks ended well: `millrace runs` lists them.',
-    })
-  }
+/** The tasks of a recorded run again: each computes as long as it did, and its bytes take what the models say. */
+export function journalWorkload(run: RecordedRun): Workload {
+  const splits = splitTimes(run)
   return {
-    name,
-    begin: simulation => new Replay(simulation, kinds, tasks).begin(),
-  }
-}
-
-async function readRecorded(
-  path: string,
-): Promise<{ name: string; kinds: Map<number, Of<'kind-defined'>>; tasks: Recorded[] }> {
-  const kinds = new Map<number, Of<'kind-defined'>>()
-  const tasks = new Map<number, Recorded>()
-  const started = new Map<number, number>()
-  let name = path
-  let lastCall = 0
-  let lastEnd: { task: number; at: number } | null = null
-  for await (const event of readJournal(path)) {
-    if (event.type === 'run-started') name = event.program
-    else if (event.type === 'kind-defined') kinds.set(event.kind, event)
-    else if (event.type === 'submitted') {
-      const waited =
-        lastEnd && lastEnd.at >= lastCall && event.at - lastEnd.at < SOON && event.at - lastCall > SOON
-          ? lastEnd
-          : null
-      tasks.set(event.task, recordedOf(event, waited?.task ?? null, waited?.at ?? lastCall))
-      lastCall = event.at
-    } else if (event.type === 'started') {
-      started.set(event.task, event.at)
-      const task = tasks.get(event.task)
-      if (task) Object.assign(task, { cpus: Math.max(1, event.cpus), isIo: event.cpus === 0 })
-    } else if (event.type === 'finished') {
-      const task = tasks.get(event.task)
-      if (task) task.ran = event.at - (started.get(event.task) ?? event.at)
-      lastEnd = { task: event.task, at: event.at }
-    }
-  }
-  return { name, kinds, tasks: [...tasks.values()].filter(({ ran }) => ran >= 0) }
-}
-
-type Of<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>
-
-function recordedOf(event: Of<'submitted'>, after: number | null, since: number): Recorded {
-  const { task, kind, priority, reads, writes, at, files } = event
-  return {
-    id: task,
-    kind,
-    priority,
-    reads,
-    writes,
-    paths: files ? new Map(files.map(({ version, path }) => [version, path])) : null,
-    at,
-    after,
-    gap: Math.max(0, at - since),
-    ran: -1,
-    cpus: 1,
-    isIo: false,
+    name: run.facts.program,
+    begin: simulation => new Replay(simulation, run, splits).begin(),
   }
 }
 
 /** Calls the recorded tasks in their order, as the program did: right after each other, or after it had waited. */
 class Replay {
   readonly #simulation: Simulation
-  readonly #kinds: ReadonlyMap<number, Of<'kind-defined'>>
-  readonly #tasks: readonly Recorded[]
+  readonly #run: RecordedRun
+  readonly #splits: ReadonlyMap<number, Split>
   readonly #data = new Map<number, Datum>()
+  /** How many tasks make each version. */
   readonly #writers = new Map<number, number>()
   readonly #live = new Map<number, Task>()
+  /** Of the devices that there are; bytes per second. */
+  readonly #fastest: Readonly<Record<'read' | 'write', number>>
   #next = 0
+  #inputs = 0
 
-  constructor(
-    simulation: Simulation,
-    kinds: ReadonlyMap<number, Of<'kind-defined'>>,
-    tasks: readonly Recorded[],
-  ) {
+  constructor(simulation: Simulation, run: RecordedRun, splits: ReadonlyMap<number, Split>) {
     this.#simulation = simulation
-    this.#kinds = kinds
-    this.#tasks = tasks
-    for (const { writes } of tasks) {
-      for (const version of writes) this.#writers.set(version, (this.#writers.get(version) ?? 0) + 1)
+    this.#run = run
+    this.#splits = splits
+    for (const task of run.tasks) {
+      for (const version of madeBy(task)) this.#writers.set(version, (this.#writers.get(version) ?? 0) + 1)
     }
+    const { facts } = run
+    const { stores } = simulation
+    const fastest = (way: 'read' | 'write'): number =>
+      stores.devices.reduce((most, { model }) => Math.max(most, model[way] ?? Infinity), 0) || Infinity
+    this.#fastest = { read: fastest('read'), write: fastest('write') }
+    // Devices are known by their names: on another machine they are elsewhere.
+    stores.deviceAt = path => facts.devices?.[deviceAt(facts, path) ?? -1]?.name ?? null
   }
 
   begin(): void {
@@ -126,45 +56,85 @@ class Replay {
 
   /** Until the next call: it comes a while after the one before, or after the end of a task. */
   #wait(): void {
-    const next = this.#tasks[this.#next]
+    const next = this.#run.tasks[this.#next]
     if (!next) return
+    const { clock } = this.#simulation
     const before = next.after === null ? undefined : this.#live.get(next.after)
-    if (before && !before.ended) {
-      this.#simulation.afterEnd(before, () => this.#simulation.clock.after(next.gap, () => this.#call(next)))
-    } else this.#simulation.clock.after(next.gap, () => this.#call(next))
+    const call = (): void => clock.after(next.gap, () => this.#call(next))
+    if (before && !before.ended) this.#simulation.afterEnd(before, call)
+    else call()
   }
 
-  #call(recorded: Recorded): void {
-    const { id, kind, priority, reads, writes, cpus, ran, isIo } = recorded
+  #call(recorded: RecordedTask): void {
+    const { id, kind, priority, reads } = recorded
     const accesses: AccessRequest[] = []
-    for (const version of reads) accesses.push({ datum: this.#datum(recorded, version), mode: 'in' })
-    for (const version of writes) {
+    for (const version of reads) accesses.push({ datum: this.#datum(version), mode: 'in' })
+    for (const version of madeBy(recorded)) {
       // Several tasks make one version together.
       const mode: AccessMode = (this.#writers.get(version) ?? 0) > 1 ? 'concurrent' : 'out'
-      accesses.push({ datum: this.#datum(recorded, version), mode })
+      accesses.push({ datum: this.#datum(version), mode })
     }
-    const facts = this.#kinds.get(kind)
+    const facts = this.#run.kinds.get(kind)
     const task = this.#simulation.submit(
       {
         kind: this.#simulation.kind(facts?.name ?? `kind ${kind}`, facts?.form, facts?.module),
-        demand: isIo ? demandOf(0, 0, [], true) : demandOf(cpus, 0, []),
+        demand: this.#demand(recorded),
         priority,
       },
       accesses,
-      { compute: ran },
+      this.#work(recorded),
     )
     this.#live.set(id, task)
     this.#next++
     this.#wait()
   }
 
-  #datum({ paths }: Recorded, version: number): Datum {
+  #demand({ demand, cpus, isIo }: RecordedTask): Demand {
+    const known = demand === null ? undefined : this.#run.demands.get(demand)
+    // Which version of a task ran may have had another demand than the call.
+    if (!known || known.io !== isIo) return demandOf(cpus, 0, [], isIo)
+    return demandOf(isIo ? 0 : cpus, known.memory, known.tags, isIo, this.#within(known.storage))
+  }
+
+  /** Where devices are slower than what a task asked for, it asks for all of the fastest. */
+  #within(storage: StorageDemand | null): StorageDemand | null {
+    if (typeof storage?.bandwidth !== 'number') return storage
+    const most = this.#fastest[storage.direction ?? 'write']
+    return storage.bandwidth > most ? { ...storage, bandwidth: most } : storage
+  }
+
+  #work(recorded: RecordedTask): Work {
+    const { compute, read, written } = this.#splits.get(recorded.id) as Split
+    const bytes = [...read, ...written]
+    const hasBytes = bytes.some(one => one > 0)
+    const { released } = recorded
+    if (!released) return { compute, bytes: hasBytes ? bytes : null }
+    const took = Math.max(1e-9, recorded.endedAt - recorded.startedAt - recorded.blocked)
+    const made = madeBy(recorded)
+    const releases = made.flatMap((version, i) => {
+      const after = released.get(version)
+      if (after === undefined) return []
+      return { access: recorded.reads.length + i, after: Math.min(compute, (after / took) * compute) }
+    })
+    return { compute, bytes: hasBytes ? bytes : null, releases }
+  }
+
+  #datum(version: number): Datum {
     let datum = this.#data.get(version)
     if (!datum) {
-      datum = new Datum(paths?.get(version) ?? null, false, !this.#writers.has(version))
-      if (!this.#writers.has(version)) datum.current.value = true
+      const file = this.#run.files.get(version)
+      const isInput = !this.#writers.has(version)
+      datum = new Datum(file?.path ?? null, false, isInput)
+      if (isInput && file?.path) inputFile(this.#simulation, datum, file.bytes, this.#inputs++)
+      else if (isInput) datum.current.value = true
       this.#data.set(version, datum)
     }
     return datum
   }
+}
+
+/** What it made, also what nobody could name when it was called. */
+function madeBy({ writes, released }: RecordedTask): readonly number[] {
+  if (!released) return writes
+  return [...new Set([...writes, ...released.keys()])]
 }

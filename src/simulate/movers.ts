@@ -3,8 +3,10 @@ import type { Clock } from './clock.ts'
 import type { ModelDevice } from './device.ts'
 import type { Stores } from './stores.ts'
 
-/** A move is made in parts of this size, each at the rate that is allowed when it begins. */
-const PART = 64e6
+/** A move is made in so many parts, of sizes between these, each at the rate that is allowed when it begins. */
+const PARTS = 16
+const SMALLEST = 1e6
+const LARGEST = 64e6
 
 interface Moving {
   left: number
@@ -36,7 +38,7 @@ export class Movers {
     if (!moving || moving.busy || move.rate <= 0) return
     const from = this.#stores.devices[move.from.index] as ModelDevice
     const to = this.#stores.devices[move.to.index] as ModelDevice
-    const part = Math.min(PART, moving.left)
+    const part = Math.min(Math.max(SMALLEST, Math.min(LARGEST, move.bytes / PARTS)), moving.left)
     const soonest = this.#clock.now + (part / move.rate) * 1000
     moving.busy = true
     const next = { ring: (): void => this.#partArrived(move, moving, part) }

@@ -2,8 +2,10 @@ import type { Simulation } from './simulation.ts'
 
 /** What came of a simulated run, in numbers. */
 export interface SimulatedOutcome {
-  /** Seconds from the beginning to the end of the last task. */
+  /** Seconds from the beginning until all has been done: the last task has ended, and data are where they should be. */
   makespan: number
+  /** Seconds until the last task had ended. */
+  tasksEnded: number
   tasks: number
   /** Share of the CPUs' time that tasks held them. */
   cpuUse: number
@@ -39,6 +41,7 @@ export function outcomeOf(simulation: Simulation): SimulatedOutcome {
   const cpus = engine.nodes.reduce((all, node) => all + node.cpus, 0)
   return {
     makespan: clock.now / 1000,
+    tasksEnded: simulation.lastEnd / 1000,
     tasks: ended,
     cpuUse: clock.now > 0 ? cpuTime / (cpus * clock.now) : 0,
     devices: [...devices.values()],

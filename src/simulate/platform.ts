@@ -9,6 +9,8 @@ export interface DeviceModel extends DeviceDescription {
   knee?: number
   /** How much is lost beyond the knee: with twice as many streams the bandwidth is divided by 1 + falloff. @default 0 */
   falloff?: number
+  /** What it does, where that is not what it is described to do: bytes per second. @default `read` and `write` */
+  actual?: { readonly read: number | null; readonly write: number | null }
   /** Milliseconds before each transfer. @default 0 */
   latency?: number
 }

@@ -1,5 +1,6 @@
 import type { Observer } from '../core/events.ts'
 import type { Policy } from '../core/policy.ts'
+import { deviceFacts, ioFacts } from '../core/io/facts.ts'
 import type { IoOptions } from '../core/io/io-core.ts'
 import type { Platform } from './platform.ts'
 import { outcomeOf } from './outcome.ts'
@@ -53,7 +54,15 @@ export async function simulate(
     ...facts,
     program: facts.program || workload.name,
     pid: 0,
-    nodes: options.platform.nodes.map(({ name, cpus, memory }) => ({ name, cpus, memory })),
+    nodes: options.platform.nodes.map(({ name, cpus, memory, ioExecutors }) => ({
+      name,
+      cpus,
+      memory,
+      ...(ioExecutors === undefined ? {} : { ioExecutors }),
+    })),
+    ...(engine.io.devices.length > 0
+      ? { devices: deviceFacts(engine.io.devices), io: ioFacts(options) }
+      : {}),
     policy: engine.policy.name,
     simulated: true,
   })

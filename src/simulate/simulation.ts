@@ -40,8 +40,9 @@ export class Simulation implements Surroundings {
   readonly engine: Engine
   readonly stores: Stores
   watcher: Watcher | null = null
-  /** Tasks that ended, and the time for which they held CPUs, in milliseconds times CPUs. */
+  /** Tasks that ended, when the last did, and the time for which they held CPUs, in milliseconds times CPUs. */
   ended = 0
+  lastEnd = 0
   cpuTime = 0
   readonly #kinds = new Map<string, Kind>()
   readonly #afterEnds = new Map<Task, (() => void)[]>()
@@ -60,6 +61,7 @@ export class Simulation implements Surroundings {
       ...(policy ? { policy } : {}),
       ...io,
       observer: observer ?? null,
+      sizeOf: ({ value }) => (typeof value === 'number' ? value : 0),
     })
     this.#movers = new Movers(this.clock, this.stores, move => this.engine.io.moved(move, this.clock.now))
   }
@@ -182,6 +184,7 @@ export class Simulation implements Surroundings {
   end(task: Task, now: number): void {
     if (task.state !== 'running') return
     this.ended++
+    this.lastEnd = now
     this.cpuTime += (now - task.startedAt) * (task.implementation.demand ?? task.demand).cpus
     this.#store(task)
     const lane = this.engine.nodes[task.node]?.lanes[task.lane]
@@ -208,7 +211,8 @@ export class Simulation implements Surroundings {
     for (let i = 0; i < accesses.length; i++) {
       const write = accesses[i]?.write
       if (!write) continue
-      if (write.value === undefined) write.value = true
+      // What stands for the value of a file is its size.
+      if (write.value === undefined) write.value = bytes?.[i] ?? true
       if (bytes && write.place) this.engine.io.stored(write, bytes[i] ?? 0)
     }
   }

@@ -1,3 +1,4 @@
+import type { Version } from '../core/data.ts'
 import type { Alarm, Clock } from './clock.ts'
 import { ModelDevice } from './device.ts'
 import { ModelNode } from './model-node.ts'
@@ -10,30 +11,42 @@ export class Stores {
   /** In the order of the core's devices. */
   readonly devices: readonly ModelDevice[]
   readonly #clock: Clock
-  readonly #homes: (ModelDevice | null)[]
+  /** Those that each node reaches, and the one that it writes to by itself. */
+  readonly #own: readonly (readonly ModelDevice[])[]
+  readonly #homes: readonly (ModelDevice | null)[]
   /** Where each version is that has bytes. */
   readonly #places = new Map<number, ModelDevice>()
+  /** The name of the device whose folder a path is in; null for paths that are in none. */
+  deviceAt: (path: string) => string | null
 
   constructor(clock: Clock, platform: Platform) {
     this.#clock = clock
     this.nodes = platform.nodes.map((node, i) => new ModelNode(clock, i, node))
     const devices: ModelDevice[] = []
-    this.#homes = platform.nodes.map(({ storage = [] }, i) => {
-      const own = storage.map(model => {
+    this.#own = platform.nodes.map(({ storage = [] }, i) =>
+      storage.map(model => {
         const known = model.shared && devices.find(one => one.node === null && one.model.name === model.name)
         if (known) return known
         const device = new ModelDevice(clock, model, model.shared ? null : i)
         devices.push(device)
         return device
-      })
-      return own.find(({ node }) => node === null) ?? own[0] ?? null
-    })
+      }),
+    )
+    this.#homes = this.#own.map(own => own.find(({ node }) => node === null) ?? own[0] ?? null)
     this.devices = devices
+    this.deviceAt = findByPath(devices)
   }
 
   /** Where tasks of this node read and write that say nothing else: what all share, or its first device. */
   home(node: number): ModelDevice | null {
     return this.#homes[node] ?? null
+  }
+
+  /** Where a file of this name is written that no I/O task writes: by its path, or else at home. */
+  placeFor(path: string | null, node: number): ModelDevice | null {
+    const name = path === null ? null : this.deviceAt(path)
+    const named = name === null ? null : this.#own[node]?.find(({ model }) => model.name === name)
+    return named ?? this.home(node)
   }
 
   placeOf(version: number): ModelDevice | null {
@@ -63,11 +76,11 @@ export class Stores {
     together(way, after, this.#clock)
   }
 
-  write(version: number | null, bytes: number, node: ModelNode, to: ModelDevice | null, done: Alarm): void {
-    const device = to ?? this.home(node.index)
+  write(version: Version | null, bytes: number, node: ModelNode, to: ModelDevice | null, done: Alarm): void {
+    const device = to ?? this.placeFor(version?.datum.path ?? null, node.index)
     if (version !== null) {
-      node.cache.write(version, bytes)
-      if (device) this.#places.set(version, device)
+      node.cache.write(version.id, bytes)
+      if (device) this.#places.set(version.id, device)
     }
     if (!device) return done.ring(this.#clock.now)
     const way: Step[] = [then => device.transfer('write', bytes, then)]
@@ -117,4 +130,12 @@ function together(way: readonly Step[], done: Alarm, clock: Clock): void {
     if (--left === 0) done.ring(now)
   }
   for (const step of way) step({ ring: oneLess })
+}
+
+/** Devices of one name are one place on several nodes. Most platforms say nothing of paths that are used. */
+function findByPath(devices: readonly ModelDevice[]): (path: string) => string | null {
+  const folders = new Map<string, string>()
+  for (const { model } of devices) folders.set(model.path.replace(/\/*$/, '/'), model.name)
+  const longestFirst = [...folders].sort(([a], [b]) => b.length - a.length)
+  return path => longestFirst.find(([folder]) => path.startsWith(folder))?.[1] ?? null
 }

@@ -10,8 +10,10 @@ export interface Workload {
 /** A file that was there before the run; on the shared file system, or else on the nodes in turn. */
 export function inputFile(simulation: Simulation, datum: Datum, bytes: number, node: number): Datum {
   const { stores, engine } = simulation
-  const device = stores.home(node % stores.nodes.length)
-  datum.current.value = true
+  const device = stores.placeFor(datum.path, node % stores.nodes.length)
+  const { id } = datum.current
+  datum.current.value = bytes
+  engine.observer?.({ type: 'found', at: simulation.clock.now, version: id, bytes })
   if (!device) return datum
   stores.put(datum.current.id, device)
   const known = engine.io.devices[stores.devices.indexOf(device)]

@@ -1,3 +1,4 @@
+import type { Version } from '../core/data.ts'
 import type { Device } from '../core/io/device.ts'
 
 /** Where one version of a file or directory is. */
@@ -7,6 +8,8 @@ export class FileCopy {
   staged: boolean
   /** The device that it is kept on until somebody wants it at its place. */
   tier: Device | null
+  /** As it was committed; 0 for folders. */
+  bytes = 0
 
   constructor(path: string, staged: boolean, tier: Device | null = null) {
     this.path = path
@@ -14,3 +17,7 @@ export class FileCopy {
     this.tier = tier
   }
 }
+
+/** What was committed, as far as anybody has measured it. */
+export const bytesIn = ({ value, place }: Version): number =>
+  (value instanceof FileCopy ? value.bytes : 0) || (place?.measured ?? 0)

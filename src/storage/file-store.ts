@@ -7,7 +7,7 @@ import type { Datum, Version } from '../core/data.ts'
 import { MillraceError } from '../core/errors.ts'
 import type { Device } from '../core/io/device.ts'
 import { FileCopy } from './file-copy.ts'
-import { exists, renameTo, unwritable } from './output-place.ts'
+import { bytesAt, exists, renameTo, unwritable } from './output-place.ts'
 import { copyDurably, syncFolder } from './mover.ts'
 import type { Pace } from './mover.ts'
 import { Tiers } from './tiers.ts'
@@ -37,6 +37,9 @@ export class FileStore {
   /** Paths that are being removed, and the last version that was there. */
   readonly #removing = new Map<string, { last: Version | null; done: Promise<void> }>()
   #count = 0
+  /** Is told of each file that is read and that no task of the run made. */
+  found: ((version: Version, bytes: number) => void) | null = null
+  readonly #told = new WeakSet<Version>()
 
   constructor(run: string, announce: (folder: string) => void) {
     this.#run = run
@@ -52,12 +55,20 @@ export class FileStore {
     await this.#moving.get(version.datum)
     const path = this.pathOf(version)
     if (isKept(path)) this.tiers.use(path)
-    if (!(await exists(path))) {
+    const bytes = await bytesAt(path)
+    if (bytes === null) {
       const { tier } = version.value instanceof FileCopy ? version.value : { tier: null }
       if (tier) throw lost(version, tier)
       throw new MillraceError('MR_INPUT_MISSING', `${version.datum.path} does not exist${reasonFor(version)}`)
     }
+    if (this.found && !(version.value instanceof FileCopy)) this.#tell(version, bytes)
     return path
+  }
+
+  #tell(version: Version, bytes: number): void {
+    if (this.#told.has(version)) return
+    this.#told.add(version)
+    this.found?.(version, bytes)
   }
 
   pathOf(version: Version): string {
@@ -130,14 +141,18 @@ export class FileStore {
 
   /** The task has written the version: it is moved to the user's path as soon as nobody reads an older one there. */
   async commit(version: Version, staged: string): Promise<void> {
-    if (!(await exists(staged))) return
+    const bytes = await bytesAt(staged)
+    if (bytes === null) return
     const kept = this.tiers.stagedOn(staged) && (await this.tiers.keep(version, staged))
     if (kept) {
       await this.#leave(dirname(dirname(staged)))
+      kept.bytes = bytes
       version.value = kept
       return
     }
-    version.value = new FileCopy(staged, true)
+    const copy = new FileCopy(staged, true)
+    copy.bytes = bytes
+    version.value = copy
     // Others of a team may still fail, and then the original is wanted. Else no reader has been told the
     // staged path yet.
     if (!version.superseded && !version.team && !version.datum.temporary) await this.publish(version, false)

@@ -1,5 +1,5 @@
 import { constants } from 'node:fs'
-import { access, lstat, rename } from 'node:fs/promises'
+import { access, lstat, rename, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { MillraceError } from '../core/errors.ts'
 
@@ -29,6 +29,19 @@ export async function renameTo(staged: string, path: string): Promise<void> {
       cause,
     })
   })
+}
+
+/** Bytes of the file that is there, 0 for a folder; null if nothing is. */
+export async function bytesAt(path: string): Promise<number | null> {
+  try {
+    const found = await lstat(path)
+    if (found.isFile()) return found.size
+    if (!found.isSymbolicLink()) return 0
+    const target = await stat(path).catch(() => null)
+    return target?.isFile() ? target.size : 0
+  } catch {
+    return null
+  }
 }
 
 export async function exists(path: string): Promise<boolean> {

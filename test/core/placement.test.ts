@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { LANE_DEPTH } from '../../src/core/machine.ts'
 import { fifoData } from '../../src/core/policy.ts'
-import type { Task } from '../../src/core/task.ts'
+import type { Kind, Task } from '../../src/core/task.ts'
 import { demandOf, roundMemory } from '../../src/core/task.ts'
 import { Rig, cpus, fails, kindOf } from './rig.ts'
 
@@ -253,6 +253,27 @@ for (const [which, make] of Object.entries(NOT_QUEUED)) {
     assert.deepEqual(rig.go(), [task])
   })
 }
+
+test('given short commands, we should queue those that can wait behind other commands, and never behind a function', () => {
+  const rig = new Rig({ cpus: 2 })
+  const kind: Kind = { ...kindOf('true'), form: 'command' }
+  const known = rig.call('true', [], { kind, queues: true })
+  rig.go()
+  rig.finish(known, 1)
+  short(rig, 'quick')
+  const [quick, first] = [rig.call('quick'), rig.call('true', [], { queues: true })]
+  const more = Array.from({ length: 30 }, () => rig.call('true', [], { queues: true }))
+  const alone = rig.call('true')
+  const sent = rig.go()
+  assert.deepEqual(sent.slice(0, 2), [quick, first])
+  assert(sent.length > 5 && sent.length < 30, String(sent.length))
+  assert(sent.slice(1).every(({ lane }) => lane === first.lane && lane !== quick.lane))
+  assert.equal(alone.state, 'ready')
+  rig.finish(quick, 0.01)
+  for (const task of sent.slice(1)) rig.finish(task, 1)
+  assert.equal(rig.drain(1).length, 1 + more.length + 1 - (sent.length - 1))
+  rig.assertIdle()
+})
 
 test('given a queued task that is cancelled, we should take it out of the middle of its lane', () => {
   const rig = new Rig({ cpus: 1 })

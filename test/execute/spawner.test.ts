@@ -40,6 +40,7 @@ const request = (argv: string[], rest: Partial<CommandRequest> = {}): CommandReq
   log: newFile(),
   cpus: null,
   limits: null,
+  lane: null,
   ...rest,
 })
 const run = (argv: string[], rest: Partial<CommandRequest> = {}) =>
@@ -193,6 +194,7 @@ test('replies are read in whatever pieces they come', () => {
               assert.deepEqual([stage, errno], ['exec', 2])
               seen.push(id)
             },
+            () => assert.fail(),
           )
           rest = bytes.subarray(used)
         }

@@ -71,9 +71,13 @@ export const arbitraries: Record<RunEventType, fc.Arbitrary<RunEvent>> = {
         },
       ),
       policy: text,
+      io: fc.record(
+        { policy: text, flush: fc.constantFrom('off', 'idle', 'always'), prefetch: fc.boolean() },
+        { noNullPrototype: true },
+      ),
       simulated: fc.boolean(),
     },
-    ['again'],
+    ['again', 'io'],
   ),
   'kind-defined': event('kind-defined', {
     kind: id,
@@ -81,11 +85,30 @@ export const arbitraries: Record<RunEventType, fc.Arbitrary<RunEvent>> = {
     form: fc.constantFrom('function', 'command'),
     module: text,
   }),
+  'demand-defined': event('demand-defined', {
+    demand: id,
+    cpus: fc.nat(),
+    memory: size,
+    tags: fc.array(text, { maxLength: 2 }),
+    io: fc.boolean(),
+    storage: maybe(
+      fc.record(
+        {
+          bandwidth: maybe(fc.oneof(size, fc.constantFrom('auto', 'adaptive'))),
+          direction: maybe(fc.constantFrom('read', 'write')),
+          size: maybe(size),
+          device: maybe(text),
+        },
+        { noNullPrototype: true },
+      ),
+    ),
+  }),
   submitted: event(
     'submitted',
     {
       task: id,
       kind: id,
+      demand: id,
       parent: maybe(id),
       group: maybe(fc.oneof(fc.constantFrom('g', 'h'), text)),
       priority: fc.oneof(fc.constant(0), fc.integer(), fc.constantFrom(1.5, Infinity, -Infinity, 2 ** 60)),
@@ -93,7 +116,7 @@ export const arbitraries: Record<RunEventType, fc.Arbitrary<RunEvent>> = {
       writes: ids,
       files: fc.array(fc.record({ version: id, path: text }, { noNullPrototype: true }), { maxLength: 3 }),
     },
-    ['files'],
+    ['files', 'demand'],
   ),
   ready: event('ready', { task: id }),
   started: event(
@@ -127,6 +150,7 @@ export const arbitraries: Record<RunEventType, fc.Arbitrary<RunEvent>> = {
   returned: event('returned', { task: id, reason: text }),
   released: event('released', { task: id, version: id }),
   committed: event('committed', { version: id, bytes: size }),
+  found: event('found', { version: id, bytes: size }),
   'thread-died': event('thread-died', { node: fc.nat(), lane: fc.nat(), reason: text }),
   device: event('device', {
     device: fc.nat(),

@@ -1,0 +1,136 @@
+import { bench } from './harness.ts'
+import type { Arm, Case } from './harness.ts'
+import { throttleMissing } from './io/devices.ts'
+import { MEMORY, recordCopyfile } from './replay/copyfile.ts'
+import { recordOverlap, recordTiers } from './replay/programs.ts'
+import type { Recording, Workload } from './replay/programs.ts'
+import { predictedSeconds, realSeconds } from './replay/recorded.ts'
+import type { Changes } from './replay/recorded.ts'
+import { slowDiskMissing } from './slow-disk.ts'
+
+/** Real times that are nearer to each other than this have no order. */
+const TIE = 0.05
+
+interface Variant {
+  name: string
+  record(): Promise<Recording>
+  /** What its run has that the others have not. */
+  changes: Changes
+}
+
+/** Each run is made once, and looked at by all cases. */
+function remembered<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | null = null
+  return () => (made ??= make())
+}
+
+/** Each run against its own replay, and whether the replays put the variants in the order of the runs. */
+function casesOf(name: string, about: string, missing: string | undefined, given: Variant[]): Case[] {
+  const variants = given.map(one => ({ ...one, record: remembered(one.record) }))
+  const real = async ({ record }: Variant): Promise<number> => realSeconds((await record()).run)
+  const replayed = async ({ record, changes }: Variant): Promise<number> => {
+    const { run, constants } = await record()
+    return predictedSeconds(run, constants, changes)
+  }
+  const arms = variants.flatMap((variant): Arm[] => [
+    { system: `millrace ${variant.name}, replayed`, missing, run: () => replayed(variant) },
+    { system: `${variant.name}, real`, missing, run: () => real(variant) },
+  ])
+  const goals = variants.flatMap(variant => {
+    const pair = { of: `millrace ${variant.name}, replayed`, against: `${variant.name}, real` }
+    return [
+      { ...pair, atMost: 1.1 },
+      { ...pair, atLeast: 0.9 },
+    ]
+  })
+  const shared = { better: 'lower', take: 'median', rounds: 1 } as const
+  const wrong = (predict: (variant: Variant) => Promise<number>) => (): Promise<number> =>
+    misplaced(variants, real, predict)
+  const [first] = variants
+  const whatIf = async ({ changes }: Variant): Promise<number> => {
+    const { run, constants } = await (first as Variant).record()
+    return predictedSeconds(run, constants, changes)
+  }
+  const orders: Arm[] = [{ system: 'millrace, replays', missing, run: wrong(replayed) }]
+  // Variants that are one program with several policies can all be told from one run.
+  const isWhatIf = variants.every(({ changes }) => changes.policy ?? changes.ioPolicy)
+  if (isWhatIf) orders.push({ system: 'millrace, what-if from the first run', missing, run: wrong(whatIf) })
+  return [
+    { ...shared, name, unit: 's', about, arms, goals },
+    {
+      ...shared,
+      name: `${name}: order`,
+      unit: 'pairs',
+      about: `pairs in another order than the runs, those within ${TIE * 100}% aside`,
+      arms: orders,
+      goals: orders.map(({ system }) => ({ of: system, upTo: 0, unit: 'pairs' })),
+    },
+  ]
+}
+
+async function misplaced(
+  variants: readonly Variant[],
+  real: (variant: Variant) => Promise<number>,
+  predict: (variant: Variant) => Promise<number>,
+): Promise<number> {
+  const times = []
+  for (const one of variants) times.push({ is: await real(one), said: await predict(one) })
+  let wrong = 0
+  for (const [i, a] of times.entries()) {
+    for (const b of times.slice(i + 1)) {
+      if (Math.abs(a.is - b.is) < TIE * Math.max(a.is, b.is)) continue
+      if (a.is < b.is !== a.said < b.said) wrong++
+    }
+  }
+  return wrong
+}
+
+const tiers = (workload: Workload): Case[] =>
+  casesOf(
+    `tiers, ${workload}`,
+    'the program of the bench tiers: layers with each I/O policy',
+    throttleMissing(),
+    ['fcfs', 'priority', 'backfill'].map(ioPolicy => ({
+      name: ioPolicy,
+      record: () => recordTiers(workload, ioPolicy),
+      changes: { ioPolicy },
+    })),
+  )
+
+const POLICIES = ['fifo', 'lifo']
+const copies = remembered(() => recordCopyfile(POLICIES))
+
+await bench('replay', [
+  ...casesOf(
+    'overlap',
+    'the program of the bench overlap, with I/O tasks and without',
+    throttleMissing(),
+    (['io', 'plain'] as const).map(mode => ({
+      name: mode === 'io' ? 'I/O tasks' : 'without I/O tasks',
+      record: () => recordOverlap(mode),
+      changes: {},
+    })),
+  ),
+  ...tiers('homogeneous'),
+  ...tiers('heterogeneous'),
+  ...casesOf(
+    'layers against none',
+    'the same program with layers, and with the slow disk alone',
+    throttleMissing(),
+    ['backfill', 'slow'].map(policy => ({
+      name: policy === 'slow' ? 'slow disk alone' : 'layers',
+      record: () => recordTiers('heterogeneous', policy),
+      changes: {},
+    })),
+  ),
+  ...casesOf(
+    'copyfile',
+    'the workflow of the bench copyfile, one copy at a time',
+    slowDiskMissing(),
+    POLICIES.map(policy => ({
+      name: policy,
+      record: async () => (await copies()).get(policy) as Recording,
+      changes: { policy, node: { cpus: 1, cache: MEMORY } },
+    })),
+  ),
+])

@@ -1,0 +1,43 @@
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { readRecordedRun } from '../../src/simulate/recorded-run.ts'
+import { ExampleOnDisk } from '../example-run.ts'
+import { SlowDisk } from '../slow-disk.ts'
+import { journalIn } from './recorded.ts'
+import type { Recording } from './programs.ts'
+
+const FILES = 6
+const MEGABYTES = 24
+const READ = 40
+const WRITE = 50
+const SIZES = [`files=${FILES}`, `megabytes=${MEGABYTES}`]
+/** Page cache of the commands: a tenth of all data. */
+export const MEMORY = (3 * FILES * MEGABYTES * 2 ** 20) / 10
+
+/** One copy after the other, with either policy: the same files each time, none of them in memory. */
+export async function recordCopyfile(policies: readonly string[]): Promise<Map<string, Recording>> {
+  const disk = new SlowDisk({ megabytes: 600, read: READ, write: WRITE, memory: MEMORY })
+  try {
+    const example = await ExampleOnDisk.install(disk, 'copyfile')
+    example.make('inputs', 'fifo', SIZES, 2, false)
+    const machine = join(example.folder, 'machine.json')
+    const storage = [
+      { name: 'disk', path: 'work', readBandwidth: `${READ}MB/s`, writeBandwidth: `${WRITE}MB/s` },
+    ]
+    writeFileSync(machine, JSON.stringify({ nodes: [{ storage }] }))
+    example.environment = { MILLRACE_MACHINE: machine }
+    const recordings = new Map<string, Recording>()
+    for (const policy of policies) {
+      example.clean('work/a', 'work/b', 'work/sizes.txt')
+      rmSync(join(example.folder, '.millrace', 'runs'), { recursive: true, force: true })
+      disk.forget()
+      example.make('copies', policy, [...SIZES, 'sync=1'], 1)
+      // The kernel holds the device to these rates; there is nothing more exact to be measured.
+      const constants = { disk: { read: READ * 1e6, write: WRITE * 1e6, latency: 0 } }
+      recordings.set(policy, { run: await readRecordedRun(journalIn(example.folder)), constants })
+    }
+    return recordings
+  } finally {
+    disk.close()
+  }
+}

@@ -1,0 +1,180 @@
+import { source } from '../core/data.ts'
+import type { Access } from '../core/data.ts'
+import type { TaskUsage } from '../core/events.ts'
+import type { Lane } from '../core/machine.ts'
+import type { Task } from '../core/task.ts'
+import { SpawnerLost } from '../execute/command-process.ts'
+import type { Guard } from '../execute/guard.ts'
+import { ownCpus } from '../execute/own-cpus.ts'
+import { Processes } from '../execute/processes.ts'
+import { Stored } from '../model/stored.ts'
+import type { Kept } from '../model/stored.ts'
+import { runCommand } from './commands.ts'
+import type { CommandContext, CommandOutcome } from './commands.ts'
+import { jobOf, liveOf } from './job.ts'
+import type { Loans } from './loans.ts'
+import type { Runtime, RuntimeOptions } from './runtime.ts'
+import type { Streaming } from './streaming.ts'
+
+/** A lane from which nothing was heard for so long is stuck: those who wait there go elsewhere; milliseconds. */
+const STUCK = 20
+
+/** An attempt of a command that ended well. */
+export interface CommandEnding {
+  startedAt: number
+  took: number
+  outputs: Kept[]
+  usage: TaskUsage | null
+}
+
+export interface CommandEnds {
+  /** The time of the attempt counts from here. */
+  limit(task: Task): void
+  finish(task: Task, ending: CommandEnding, isKept: boolean): void
+  failed(task: Task, error: unknown, printed: boolean): void
+  lost(task: Task, guilty: boolean, reason: string): void
+}
+
+interface Parts {
+  readonly loans: Loans
+  readonly streaming: Streaming
+  readonly guard: Guard
+}
+
+/** Runs tasks that are commands. Short ones wait for their turn where programs are started, so that no CPU waits for us. */
+export class CommandRuns {
+  readonly processes: Processes
+  readonly #runtime: Runtime
+  readonly #options: RuntimeOptions
+  readonly #parts: Parts
+  readonly #ends: CommandEnds
+  readonly #cpus: readonly number[] | null
+  readonly #context: CommandContext
+  /** By lane: when a command was started there, or the last one ended. */
+  readonly #heard: number[] = []
+  /** Tasks that were lost with the process that starts programs: a second time, they are the reason. */
+  readonly #lostBefore = new WeakSet<Task>()
+  #environment: { at: number; variables: Readonly<Record<string, string>> } | null = null
+
+  constructor(runtime: Runtime, options: RuntimeOptions, parts: Parts, ends: CommandEnds) {
+    this.#runtime = runtime
+    this.#options = options
+    this.#parts = parts
+    this.#ends = ends
+    this.#cpus = options.bind ? ownCpus() : null
+    this.processes = new Processes(text => {
+      runtime.engine.observer?.({ type: 'note', at: runtime.now(), level: 'warning', text })
+    })
+    this.#context = {
+      processes: this.processes,
+      run: options.id,
+      logs: options.logs,
+      environment: () => this.#commandEnvironment(),
+      cpusOf: task => this.#cpusOf(task),
+      decode: (stored, slots) => runtime.decode(stored, slots),
+      valueOf: (task, slot) => source(task.accesses[slot] as Access)?.value as Kept,
+      step: null,
+      began: task => parts.streaming.began(task),
+    }
+  }
+
+  async launch(task: Task): Promise<void> {
+    if (jobOf(task).slots.length > 0) await this.#inputsBack(task)
+    const starting = this.processes.start()
+    if (starting) await starting
+    if (!isLive(task)) return this.#ends.lost(task, true, task.reason)
+    this.#ends.limit(task)
+    this.#parts.guard.start()
+    const { streaming } = this.#parts
+    try {
+      const step = streaming.concerns(task) ? await streaming.prepare(task) : null
+      if (step && !isLive(task)) return this.#ends.lost(task, true, task.reason)
+      const outcome = await runCommand(task, step ? { ...this.#context, step } : this.#context)
+      if (step) {
+        await streaming.inputsComplete(task)
+        if (await streaming.wasBereft(task, false)) return this.#bereft(task)
+        if (!isLive(task)) return this.#ends.lost(task, true, task.reason)
+      }
+      this.#ended(task, outcome)
+    } catch (error) {
+      if (streaming.concerns(task) && (await streaming.wasBereft(task, true))) return this.#bereft(task)
+      this.#spoiled(task, error)
+    }
+  }
+
+  #ended(task: Task, outcome: CommandOutcome): void {
+    if (outcome.cameBack) {
+      return this.#ends.lost(task, false, 'the command before it on its CPU takes longer than expected')
+    }
+    const { usage, took, beganAt, kept } = outcome
+    const startedAt = this.#runtime.timeOf(beganAt)
+    const now = this.#runtime.now()
+    if (task.lane >= 0) this.#heard[task.lane] = now
+    this.#runtime.engine.started(task, Math.min(startedAt, now))
+    const live = liveOf(task)
+    live.usage = usage
+    if (outcome.error) return this.#spoiled(task, outcome.error, outcome.printed)
+    const ended = this.#runtime.timeOf(beganAt + took) - startedAt
+    this.#ends.finish(task, { startedAt, took: ended, outputs: [outcome.exitCode], usage }, kept === true)
+  }
+
+  #spoiled(task: Task, error: unknown, printed = false): void {
+    if (error instanceof SpawnerLost && isLive(task) && !this.#lostBefore.has(task)) {
+      this.#lostBefore.add(task)
+      return this.#ends.lost(task, false, error.shortMessage)
+    }
+    this.#ends.failed(task, error, printed)
+  }
+
+  /** What it read was void; it runs again when there is something to read. */
+  #bereft(task: Task): void {
+    this.#ends.lost(task, false, 'what it read came from an attempt that failed')
+  }
+
+  /** Commands queue on a lane; when one of them turns out to be long, those behind it go back to be started elsewhere. */
+  takeBack(lanes: readonly Lane[], now: number): void {
+    for (const { queue, index } of lanes) {
+      if (queue.size < 2 || queue.peek()?.kind.form !== 'command') continue
+      if (now - (this.#heard[index] ?? 0) < STUCK) continue
+      for (const task of [...queue].slice(1)) jobOf(task).live?.process?.callBack?.()
+    }
+  }
+
+  /** Values that a command reads and that a thread has at the moment. */
+  async #inputsBack(task: Task): Promise<void> {
+    const isAway = (access: Access): boolean => {
+      const kept = source(access)?.value
+      return kept instanceof Stored && this.#parts.loans.isAway(kept)
+    }
+    for (let away = task.accesses.find(isAway); away; away = task.accesses.find(isAway)) {
+      const kept = source(away)?.value as Stored
+      await new Promise<void>(resolve => this.#parts.loans.whenBack(kept, resolve))
+    }
+  }
+
+  /**
+   * Ours, as it was after the last call: reading all of it takes as long as starting a program does here, and a
+   * program that sets a variable and then calls a command sees it set there.
+   */
+  #commandEnvironment(): Readonly<Record<string, string>> {
+    const { taskCount } = this.#runtime.engine
+    if (this.#environment?.at !== taskCount) {
+      const variables = { ...(process.env as Record<string, string>), MILLRACE_RUN: this.#options.id }
+      this.#environment = { at: taskCount, variables }
+    }
+    return this.#environment.variables
+  }
+
+  /** Those near its device for an I/O task; else, with `bind`, the CPUs behind the lanes that the task holds. */
+  #cpusOf(task: Task): readonly number[] | null {
+    if (task.demand.io) return task.io?.device?.cpus ?? null
+    const cpus = this.#cpus
+    const lanes = this.#runtime.engine.nodes[task.node]?.lanes
+    if (!cpus || !lanes) return null
+    const held = lanes.filter(lane => lane.index === task.lane || lane.lentTo === task)
+    return held.flatMap(lane => cpus[lane.index % cpus.length] ?? [])
+  }
+}
+
+/** It has not been stopped meanwhile; who follows a stream is `blocked` all the time. */
+export const isLive = (task: Task): boolean => task.state === 'running' || task.state === 'blocked'
