@@ -10,7 +10,7 @@ import { FileCopy } from './file-copy.ts'
 import { bytesAt, exists, renameTo, unwritable } from './output-place.ts'
 import { copyDurably, syncFolder } from './mover.ts'
 import type { Pace } from './mover.ts'
-import { Tiers } from './tiers.ts'
+import { Tiers, unusable } from './tiers.ts'
 import { isKept } from './tier-folders.ts'
 
 export { FileCopy } from './file-copy.ts'
@@ -97,9 +97,10 @@ export class FileStore {
     const folder = device ? this.tiers.folders.staging(device) : this.#folderFor(path)
     // On a device, each output is committed by itself.
     const staged = this.#place(folder, path, device ? null : beside)
-    await mkdir(directory ? staged : dirname(staged), { recursive: true }).catch((error: unknown) =>
-      unwritable(path, error),
-    )
+    await mkdir(directory ? staged : dirname(staged), { recursive: true }).catch((error: unknown) => {
+      if (device) throw unusable(device, error)
+      return unwritable(path, error)
+    })
     if (device) await this.tiers.mark(staged, device, version)
     if (!source) return staged
     const from = await this.read(source)

@@ -1,6 +1,7 @@
 import { mkdir, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import type { Datum, Version } from '../core/data.ts'
+import { MillraceError } from '../core/errors.ts'
 import type { Device } from '../core/io/device.ts'
 import { FileCopy } from './file-copy.ts'
 import { copyDurably, syncFolder } from './mover.ts'
@@ -43,7 +44,7 @@ export class Tiers {
     if (known === undefined) this.#numbers.set(device, dev)
     else if (known !== dev) {
       const error = new Error(`${device.path} is on another device than before`)
-      throw Object.assign(error, { code: 'ENODEV', path: device.path })
+      throw unusable(device, Object.assign(error, { code: 'ENODEV', path: device.path }))
     }
   }
 
@@ -182,6 +183,12 @@ export class Tiers {
     if (!kept) this.#kept.set(version.datum, (kept = new Map()))
     kept.set(copy, version)
   }
+}
+
+/** Says which device it is that failed. */
+export function unusable({ name, path }: Device, cause: unknown): MillraceError {
+  const why = cause instanceof Error ? cause.message : String(cause)
+  return new MillraceError('MR_DEVICE', `${name} (${path}) cannot be written: ${why}`, { cause })
 }
 
 async function nearestFolder(path: string): Promise<{ dev: number }> {

@@ -139,3 +139,37 @@ test('a device that this user may not write is reported and left out', { skip },
     program.remove()
   }
 })
+
+const INSISTS = `
+import { spawnSync } from 'node:child_process'
+import { writeFile } from 'node:fs/promises'
+import { task, main, configure, waitOn, IN, FILE_OUT } from 'millrace'
+configure({ machine: 'machine.yaml', flush: 'off', progress: 'none' })
+export const save = task(
+  { io: true, params: [IN, FILE_OUT], size: '100kB', storage: 'fast', onFailure: 'cancelSuccessors' },
+  async (n: number, path: string) => writeFile(path, Buffer.alloc(100_000, n)),
+)
+main(async () => {
+  spawnSync('mount', ['-o', 'remount,ro', 'fast'])
+  for (const n of [1, 2]) console.log(await waitOn(save(n, 'out/' + n)).catch(error => error.message))
+})
+`
+
+test(
+  'a task that asks for a device that has failed does not wait for ever: it fails and names the device',
+  { skip },
+  async () => {
+    const program = new Program({ 'app.ts': INSISTS, 'machine.yaml': MACHINE })
+    const fast = program.path('fast')
+    for (const name of ['fast', 'slow']) mkdirSync(program.path(name))
+    run('mount', '-t', 'tmpfs', '-o', 'size=4m', 'tmpfs', fast)
+    try {
+      const { code, out, err } = await program.run('app.ts')
+      assert.equal(code, 0, err)
+      assert.equal(out.match(/save#[12] failed: fast \(.*\) cannot be written/g)?.length, 2, out)
+    } finally {
+      spawnSync('umount', ['-l', fast])
+      program.remove()
+    }
+  },
+)
