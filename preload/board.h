@@ -84,6 +84,13 @@ struct mr_file {
     u32 reason_step;
     u64 frontier; /* written without a hole up to here */
     u64 want;     /* the smallest frontier a waiter asks for, ~0 = none */
+    u32 lower;    /* text: the path of its bytes on the lower layer, 0 while they are in memory (spill.c) */
+    u32 place;    /* futex: odd while it moves */
+    u32 mover;    /* thread */
+    u32 place_lock;
+    u32 pinned;   /* somebody maps it, or has it open in a way that we do not follow: it stays where it is */
+    u32 pad;
+    u64 moved;    /* its size when it moved */
 };
 
 struct mr_extent {
@@ -154,7 +161,7 @@ struct mr_wait {
     u64 at, want, since;
 };
 
-enum { MR_EV_COMMITTED, MR_EV_FAILED, MR_EV_ENDED, MR_EV_KILLED, MR_EV_DEADLOCK, MR_EV_TIMEOUT, MR_EV_FULL, MR_EV_NOTE, MR_EV_TRUSTED };
+enum { MR_EV_COMMITTED, MR_EV_FAILED, MR_EV_ENDED, MR_EV_KILLED, MR_EV_DEADLOCK, MR_EV_TIMEOUT, MR_EV_FULL, MR_EV_NOTE, MR_EV_TRUSTED, MR_EV_MOVED };
 
 struct mr_event {
     u64 seq, wall;
@@ -174,6 +181,8 @@ struct mr_board {
     u64 bytes;
     u32 workflow, dir, dir_len, failed;
     u32 excludes, dir_rules; /* how many such rules there are */
+    u32 layer, inputs; /* text: the folder of the lower layer, and where inputs are linked from; 0: none */
+    u64 moves;
     u32 settled_seq, settled_waiters; /* futex: grows when a file is committed or fails */
     char shm[160];
     struct mr_region region[MR_REGIONS];
@@ -218,6 +227,9 @@ struct mr_guard {
 };
 void mr_lock(struct mr_guard *g);
 void mr_unlock(struct mr_guard *g);
+void mr_lock_word(u32 *word, struct mr_guard *g); /* another lock of the same kind, that needs no repair */
+void mr_unlock_word(u32 *word, struct mr_guard *g);
+int mr_thread_lives(u32 tid);
 int mr_task_state(u32 pid, u64 *start, u32 *parent, u32 *threads); /* kernel's letter, 0 when there is none */
 int mr_alive(u32 pid, u64 start);
 
@@ -276,6 +288,11 @@ int mr_wait_for(u32 proc, u32 file, u32 kind, u64 at, u64 len);
 int mr_wait_moment(u32 proc, u32 file, u64 began);
 extern u64 mr_wait_limit;
 extern u32 mr_passes; /* gates that were open, since the last wait */
+
+/* spill.c */
+long mr_file_move(u32 file, long own);
+void mr_place_wait(struct mr_file *f);
+u64 mr_relieve(u32 but);
 
 /* deadlock.c */
 int mr_deadlocked(u32 wait, char *why, size_t size);

@@ -12,6 +12,7 @@ static long fork_like(const struct mr_call *c)
     u32 child = MR_NONE;
     mr_fd_share_all();
     if (!who.foreign) mr_stage_end_all();
+    mr_maps_forked();
     if (who.proc != MR_NONE) {
         mr_lock(&g);
         child = mr_proc_embryo(who.proc, who.foreign ? (u32)mr_sys(SYS_getpid, 0, 0, 0, 0) : mr_self.pid);
@@ -41,7 +42,10 @@ long mr_do_fork(const struct mr_call *c) { return fork_like(c); }
 long mr_do_clone(const struct mr_call *c)
 {
     /* with a stack of its own the child cannot return through here; the sites that do that are not ours */
-    if ((c->a[0] & CLONE_VM) || c->a[1]) return mr_plain(c);
+    if ((c->a[0] & CLONE_VM) || c->a[1]) {
+        if (!mr_who(0).foreign) mr_stage_before_child();
+        return mr_plain(c);
+    }
     return fork_like(c);
 }
 

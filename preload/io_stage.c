@@ -266,7 +266,7 @@ void mr_stage_before(const struct mr_call *c)
 {
     switch (c->nr) {
     case SYS_write: return;
-    case SYS_close_range: mr_stage_end_all(); return;
+    case SYS_close_range: case SYS_sync: case SYS_syncfs: mr_stage_end_all(); return;
     case SYS_splice: case SYS_copy_file_range: mr_stage_end(c->a[2]); return;
     case SYS_sendmsg: case SYS_sendmmsg: mr_stage_before_child(); return; /* it may carry descriptors */
 #if defined(__x86_64__)
