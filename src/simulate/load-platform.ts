@@ -27,8 +27,7 @@ function nodeOf(node: MachineNode): NodeModel {
 }
 
 function deviceOf(device: MachineDevice): DeviceModel {
-  const { name, path, read, write, capacity, shared, cpus, maxIntermediate, latency, stream, knee, falloff } =
-    device
+  const { name, path, read, write, capacity, shared, cpus, latency, stream, knee, falloff } = device
   return {
     name,
     path: path ?? `/${name}`,
@@ -37,7 +36,7 @@ function deviceOf(device: MachineDevice): DeviceModel {
     capacity,
     shared,
     ...(cpus === null ? {} : { cpus }),
-    ...(maxIntermediate === null ? {} : { maxIntermediate }),
+    ...(device.maxIntermediate === null ? {} : { maxIntermediate: device.maxIntermediate }),
     ...(latency === 0 ? {} : { latency }),
     ...(stream === null ? {} : { stream }),
     ...(knee === null ? {} : { knee }),
