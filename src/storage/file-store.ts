@@ -188,7 +188,7 @@ export class FileStore {
     }
     const isDirectory = (await lstat(copy.path)).isDirectory()
     // Staged beside it, its folder is there; staged on a device, it may not be.
-    if (this.tiers.folders.all.length > 0) await makeFolders(dirname(path))
+    if (!copy.path.startsWith(`${this.#folderFor(path)}/`)) await makeFolders(dirname(path))
     if (hasReaders) {
       // Its readers know it under the staged name, so that name has to stay.
       if (isDirectory) return version
