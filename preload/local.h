@@ -69,6 +69,7 @@ void mr_size_at_exit(void);
 #define MR_NOT_STAGED (-1000000L)
 extern u32 mr_stage_after; /* small writes, 0 = never */
 long mr_stage_write(long fd, u64 e, const void *from, u64 len);
+void mr_stage_opened(long fd);
 void mr_stage_end(long fd);
 void mr_stage_end_all(void);
 void mr_stage_before_child(void);
