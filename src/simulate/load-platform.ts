@@ -28,6 +28,7 @@ function nodeOf(node: MachineNode): NodeModel {
 
 function deviceOf(device: MachineDevice): DeviceModel {
   const { name, path, read, write, capacity, shared, cpus, latency, stream, knee, falloff } = device
+  const { oneArm, buffer, syncTime } = device
   return {
     name,
     path: path ?? `/${name}`,
@@ -41,5 +42,8 @@ function deviceOf(device: MachineDevice): DeviceModel {
     ...(stream === null ? {} : { stream }),
     ...(knee === null ? {} : { knee }),
     ...(falloff === null ? {} : { falloff }),
+    ...(oneArm ? { oneArm } : {}),
+    ...(buffer === null ? {} : { buffer }),
+    ...(syncTime === 0 ? {} : { sync: syncTime }),
   }
 }

@@ -22,6 +22,10 @@ export interface MachineDevice {
   readonly stream: number | null
   readonly knee: number | null
   readonly falloff: number | null
+  readonly oneArm: boolean
+  readonly buffer: number | null
+  /** Milliseconds. */
+  readonly syncTime: number
 }
 
 export interface MachineNode {
@@ -75,6 +79,9 @@ const DEVICE_KEYS = [
   'streamBandwidth',
   'knee',
   'falloff',
+  'oneArm',
+  'writeBuffer',
+  'syncTime',
 ]
 const MOST_NODES = 100_000
 
@@ -205,6 +212,9 @@ export class MachineParser {
           stream: this.#rate(entries.get('streamBandwidth')),
           knee: this.#count(entries.get('knee'), 1, 'a whole number from 1'),
           falloff: this.#number(entries.get('falloff')),
+          oneArm: this.#truth(entries.get('oneArm')) ?? false,
+          buffer: this.#bytes(entries.get('writeBuffer')),
+          syncTime: this.#duration(entries.get('syncTime')),
         }
   }
 
