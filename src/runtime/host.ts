@@ -216,7 +216,7 @@ export class EmbeddedHost implements Host {
     const run = this.#run
     const unhandled = run ? [...run.runtime.main.unhandled] : []
     const interrupted = this.#interrupts > 0
-    const outcome: Outcome = interrupted ? 'interrupted' : failed || unhandled.length > 0 ? 'failed' : 'ok'
+    let outcome: Outcome = interrupted ? 'interrupted' : failed || unhandled.length > 0 ? 'failed' : 'ok'
     if (outcome !== 'ok') process.exitCode = interrupted ? 130 : exitCodeFor(failure)
     if (run) {
       const { runtime, reporting } = run
@@ -225,7 +225,11 @@ export class EmbeddedHost implements Host {
         runtime.programEnded()
         await runtime.idle(runtime.main.group)
       }
-      await runtime.end()
+      const stranded = await runtime.end()
+      if (stranded.length > 0 && outcome === 'ok') {
+        outcome = 'failed'
+        process.exitCode = 1
+      }
       if (runtime.engine.io.devices.length > 0) await keepLearned(run.options, runtime.engine.io.export())
       const message = failed ? firstLine(failure) : undefined
       runtime.engine.observer?.({
@@ -240,6 +244,7 @@ export class EmbeddedHost implements Host {
       })
       const shown = reporting.mode === 'live' || reporting.mode === 'plain'
       if (!shown) for (const task of unhandled) complain(taskError(task))
+      if (!shown) for (const sentence of stranded) complain(new MillraceError('MR_DEVICE', sentence))
       if (
         failed &&
         !interrupted &&
