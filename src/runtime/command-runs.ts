@@ -173,8 +173,9 @@ export class CommandRuns {
     return this.#environment.variables
   }
 
-  /** With `bind`, the CPUs behind the lanes that the task holds. */
+  /** Those near its device for an I/O task; else, with `bind`, the CPUs behind the lanes that the task holds. */
   #cpusOf(task: Task): readonly number[] | null {
+    if (task.demand.io) return task.io?.device?.cpus ?? null
     const cpus = this.#cpus
     const lanes = this.#runtime.engine.nodes[task.node]?.lanes
     if (!cpus || !lanes) return null

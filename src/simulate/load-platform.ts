@@ -15,6 +15,9 @@ function nodeOf(node: MachineNode): NodeModel {
     tags,
     storage: node.storage.map(deviceOf),
     ...(ioExecutors === null ? {} : { ioExecutors }),
+    ...(node.read === null && node.write === null
+      ? {}
+      : { bandwidth: { read: node.read ?? Infinity, write: node.write ?? Infinity } }),
     ...(network === null ? {} : { link: network }),
     ...(pageCache === null ? {} : { cache: pageCache }),
     ...(cacheBandwidth === null ? {} : { cacheRate: cacheBandwidth }),
@@ -34,6 +37,7 @@ function deviceOf(device: MachineDevice): DeviceModel {
     capacity,
     shared,
     ...(cpus === null ? {} : { cpus }),
+    ...(device.maxIntermediate === null ? {} : { maxIntermediate: device.maxIntermediate }),
     ...(latency === 0 ? {} : { latency }),
     ...(stream === null ? {} : { stream }),
     ...(knee === null ? {} : { knee }),

@@ -334,6 +334,7 @@ export class IoCore {
   fail(device: Device, reason: string, now: number): void {
     if (device.offline !== null) return
     device.offline = reason
+    device.offlineSince = now
     this.#observer()?.({ type: 'device-failed', at: now, device: device.index, reason })
   }
 
