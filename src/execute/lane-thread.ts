@@ -52,6 +52,8 @@ export class LaneThread {
     this.#worker = new Worker(new URL('./thread.js', import.meta.url), {
       name: `millrace ${options.io ? 'io ' : ''}${options.lane}`,
       workerData,
+      // A module may read them as it is loaded, here and there.
+      argv: process.argv.slice(2),
       env: { ...process.env, MILLRACE_RUN: options.run },
       execArgv: [...loaderArguments(), '--conditions=millrace-thread'],
     })

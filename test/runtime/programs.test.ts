@@ -73,6 +73,20 @@ for (const type of ['module', 'commonjs'] as const) {
   })
 }
 
+test('a module that reads the arguments of the program finds them in threads, too', async () => {
+  const program = new Program({
+    'app.mjs': `
+import { task, main, waitOn } from 'millrace'
+const [name = 'nobody', ...more] = process.argv.slice(2)
+export const greet = task({}, () => [name, more.length].join(' '))
+main(async () => console.log(await waitOn(greet())))
+`,
+  })
+  const { code, out, err } = await program.run('app.mjs', ['ada', 'x', 'y'])
+  assert.deepEqual([code, out, err], [0, 'ada 2\n', ''])
+  await program.leavesNothing()
+})
+
 test('a CommonJS program with require', async () => {
   const program = new Program(
     {
