@@ -22,6 +22,8 @@ static const struct {
     [MR_INSTANCES] = {sizeof(struct mr_instance), 1u << 16},
     [MR_WAITS] = {sizeof(struct mr_wait), 1u << 16},
     [MR_EVENTS] = {sizeof(struct mr_event), MR_EVENT_COUNT},
+    [MR_STAGES] = {sizeof(struct mr_stage), MR_STAGE_COUNT},
+    [MR_STAGED] = {MR_STAGE_SIZE, MR_STAGE_COUNT},
 };
 
 #define PIECE (128u << 10)
@@ -105,7 +107,7 @@ static int back(struct mr_region *r, u64 bytes)
 static u32 full(u32 region)
 {
     static const char *const name[MR_REGIONS] = {"steps", "rules", "lists", "text", "buckets", "files", "extents",
-        "descriptions", "descriptors", "processes", "instances", "waits", "events"};
+        "descriptions", "descriptors", "processes", "instances", "waits", "events", "stages", "staged bytes"};
     char text[128];
     struct mr_text t = {text, text + sizeof text};
     mr_put(&t, "the board is full (");

@@ -15,7 +15,7 @@
 
 enum { /* regions */
     MR_STEPS, MR_RULES, MR_LISTS, MR_TEXT, MR_BUCKETS, MR_FILES, MR_EXTENTS, MR_OFDS, MR_HOLDS, MR_PROCS,
-    MR_INSTANCES, MR_WAITS, MR_EVENTS, MR_REGIONS
+    MR_INSTANCES, MR_WAITS, MR_EVENTS, MR_STAGES, MR_STAGED, MR_REGIONS
 };
 
 #define MR_BUCKET_COUNT (1u << 16)
@@ -77,12 +77,20 @@ struct mr_file {
     u32 extent_lost; /* a piece was not recorded: it becomes readable on commit */
     u32 closes;
     u32 writers; /* descriptions open for writing by producers */
+    u32 stage;   /* index + 1, bytes of its one writer that are not in the file yet */
     u32 generation; /* grows when bytes that readers may have seen are taken back */
     u32 begun_children, committed_children;
     u32 reason;  /* text */
     u32 reason_step;
     u64 frontier; /* written without a hole up to here */
     u64 want;     /* the smallest frontier a waiter asks for, ~0 = none */
+    u32 lower;    /* text: the path of its bytes on the lower layer, 0 while they are in memory (spill.c) */
+    u32 place;    /* futex: odd while it moves */
+    u32 mover;    /* thread */
+    u32 place_lock;
+    u32 pinned;   /* somebody maps it, or has it open in a way that we do not follow: it stays where it is */
+    u32 pad;
+    u64 moved;    /* its size when it moved */
 };
 
 struct mr_extent {
@@ -97,6 +105,8 @@ struct mr_ofd {
     u32 refs; /* holds */
     u32 step;
     u32 gone; /* its file was removed or replaced: what it writes is nobody's business any more */
+    u32 stage; /* index + 1 */
+    u32 pad;
 };
 
 /* One descriptor (fd >= 0) or shared writable mapping (fd < 0) of one process on a description. */
@@ -105,6 +115,19 @@ struct mr_hold {
     u32 proc, ofd;
     s32 fd;
     u32 pad;
+};
+
+/* Small writes on their way into a file, gathered (stage.c). The bytes are element number so-and-so of MR_STAGED. */
+#define MR_STAGE_SIZE (128u << 10)
+#define MR_STAGE_COUNT 256u
+#define MR_STOP ((u64)1 << 63)
+struct mr_stage {
+    struct mr_slot slot;
+    u32 ofd;  /* MR_NONE: nobody's */
+    u32 busy; /* the writer is giving it to the kernel */
+    u64 dev, ino;
+    u64 from; /* offset in the file of the first byte */
+    u64 end;  /* behind the last one; with MR_STOP nobody adds to it any more */
 };
 
 enum { MR_EMBRYO = 1, MR_ALIVE = 2 };
@@ -138,7 +161,7 @@ struct mr_wait {
     u64 at, want, since;
 };
 
-enum { MR_EV_COMMITTED, MR_EV_FAILED, MR_EV_ENDED, MR_EV_KILLED, MR_EV_DEADLOCK, MR_EV_TIMEOUT, MR_EV_FULL, MR_EV_NOTE, MR_EV_TRUSTED };
+enum { MR_EV_COMMITTED, MR_EV_FAILED, MR_EV_ENDED, MR_EV_KILLED, MR_EV_DEADLOCK, MR_EV_TIMEOUT, MR_EV_FULL, MR_EV_NOTE, MR_EV_TRUSTED, MR_EV_MOVED };
 
 struct mr_event {
     u64 seq, wall;
@@ -158,6 +181,8 @@ struct mr_board {
     u64 bytes;
     u32 workflow, dir, dir_len, failed;
     u32 excludes, dir_rules; /* how many such rules there are */
+    u32 layer, inputs; /* text: the folder of the lower layer, and where inputs are linked from; 0: none */
+    u64 moves;
     u32 settled_seq, settled_waiters; /* futex: grows when a file is committed or fails */
     char shm[160];
     struct mr_region region[MR_REGIONS];
@@ -183,6 +208,7 @@ static inline void *mr_at(u32 region, u32 index)
 #define mr_instance_at(i) ((struct mr_instance *)mr_at(MR_INSTANCES, (i)))
 #define mr_wait_at(i) ((struct mr_wait *)mr_at(MR_WAITS, (i)))
 #define mr_event_at(i) ((struct mr_event *)mr_at(MR_EVENTS, (i)))
+#define mr_stage_at(i) ((struct mr_stage *)mr_at(MR_STAGES, (i)))
 #define mr_used(which) (mr_b->region[which].used)
 
 /* board.c */
@@ -201,6 +227,9 @@ struct mr_guard {
 };
 void mr_lock(struct mr_guard *g);
 void mr_unlock(struct mr_guard *g);
+void mr_lock_word(u32 *word, struct mr_guard *g); /* another lock of the same kind, that needs no repair */
+void mr_unlock_word(u32 *word, struct mr_guard *g);
+int mr_thread_lives(u32 tid);
 int mr_task_state(u32 pid, u64 *start, u32 *parent, u32 *threads); /* kernel's letter, 0 when there is none */
 int mr_alive(u32 pid, u64 start);
 
@@ -226,8 +255,16 @@ int mr_step_failed(u32 step);
 
 /* stream.c */
 void mr_publish(struct mr_file *f, u64 from, u64 to);
+void mr_publish_locked(struct mr_file *f, u64 from, u64 to); /* under the lock */
 void mr_cut(struct mr_file *f, u64 size); /* under the lock */
 u64 mr_available(struct mr_file *f, u64 at);
+
+/* stage.c: under the lock */
+u32 mr_stage_new(u32 ofd, u64 at, u64 dev, u64 ino);
+int mr_stage_stop(u32 stage);
+void mr_stage_drop(u32 stage);
+void mr_stage_follow(u32 ofd, u32 file);
+int mr_file_up_to_date(u32 file);
 
 /* procs.c: under the lock */
 u32 mr_proc_find(u32 pid);
@@ -251,6 +288,11 @@ int mr_wait_for(u32 proc, u32 file, u32 kind, u64 at, u64 len);
 int mr_wait_moment(u32 proc, u32 file, u64 began);
 extern u64 mr_wait_limit;
 extern u32 mr_passes; /* gates that were open, since the last wait */
+
+/* spill.c */
+long mr_file_move(u32 file, long own);
+void mr_place_wait(struct mr_file *f);
+u64 mr_relieve(u32 but);
 
 /* deadlock.c */
 int mr_deadlocked(u32 wait, char *why, size_t size);

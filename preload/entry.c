@@ -10,7 +10,7 @@
 __attribute__((visibility("default"))) const char millrace_preload_version[] = VERSION;
 
 struct env {
-    const char *dir, *workflow, *app, *off, *limit, *cache, *verbose;
+    const char *dir, *workflow, *app, *off, *limit, *gather, *cache, *verbose;
 };
 
 static const char *value(const char *entry, const char *name)
@@ -32,6 +32,7 @@ static void read_env(char **envp, struct env *e)
             if ((v = value(s, "MILLRACE_STREAM_DIR")) && *v) e->dir = v;
             if ((v = value(s, "MILLRACE_STREAM_OFF"))) e->off = v;
             if ((v = value(s, "MILLRACE_STREAM_TIMEOUT"))) e->limit = v;
+            if ((v = value(s, "MILLRACE_STREAM_GATHER")) && *v) e->gather = v;
             if ((v = value(s, "MILLRACE_STREAM_CACHE")) && *v) e->cache = v;
             if ((v = value(s, "MILLRACE_STREAM_VERBOSE"))) e->verbose = v;
         }
@@ -210,11 +211,13 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
         if (s->step == MR_NONE) complain("the workflow has no step named ", e.app, "; it only consumes");
     }
     if (e.limit) mr_wait_limit = mr_number(e.limit) * 1000000000u;
+    if (e.gather) mr_stage_after = mr_number(e.gather) > 255 ? 255 : (u32)mr_number(e.gather);
     if (!patch_all(&e)) return;
     u64 born = 0;
-    u32 parent = 0;
+    u32 parent = 0, threads = 1;
     struct mr_guard g;
-    mr_task_state(s->pid, &born, &parent, 0);
+    mr_task_state(s->pid, &born, &parent, &threads);
+    s->threads = threads > 1;
     mr_lock(&g);
     s->proc = mr_proc_join(s->pid, born, s->step, parent);
     mr_unlock(&g);

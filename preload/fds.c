@@ -64,6 +64,7 @@ static long opened_to_write(const struct mr_name *n, struct mr_rights *r, long f
     if (ofd != MR_NONE) {
         struct mr_file *f = mr_file_at(r->file);
         mode = f->mode;
+        mr_file_up_to_date(r->file);
         if (f->state == MR_FAILED && (flags & O_TRUNC)) { /* written again from the start */
             f->closes = 0;
             mr_file_reset(r->file);
@@ -79,7 +80,9 @@ static long opened_to_write(const struct mr_name *n, struct mr_rights *r, long f
         mr_sys(SYS_close, fd, 0, 0, 0);
         return -ENOSPC;
     }
-    u32 flag = (mode == MR_NO_UPDATE ? MR_PUBLISH : 0u) | (flags & O_APPEND ? MR_APPEND : 0u);
+    u32 flag = (mode == MR_NO_UPDATE ? MR_PUBLISH : 0u) | (flags & O_APPEND ? MR_APPEND : 0u) |
+               (mr_is_below(fd, mr_file_at(r->file)) ? MR_BELOW : 0u);
+    if ((flags & (O_ACCMODE | O_APPEND | O_SYNC | O_DSYNC | O_DIRECT)) == O_WRONLY) flag |= MR_STAGEABLE;
     if (!who.foreign) mr_fd_set(fd, mr_make_entry(MR_WRITER | flag, ofd), 0);
     return fd;
 }
@@ -90,40 +93,42 @@ long mr_opened(const struct mr_name *n, struct mr_rights *r, long fd, long flags
     if ((unsigned long)fd >= MR_FDS || (flags & O_PATH)) return fd;
     int writes = (flags & O_ACCMODE) != O_RDONLY;
     if (writes && r->rule != MR_NONE && r->producer && !r->is_dir) return opened_to_write(n, r, fd, flags);
-    if (writes) return fd;
+    if (writes) {
+        /* a stranger's descriptor is not followed: what it writes to must not move away */
+        if (r->rule != MR_NONE && mr_record(n, r) != MR_NONE) mr_add(&mr_file_at(r->file)->pinned, 1);
+        else if (!mr_who(0).foreign) mr_fd_set(fd, mr_make_entry(MR_MAYBE, MR_NONE), 0);
+        return fd;
+    }
     u32 state = r->file == MR_NONE ? MR_ABSENT : mr_load(&mr_file_at(r->file)->state);
-    if (state == MR_COMMITTED && !r->is_dir) return fd;
+    if (state == MR_COMMITTED && !r->is_dir && (!mr_file_at(r->file)->lower || mr_is_below(fd, mr_file_at(r->file)))) return fd;
     if (mr_who(0).foreign) return fd; /* the program it will become learns by itself */
     if (r->is_dir || (flags & O_DIRECTORY)) {
         u32 file = r->is_dir && !r->producer ? mr_record(n, r) : MR_NONE;
         mr_fd_set(fd, mr_make_entry(MR_DIRECTORY, file), 0);
     } else if (r->rule == MR_NONE || r->producer) {
-        mr_fd_set(fd, mr_make_entry(MR_MAYBE, MR_NONE), 0);
+        struct stat st;
+        int is_file = r->rule != MR_NONE && mr_sys(SYS_fstat, fd, &st, 0, 0) == 0 && S_ISREG(st.st_mode);
+        u32 own = is_file ? mr_record(n, r) : MR_NONE;
+        mr_fd_set(fd, mr_make_entry(MR_MAYBE | (own != MR_NONE && mr_is_below(fd, mr_file_at(own)) ? MR_BELOW : 0u), own), 0);
     } else {
         struct stat st; /* a directory that a pattern of files matches is a plain one */
         int plain = state == MR_ABSENT && mr_sys(SYS_fstat, fd, &st, 0, 0) == 0 && S_ISDIR(st.st_mode);
-        mr_fd_set(fd, plain ? mr_make_entry(MR_DIRECTORY, MR_NONE) : mr_make_entry(MR_READER | r->generation << 16, r->file), 0);
+        u32 below = mr_is_below(fd, mr_file_at(r->file)) ? MR_BELOW : 0u;
+        mr_fd_set(fd, plain ? mr_make_entry(MR_DIRECTORY, MR_NONE) : mr_make_entry(MR_READER | below | r->generation << 16, r->file), 0);
     }
     return fd;
 }
 
 /* ---- after exec: what is open already ---- */
 
-static void learn(long fd)
+static void learn_as(long fd, const struct mr_name *n)
 {
-    struct mr_name n;
     struct mr_rights r;
-    int where = mr_name_of_fd(fd, &n);
-    if (where == MR_OUTSIDE) return;
     long flags = mr_sys(SYS_fcntl, fd, F_GETFL, 0, 0);
     if (flags < 0 || (flags & O_PATH)) return;
-    if (where == MR_ABOVE) {
-        mr_fd_set(fd, mr_make_entry(MR_DIRECTORY, MR_NONE), 0);
-        return;
-    }
-    mr_rights_of(&n, &r);
-    if (r.rule == MR_NONE && !(flags & O_DIRECTORY)) return;
+    mr_rights_of(n, &r);
     int writes = (flags & O_ACCMODE) != O_RDONLY;
+    if (r.rule == MR_NONE && !(flags & O_DIRECTORY) && !writes) return;
     struct mr_guard g;
     u32 ofd = MR_NONE;
     if (writes && mr_self.proc != MR_NONE) {
@@ -133,16 +138,29 @@ static void learn(long fd)
         mr_unlock(&g);
     }
     if (ofd != MR_NONE) {
-        u32 flag = mr_file_at(r.file)->mode == MR_NO_UPDATE ? MR_PUBLISH : 0u;
+        u32 flag = (mr_file_at(r.file)->mode == MR_NO_UPDATE ? MR_PUBLISH : 0u) | (mr_is_below(fd, mr_file_at(r.file)) ? MR_BELOW : 0u);
         mr_fd_set(fd, mr_make_entry(MR_WRITER | MR_SHARED | flag, ofd), 0);
         return;
     }
-    if (!writes && r.rule != MR_NONE && !r.producer && !r.is_dir && mr_record(&n, &r) == MR_NONE) return;
-    mr_opened(&n, &r, fd, flags & ~O_TRUNC);
+    if (!writes && r.rule != MR_NONE && !r.producer && !r.is_dir && mr_record(n, &r) == MR_NONE) return;
+    mr_opened(n, &r, fd, flags & ~O_TRUNC);
     if (mr_entry(fd)) __atomic_fetch_or(&mr_fd[fd], MR_SHARED, __ATOMIC_SEQ_CST);
 }
 
-static void each_fd(void (*what)(long fd, const struct mr_name *n), const struct mr_name *n)
+static void learn(long fd)
+{
+    struct mr_name n;
+    int where = mr_name_of_fd(fd, &n);
+    if (where == MR_ABOVE) mr_fd_set(fd, mr_make_entry(MR_DIRECTORY, MR_NONE), 0);
+    else if (where == MR_INSIDE) learn_as(fd, &n);
+}
+
+struct appeared {
+    const struct mr_name *name;
+    const struct stat *file;
+};
+
+static void each_fd(void (*what)(long fd, const struct appeared *a), const struct appeared *n)
 {
     char list[2048];
     long dir = mr_sys(SYS_openat, AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
@@ -159,22 +177,25 @@ static void each_fd(void (*what)(long fd, const struct mr_name *n), const struct
     mr_sys(SYS_close, dir, 0, 0, 0);
 }
 
-static void learn_any(long fd, const struct mr_name *n)
+static void learn_any(long fd, const struct appeared *n)
 {
     (void)n;
     learn(fd);
 }
 
-static void learn_if_same(long fd, const struct mr_name *n)
+static void learn_if_same(long fd, const struct appeared *a)
 {
-    struct mr_name m;
-    if (!mr_entry(fd) && mr_name_of_fd(fd, &m) == MR_INSIDE && m.len == n->len && mr_same(m.rel, n->rel, n->len)) learn(fd);
+    struct stat st;
+    u64 e = mr_entry(fd);
+    if (e && (mr_entry_kind(e) != MR_MAYBE || mr_entry_index(e) != MR_NONE)) return;
+    if (mr_sys(SYS_fstat, fd, &st, 0, 0) == 0 && st.st_ino == a->file->st_ino && st.st_dev == a->file->st_dev) learn_as(fd, a->name);
 }
 
-/* Descriptors that this process already has on a path that only now became governed (by rename). */
-void mr_learn_path(const struct mr_name *n)
+/* Descriptors that this process already has on a file that only now became governed, by rename or link. */
+void mr_learn_path(const struct mr_name *n, const struct stat *file)
 {
-    if (!mr_who(0).foreign) each_fd(learn_if_same, n);
+    struct appeared a = {n, file};
+    if (!mr_who(0).foreign) each_fd(learn_if_same, &a);
 }
 
 void mr_learn_fds(void)

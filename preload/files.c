@@ -95,10 +95,15 @@ void mr_file_begin(u32 file)
 {
     struct mr_file *f = mr_file_at(file);
     if (f->state != MR_ABSENT) return;
+    if (f->lower) { /* that was another file of this name */
+        mr_store(&f->lower, 0);
+        mr_add(&f->place, 2);
+    }
     mr_store(&f->state, MR_GROWING);
     if (f->parent) {
         mr_file_at(f->parent - 1)->begun_children++;
         wake_dependants();
+        if (mr_file_at(f->parent - 1)->commit == MR_ON_N_FILES) mr_file_evaluate(f->parent - 1);
     }
     /* Who waits for a file that grows is woken by its first bytes: before them there is nothing to do but wait
      * again. Directories, and files that begin with something in them, are worth it at once. */
@@ -109,6 +114,7 @@ static void settle(u32 file, u32 state)
 {
     struct mr_file *f = mr_file_at(file);
     u32 before = f->state;
+    if (f->stage && state == MR_COMMITTED) mr_file_up_to_date(file);
     mr_store(&f->state, state);
     if (f->parent) {
         struct mr_file *d = mr_file_at(f->parent - 1);
@@ -117,6 +123,7 @@ static void settle(u32 file, u32 state)
     }
     mr_file_wake(f);
     wake_dependants();
+    if (f->parent && mr_file_at(f->parent - 1)->commit == MR_ON_N_FILES) mr_file_evaluate(f->parent - 1);
     mr_add(&mr_b->settled_seq, 1);
     if (mr_load(&mr_b->settled_waiters)) mr_futex_wake(&mr_b->settled_seq, 0x7fffffff);
 }

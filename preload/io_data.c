@@ -29,6 +29,7 @@ static struct mr_file *reading(u64 e)
 static void committed(long fd, u64 e)
 {
     if (mr_told[fd] && (u64)mr_told[fd] - 1 != mr_size_of(fd)) return; /* still to be seen if it reads on */
+    if (mr_lower_of(e)) return;
     if (!mr_who(0).foreign) mr_cas(&mr_fd[fd], &e, 0); /* from now on a plain descriptor */
 }
 
@@ -44,8 +45,8 @@ static int outdated(long fd, u64 *e, const struct mr_file *f)
     mr_put(&t, mr_self.dir);
     mr_put(&t, "/");
     mr_put(&t, mr_text_at(f->path));
-    int same = mr_sys(SYS_fstat, fd, &open, 0, 0) == 0 && mr_sys(SYS_newfstatat, AT_FDCWD, path, &named, 0) == 0 &&
-               open.st_ino == named.st_ino && open.st_dev == named.st_dev;
+    int same = mr_lower_of(*e) || (mr_sys(SYS_fstat, fd, &open, 0, 0) == 0 && mr_sys(SYS_newfstatat, AT_FDCWD, path, &named, 0) == 0 &&
+               open.st_ino == named.st_ino && open.st_dev == named.st_dev);
     if (!same || position(fd) != 0) return 1;
     u64 fresh = (*e & ~(u64)0xffff0000) | (generation & 0xffff) << 16;
     if (!mr_who(0).foreign) mr_cas(&mr_fd[fd], e, fresh);
@@ -66,13 +67,16 @@ static long read_some(const struct mr_call *c, u64 len, s64 at)
     long fd = c->a[0];
     u64 e = mr_entry(fd);
     struct mr_file *f = reading(e);
-    if (likely(!f) || !len) return mr_plain(c);
+    if (likely(!f) || !len) {
+        mr_entry_fresh(e);
+        return mr_on(c, 0, e);
+    }
     for (u64 began = 0;;) {
         u32 state = mr_load(&f->state), generation;
         if (outdated(fd, &e, f)) return -EIO;
         if (state == MR_COMMITTED) {
             committed(fd, e);
-            return mr_plain(c);
+            return mr_on(c, 0, e);
         }
         int mine = at < 0 && !(e & MR_SHARED);
         /* Bytes known to be written ahead of the position. Each read takes its share before it reads, so
@@ -80,7 +84,7 @@ static long read_some(const struct mr_call *c, u64 len, s64 at)
         if (mine && state == MR_GROWING && mr_peek(&mr_pos[fd]) >= (s64)len) {
             if (__atomic_fetch_sub(&mr_pos[fd], (s64)len, __ATOMIC_SEQ_CST) >= (s64)len) {
                 generation = mr_load(&f->generation);
-                long ret = mr_plain(c);
+                long ret = mr_on(c, 0, e);
                 if (ret != 0) return mr_load(&f->generation) == generation ? ret : -EIO;
             }
             mr_store(&mr_pos[fd], 0);
@@ -93,7 +97,7 @@ static long read_some(const struct mr_call *c, u64 len, s64 at)
         u64 to = mr_load(&f->state) == MR_GROWING ? mr_available(f, from) : 0;
         if (mine && to >= from + len) mr_store(&mr_pos[fd], (s64)(to - from - len));
         int over = mr_load(&f->state) == MR_COMMITTED;
-        long ret = mr_plain(c);
+        long ret = mr_on(c, 0, e);
         if (ret != 0 || over) return mr_load(&f->generation) == generation ? ret : -EIO;
         /* nothing, although it was written and is not committed: it was cut meanwhile; wait again */
         err = rest_a_moment(mr_entry_index(e), &began);
@@ -141,12 +145,20 @@ static void wrote(long fd, u64 e, u64 count, s64 at)
 static long write_some(const struct mr_call *c, s64 at)
 {
     u64 e = mr_entry(c->a[0]);
-    long ret = mr_plain(c);
+    long ret = mr_on(c, 0, e);
     if (unlikely(e & MR_PUBLISH) && ret > 0) wrote(c->a[0], e, (u64)ret, at);
     return ret;
 }
 
-long mr_do_write(const struct mr_call *c) { return write_some(c, -1); }
+long mr_do_write(const struct mr_call *c)
+{
+    u64 e = mr_entry(c->a[0]);
+    if ((e & (MR_STAGEABLE | MR_SHARED)) == MR_STAGEABLE && mr_entry_kind(e) == MR_WRITER) {
+        long ret = mr_stage_write(c->a[0], e, (const void *)c->a[1], (u64)c->a[2]);
+        if (ret != MR_NOT_STAGED) return ret;
+    }
+    return write_some(c, -1);
+}
 long mr_do_pwrite(const struct mr_call *c) { return write_some(c, c->a[3]); }
 long mr_do_writev(const struct mr_call *c) { return write_some(c, -1); }
 long mr_do_pwritev(const struct mr_call *c) { return write_some(c, c->a[3]); }
@@ -158,13 +170,14 @@ long mr_do_lseek(const struct mr_call *c)
     u64 e = mr_entry(c->a[0]);
     if (likely(!e)) return mr_plain(c);
     struct mr_file *f = reading(e);
+    mr_entry_fresh(e);
     if (f && c->a[2] != SEEK_SET && c->a[2] != SEEK_CUR && mr_load(&f->state) != MR_COMMITTED) {
         /* the end, or the next hole, of a file that still grows: nobody knows yet */
         int err = mr_wait_for(mr_who(0).proc, mr_entry_index(e), MR_WAIT_COMMIT, 0, 0);
         if (err < 0) return err;
     }
     if (f) mr_store(&mr_pos[c->a[0]], 0);
-    long ret = mr_plain(c);
+    long ret = mr_on(c, 0, e);
     if (ret >= 0 && mr_entry_kind(e) == MR_WRITER) mr_store(&mr_pos[c->a[0]], ret);
     return ret;
 }
@@ -179,7 +192,7 @@ long mr_do_ftruncate(const struct mr_call *c)
         if (f->state < MR_COMMITTED) mr_cut(f, c->a[1] < 0 ? 0 : (u64)c->a[1]);
         mr_unlock(&g);
     }
-    return mr_plain(c);
+    return mr_on(c, 0, e);
 }
 
 /* ---- in the kernel, from descriptor to descriptor ---- */
@@ -205,11 +218,38 @@ static long source_ready(long fd, u64 e, u64 from, long *count)
     return 0;
 }
 
+/* Either side may have moved to the lower layer. */
+static long mr_between(const struct mr_call *c, int in, u64 from_e, int out, u64 to_e)
+{
+    struct mr_file *f = mr_placed(from_e);
+    if (!f) return mr_on(c, out, to_e);
+    for (long ret; !mr_lower_of(from_e);) {
+        mr_add(&f->pinned, 1); /* what has gone into a pipe cannot be taken back: it must not move meanwhile */
+        int stays = !(mr_load(&f->place) & 1) && !mr_load(&f->lower);
+        ret = stays ? mr_on(c, out, to_e) : 0;
+        mr_add(&f->pinned, (u32)-1);
+        if (stays) return ret;
+        mr_place_wait(f);
+    }
+    const char *below = mr_lower_of(from_e);
+    if (!mr_lower_of(to_e)) return mr_on(c, in, from_e);
+    struct mr_call d = *c;
+    long there = mr_sys(SYS_openat, AT_FDCWD, below, O_RDONLY | O_CLOEXEC, 0);
+    if (there < 0) return there;
+    mr_sys(SYS_lseek, there, position(c->a[in]), SEEK_SET, 0);
+    d.a[in] = there;
+    long ret = mr_on(&d, out, to_e);
+    mr_sys(SYS_lseek, c->a[in], position(there), SEEK_SET, 0);
+    mr_sys(SYS_close, there, 0, 0, 0);
+    return ret;
+}
+
 /* in/out: argument numbers of the descriptors and their offset pointers; size: of the count. */
 static long move(const struct mr_call *c, int in, int in_off, int out, int out_off, int size)
 {
     u64 from_e = mr_entry(c->a[in]), to_e = mr_entry(c->a[out]);
     if (likely(!from_e && !to_e)) return mr_plain(c);
+    mr_entry_fresh(from_e);
     const s64 *at = in_off >= 0 ? (const s64 *)c->a[in_off] : 0;
     const s64 *to = out_off >= 0 ? (const s64 *)c->a[out_off] : 0;
     s64 out_at = to ? *to : -1;
@@ -221,7 +261,7 @@ static long move(const struct mr_call *c, int in, int in_off, int out, int out_o
             if (err < 0) return err;
         }
         int over = !f || mr_load(&f->state) == MR_COMMITTED;
-        long ret = mr_plain(&d);
+        long ret = mr_between(&d, in, from_e, out, to_e);
         if (ret > 0 && (to_e & MR_PUBLISH)) wrote(c->a[out], to_e, (u64)ret, out_at);
         if (ret != 0 || over) return ret;
         int err = rest_a_moment(mr_entry_index(from_e), &began);

@@ -3,6 +3,23 @@
 
 #include <linux/openat2.h>
 
+/* O_NOFOLLOW refuses links; one that we made is the file itself. */
+static long open_followed(const struct mr_call *c)
+{
+    struct mr_call d = *c;
+    struct open_how how;
+    if (c->nr == SYS_openat2) {
+        how = *(const struct open_how *)c->a[2];
+        how.flags &= ~(u64)O_NOFOLLOW;
+        how.resolve = 0;
+        d.a[2] = (long)&how;
+        d.a[3] = sizeof how;
+    } else {
+        d.a[c->nr == SYS_openat ? 2 : 1] &= ~(long)O_NOFOLLOW;
+    }
+    return mr_plain(&d);
+}
+
 static long open_path(const struct mr_call *c, long dirfd, const char *path, long flags)
 {
     struct mr_name n;
@@ -25,12 +42,14 @@ static long open_path(const struct mr_call *c, long dirfd, const char *path, lon
         if (mr_file_at(r.file)->state < MR_COMMITTED) mr_cut(mr_file_at(r.file), 0);
         mr_unlock(&g);
     }
+    if (r.file != MR_NONE && (r.producer || mode != O_RDONLY)) mr_see_writes(r.file);
     for (u64 began = 0;;) {
         if (reads) {
             long err = mr_gate(dirfd, path, &n, &r);
             if (err < 0) return err;
         }
         long fd = mr_plain(c);
+        if (unlikely(fd == -ELOOP) && (flags & O_NOFOLLOW) && mr_is_veiled(dirfd, path, &n)) fd = open_followed(c);
         if (fd >= 0) return mr_opened(&n, &r, fd, flags);
         /* begun, but not there: removed or renamed just now; it may come again */
         if (fd != -ENOENT || !reads || r.producer || r.rule == MR_NONE || (flags & O_CREAT)) return fd;

@@ -11,15 +11,38 @@ static int asks_for_size(long nr)
     return nr == SYS_newfstatat || nr == SYS_statx;
 }
 
+/* lstat and its relatives: what we made a link of is what it leads to. */
+static long unveiled(const struct mr_call *c, long dirfd, const char *path, const struct mr_name *n)
+{
+    long ret = mr_plain(c);
+    if (ret < 0 || !asks_for_size(c->nr)) return ret;
+    struct mr_call d = *c;
+    int is_link = 0;
+    if (c->nr == SYS_statx) {
+        is_link = (c->a[2] & AT_SYMLINK_NOFOLLOW) && S_ISLNK(((const struct statx *)c->a[4])->stx_mode);
+        d.a[2] &= ~(long)AT_SYMLINK_NOFOLLOW;
+    } else if (c->nr == SYS_newfstatat) {
+        is_link = (c->a[3] & AT_SYMLINK_NOFOLLOW) && S_ISLNK(((const struct stat *)c->a[2])->st_mode);
+        d.a[3] &= ~(long)AT_SYMLINK_NOFOLLOW;
+#if defined(__x86_64__)
+    } else if (c->nr == SYS_lstat) {
+        is_link = S_ISLNK(((const struct stat *)c->a[1])->st_mode);
+        d.nr = SYS_stat;
+#endif
+    }
+    return unlikely(is_link) && mr_is_veiled(dirfd, path, n) ? mr_plain(&d) : ret;
+}
+
 static long look_at(const struct mr_call *c, long dirfd, const char *path)
 {
     struct mr_name n;
     struct mr_rights r;
     if (likely(mr_name_of(dirfd, path, &n) != MR_INSIDE)) return mr_plain(c);
     r.file = mr_file_find(n.rel, n.len);
-    if (r.file != MR_NONE && mr_load(&mr_file_at(r.file)->state) == MR_COMMITTED) return mr_plain(c);
+    if (r.file != MR_NONE && mr_load(&mr_file_at(r.file)->state) == MR_COMMITTED) return unveiled(c, dirfd, path, &n);
     mr_rights_of(&n, &r);
     int size = asks_for_size(c->nr);
+    if (r.producer && r.file != MR_NONE) mr_see_writes(r.file);
     for (u64 began = 0;;) {
         long err = mr_gate(dirfd, path, &n, &r);
         /* the size of a growing file is not known; when the wait can never end, what there is must do */
@@ -28,7 +51,7 @@ static long look_at(const struct mr_call *c, long dirfd, const char *path)
             if (err == -EDEADLK) err = 0;
         }
         if (err < 0) return err;
-        long ret = mr_plain(c);
+        long ret = unveiled(c, dirfd, path, &n);
         if (ret != -ENOENT || r.rule == MR_NONE || r.producer) return ret;
         if (mr_load(&mr_file_at(r.file)->state) != MR_GROWING) return ret;
         if (!began) began = mr_now();
@@ -54,7 +77,9 @@ long mr_do_getdents(const struct mr_call *c)
         int err = mr_wait_for(mr_who(0).proc, mr_entry_index(e), MR_WAIT_LIST, 0, 0);
         if (err < 0) return err;
     }
-    return mr_plain(c);
+    long len = mr_plain(c);
+    if (e && len > 0) mr_veil_list(c->a[0], (char *)c->a[1], len, c->nr != SYS_getdents64);
+    return len;
 }
 
 long mr_do_chdir(const struct mr_call *c)
@@ -78,6 +103,7 @@ long mr_do_truncate(const struct mr_call *c)
     struct mr_guard g;
     if (likely(mr_name_of(AT_FDCWD, (const char *)c->a[0], &n) != MR_INSIDE)) return mr_plain(c);
     mr_rights_of(&n, &r);
+    if (r.file != MR_NONE) mr_see_writes(r.file);
     if (r.producer && r.file != MR_NONE) {
         struct mr_file *f = mr_file_at(r.file);
         mr_lock(&g);
@@ -99,7 +125,7 @@ static void appeared(long dirfd, const char *path, const struct mr_name *n)
     if (r.rule == MR_NONE || !r.producer) return;
     if (mr_sys(SYS_newfstatat, dirfd, path, &st, AT_SYMLINK_NOFOLLOW) < 0) return;
     if (S_ISDIR(st.st_mode) && !r.is_dir) return;
-    if (S_ISREG(st.st_mode)) mr_learn_path(n);
+    if (S_ISREG(st.st_mode)) mr_learn_path(n, &st);
     mr_lock(&g);
     u32 file = mr_file_get(n->rel, n->len, r.rule, r.is_dir);
     if (file != MR_NONE) {
@@ -138,10 +164,17 @@ static void vanished(const struct mr_name *n)
     mr_unlock(&g);
 }
 
+static void complete(const struct mr_name *n)
+{
+    u32 file = mr_file_find(n->rel, n->len);
+    if (file != MR_NONE) mr_see_writes(file);
+}
+
 static long remove_path(const struct mr_call *c, long dirfd, const char *path)
 {
     struct mr_name n;
     int inside = mr_name_of(dirfd, path, &n) == MR_INSIDE;
+    if (unlikely(inside)) complete(&n);
     long ret = mr_plain(c);
     if (unlikely(inside) && ret == 0) vanished(&n);
     return ret;
@@ -171,9 +204,16 @@ static void follow(const struct mr_name *from, const struct mr_name *to)
     if (old == MR_NONE || r.rule == MR_NONE) return;
     mr_lock(&g);
     u32 new = mr_file_get(to->rel, to->len, r.rule, r.is_dir);
+    if (new != MR_NONE && mr_file_at(old)->lower) { /* the bytes stay where they are, the link was renamed */
+        mr_file_begin(new);
+        mr_file_at(new)->moved = mr_file_at(old)->moved;
+        mr_store(&mr_file_at(new)->lower, mr_file_at(old)->lower);
+        mr_add(&mr_file_at(new)->place, 2);
+    }
     for (u32 i = 0, n = mr_used(MR_OFDS); i < n && new != MR_NONE && mr_file_at(old)->writers; i++) {
         struct mr_ofd *o = mr_ofd_at(i);
         if (!o->slot.used || o->file != old || o->gone) continue;
+        mr_stage_follow(i, new);
         o->file = new;
         mr_file_at(old)->writers--;
         mr_file_at(new)->writers++;
@@ -185,6 +225,8 @@ static long move_path(const struct mr_call *c, long dir1, const char *path1, lon
 {
     struct mr_name a, b;
     int from = mr_name_of(dir1, path1, &a) == MR_INSIDE, to = mr_name_of(dir2, path2, &b) == MR_INSIDE;
+    if (unlikely(from)) complete(&a);
+    if (unlikely(to)) complete(&b);
     long ret = mr_plain(c);
     if (likely(!from && !to) || ret < 0 || (flags & 2 /* RENAME_EXCHANGE */)) return ret;
     if (to && !stays) replaced(&b);

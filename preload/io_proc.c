@@ -11,6 +11,8 @@ static long fork_like(const struct mr_call *c)
     struct mr_who who = mr_who(1);
     u32 child = MR_NONE;
     mr_fd_share_all();
+    if (!who.foreign) mr_stage_end_all();
+    mr_maps_forked();
     if (who.proc != MR_NONE) {
         mr_lock(&g);
         child = mr_proc_embryo(who.proc, who.foreign ? (u32)mr_sys(SYS_getpid, 0, 0, 0, 0) : mr_self.pid);
@@ -19,7 +21,7 @@ static long fork_like(const struct mr_call *c)
     long pid = mr_plain(c);
     if (pid == 0) {
         u64 start = 0;
-        mr_self.vforks = 0;
+        mr_self.vforks = mr_self.threads = 0;
         mr_self.pid = (u32)mr_sys(SYS_getpid, 0, 0, 0, 0);
         mr_self.proc = child;
         if (child == MR_NONE) return 0;
@@ -40,7 +42,10 @@ long mr_do_fork(const struct mr_call *c) { return fork_like(c); }
 long mr_do_clone(const struct mr_call *c)
 {
     /* with a stack of its own the child cannot return through here; the sites that do that are not ours */
-    if ((c->a[0] & CLONE_VM) || c->a[1]) return mr_plain(c);
+    if ((c->a[0] & CLONE_VM) || c->a[1]) {
+        if (!mr_who(0).foreign) mr_stage_before_child();
+        return mr_plain(c);
+    }
     return fork_like(c);
 }
 
@@ -66,7 +71,9 @@ static long exec_path(const struct mr_call *c, long dirfd, const char *path)
             err = mr_wait_for(mr_who(0).proc, r.file, MR_WAIT_COMMIT, 0, 0);
         if (err < 0) return err;
     }
-    u32 proc = mr_who(1).proc;
+    struct mr_who who = mr_who(1);
+    u32 proc = who.proc;
+    if (!who.foreign) mr_stage_end_all();
     mark_exec(proc, 1);
     long err = mr_plain(c);
     mark_exec(proc, 0);
@@ -82,6 +89,7 @@ long mr_do_exit(const struct mr_call *c)
     struct mr_who who = mr_who(0);
     if (!who.foreign) {
         mr_size_at_exit();
+        mr_stage_end_all();
         mr_self.on = 0;
         mr_self.proc = MR_NONE;
     }

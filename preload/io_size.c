@@ -14,15 +14,18 @@ long mr_stat_descriptor(const struct mr_call *c)
 {
     long fd = c->a[0];
     u64 e = mr_entry(fd);
-    if (likely(mr_entry_kind(e) != MR_READER)) return mr_plain(c);
+    if (likely(mr_entry_kind(e) != MR_READER)) {
+        mr_entry_fresh(e);
+        return mr_on(c, 0, e);
+    }
     const struct mr_file *f = mr_file_at(mr_entry_index(e));
     struct mr_who who = mr_who(0);
-    if (mr_load(&f->state) == MR_COMMITTED || who.foreign) return mr_plain(c);
+    if (mr_load(&f->state) == MR_COMMITTED || who.foreign) return mr_on(c, 0, e);
     int again = mr_load(&mr_told[fd]) != 0;
     int err = mr_wait_for(who.proc, mr_entry_index(e), again ? MR_WAIT_COMMIT : MR_WAIT_EXISTS, 0, 0);
     if (!err && !again) err = mr_wait_for(who.proc, mr_entry_index(e), MR_WAIT_DATA, 0, 1);
     if (err < 0) return err;
-    long ret = mr_plain(c);
+    long ret = mr_on(c, 0, e);
     if (ret < 0 || mr_load(&f->state) == MR_COMMITTED) return ret;
     mr_store(&mr_told[fd], (s64)mr_size_of(fd) + 1);
     mr_store(&mr_self.told, 1);

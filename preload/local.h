@@ -24,6 +24,8 @@ struct mr_self {
     u32 cwd_place;
     u32 fd_top;  /* all entries at and above are empty */
     u32 maps;    /* entries in use in mr_map */
+    u32 threads; /* it has, or had, more than one */
+    u32 staged;  /* descriptors whose small writes are gathered */
     u32 told;    /* the size of some growing file has been told */
     u32 dir_len, alias_len;
     char dir[1024], alias[1024]; /* the managed directory, canonical and as the user spelled it */
@@ -31,9 +33,10 @@ struct mr_self {
 };
 extern struct mr_self mr_self;
 
-/* The descriptor table: 0 is not ours. MAYBE: inside, perhaps a directory. Written by the process itself, never by a vfork child. */
+/* The descriptor table: 0 is not ours. MAYBE: inside, perhaps a directory, of a governed file that we need not wait
+ * for (index), or of none. BELOW: opened on the lower layer. Written by the process itself, never by a vfork child. */
 #define MR_FDS 65536u
-enum { MR_READER = 1, MR_WRITER = 2, MR_DIRECTORY = 3, MR_MAYBE = 4, MR_KIND = 15, MR_SHARED = 16, MR_PUBLISH = 32, MR_APPEND = 64 };
+enum { MR_READER = 1, MR_WRITER = 2, MR_DIRECTORY = 3, MR_MAYBE = 4, MR_KIND = 15, MR_SHARED = 16, MR_PUBLISH = 32, MR_APPEND = 64, MR_BELOW = 128, MR_STAGEABLE = 256 };
 extern u64 mr_fd[MR_FDS];
 /* READER: bytes that may be read without looking; WRITER: the file position. Not used when SHARED. */
 extern s64 mr_pos[MR_FDS];
@@ -56,10 +59,27 @@ struct mr_who mr_who(int must_be_known);
 
 /* io_size.c: the size of a growing file that a READER was told, plus one */
 extern s64 mr_told[MR_FDS];
+void mr_maps_forked(void);
 long mr_stat_descriptor(const struct mr_call *c);
 int mr_size_of_map_trusted(long fd, u64 e, u64 end);
 void mr_size_at_close(long fd, u64 e);
 void mr_size_at_exit(void);
+
+/* io_stage.c */
+#define MR_NOT_STAGED (-1000000L)
+extern u32 mr_stage_after; /* small writes, 0 = never */
+long mr_stage_write(long fd, u64 e, const void *from, u64 len);
+void mr_stage_end(long fd);
+void mr_stage_end_all(void);
+void mr_stage_before_child(void);
+void mr_stage_before(const struct mr_call *c);
+void mr_see_writes(u32 file); /* gate.c: of other processes of the step, too */
+
+/* A descriptor of a producer on a file of its own step: what others have written must be in it. */
+static inline void mr_entry_fresh(u64 e)
+{
+    if (mr_entry_kind(e) == MR_MAYBE && mr_entry_index(e) != MR_NONE) mr_see_writes(mr_entry_index(e));
+}
 
 /* paths.c */
 #define MR_NAME_MAX 1000
@@ -72,6 +92,16 @@ int mr_name_of(long dirfd, const char *path, struct mr_name *n); /* MR_INSIDE, M
 int mr_name_of_fd(long fd, struct mr_name *n);
 void mr_cwd_changed(void);
 u32 mr_normal(const char *base, const char *path, char *to, u32 size);
+
+/* lower.c */
+long mr_on(const struct mr_call *c, int which, u64 e);
+const char *mr_lower_of(u64 e);
+struct mr_file *mr_placed(u64 e);
+int mr_is_below(long fd, const struct mr_file *f);
+
+/* veil.c */
+int mr_is_veiled(long dirfd, const char *path, const struct mr_name *n);
+void mr_veil_list(long fd, char *list, long len, int old);
 
 /* gate.c */
 struct mr_rights {
@@ -94,15 +124,18 @@ mr_handler mr_do_open, mr_do_openat, mr_do_openat2, mr_do_creat;
 mr_handler mr_do_close, mr_do_close_range, mr_do_dup, mr_do_dup2, mr_do_dup3, mr_do_fcntl;
 mr_handler mr_do_path1, mr_do_pathat, mr_do_getdents, mr_do_chdir, mr_do_fchdir, mr_do_truncate;
 mr_handler mr_do_mkdir, mr_do_mkdirat, mr_do_unlink, mr_do_unlinkat, mr_do_rename, mr_do_renameat;
-mr_handler mr_do_link, mr_do_linkat;
+mr_handler mr_do_link, mr_do_linkat, mr_do_readlink, mr_do_readlinkat, mr_do_descriptor, mr_do_utimens;
+mr_handler mr_do_settled; /* plain, but not before gathered writes are in the file */
 mr_handler mr_do_clone, mr_do_fork, mr_do_execve, mr_do_execveat, mr_do_exit, mr_do_refuse;
 
+#define MR_ABOUT_TO 0x10000L /* added to the number of a call that is about to be made: clone, clone3, vfork */
 long mr_dispatch(const struct mr_call *c);
 int mr_wanted(u32 nr); /* has a handler */
 
 /* fds.c */
 long mr_opened(const struct mr_name *n, struct mr_rights *r, long fd, long flags);
 void mr_learn_fds(void);
-void mr_learn_path(const struct mr_name *n);
+struct stat;
+void mr_learn_path(const struct mr_name *n, const struct stat *file);
 
 #endif

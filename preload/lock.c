@@ -65,11 +65,13 @@ static int owner_died(u32 tid)
     return state == 'Z' || state == 'X';
 }
 
-void mr_lock(struct mr_guard *g)
+int mr_thread_lives(u32 tid) { return !owner_died(tid); }
+
+void mr_lock_word(u32 *word, struct mr_guard *g)
 {
     const u64 all = ~(u64)0;
     mr_sys(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, &all, &g->signals, 8);
-    u32 me = (u32)mr_sys(SYS_gettid, 0, 0, 0, 0), mine = me, *word = &mr_b->lock;
+    u32 me = (u32)mr_sys(SYS_gettid, 0, 0, 0, 0), mine = me;
     for (int spin = 0;; spin++) {
         u32 seen = 0;
         if (mr_cas(word, &seen, mine)) return;
@@ -85,16 +87,19 @@ void mr_lock(struct mr_guard *g)
         }
         if (mr_futex_wait(word, seen, LOOK_NS) != -ETIMEDOUT) continue;
         if (!owner_died(seen & ~WAITED)) continue;
-        if (mr_cas(word, &seen, mine)) {
-            mr_recover();
-            mr_b->recovered++;
-            return;
-        }
+        if (!mr_cas(word, &seen, mine)) continue;
+        if (word != &mr_b->lock) return;
+        mr_recover();
+        mr_b->recovered++;
+        return;
     }
 }
 
-void mr_unlock(struct mr_guard *g)
+void mr_unlock_word(u32 *word, struct mr_guard *g)
 {
-    if (mr_swap(&mr_b->lock, 0) & WAITED) mr_futex_wake(&mr_b->lock, 1);
+    if (mr_swap(word, 0) & WAITED) mr_futex_wake(word, 1);
     mr_sys(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &g->signals, 0, 8);
 }
+
+void mr_lock(struct mr_guard *g) { mr_lock_word(&mr_b->lock, g); }
+void mr_unlock(struct mr_guard *g) { mr_unlock_word(&mr_b->lock, g); }

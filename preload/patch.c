@@ -81,7 +81,8 @@ static void put_end(struct pen *p, u64 base, const struct mr_site *s)
 static void write_trampoline(struct pen *p, u64 base, const struct mr_site *s, u64 stub_pointer)
 {
     if (s->kind == MR_SITE_RAW) {
-        put_number(p, s->nr);
+        put_number(p, s->nr | (u32)MR_ABOUT_TO);
+        put_call(p, stub_pointer); /* gives the number back */
         put_raw(p);
         put_end(p, base, s);
         return;
@@ -119,6 +120,9 @@ static void write_trampoline(struct pen *p, u64 base, const struct mr_site *s, u
     land(p, jump1);
     land(p, jump2);
     land(p, jump3);
+    PUT(p, 0x0d); /* or $MR_ABOUT_TO,%eax */
+    put32(p, MR_ABOUT_TO);
+    put_call(p, stub_pointer);
     put_raw(p);
     land(p, jump4);
     put_end(p, base, s);

@@ -112,6 +112,25 @@ static long link_of(long fd, char *to, u32 size)
     return len;
 }
 
+static int has_moved(const char *rel, u32 len)
+{
+    u32 file = mr_file_find(rel, len);
+    return file != MR_NONE && mr_file_at(file)->lower;
+}
+
+/* A file of the lower layer: the name that it has in the managed directory. */
+static int below(const char *abs, struct mr_name *n)
+{
+    const char *layer = mr_text_at(mr_b->layer);
+    u32 len = (u32)mr_len(layer);
+    if (!len || !mr_same(abs, layer, len) || abs[len] != '/') return MR_OUTSIDE;
+    for (u32 i = 0, used = mr_used(MR_FILES); i < used; i++) {
+        const struct mr_file *f = mr_file_at(i);
+        if (f->lower && mr_equal(mr_text_at(f->lower), abs)) return take(mr_text_at(f->path), f->path_len, 0, n);
+    }
+    return MR_OUTSIDE;
+}
+
 int mr_name_of_fd(long fd, struct mr_name *n)
 {
     char abs[4096];
@@ -119,7 +138,12 @@ int mr_name_of_fd(long fd, struct mr_name *n)
     long len = link_of(fd, abs, sizeof abs);
     if (len <= 0 || abs[0] != '/') return MR_OUTSIDE;
     int where = place(abs, (u32)len, &rest);
-    return where == MR_INSIDE ? take(rest, (u32)mr_len(rest), 0, n) : where;
+    if (where == MR_OUTSIDE && mr_b->moves) return below(abs, n);
+    if (where != MR_INSIDE) return where;
+    u32 left = (u32)mr_len(rest);
+    /* its name leads to the lower layer now, the descriptor is still on the file that had it */
+    if (unlikely(mr_b->moves && left > 10 && mr_equal(rest + left - 10, " (deleted)")) && has_moved(rest, left - 10)) left -= 10;
+    return take(rest, left, 0, n);
 }
 
 static int relative(long dirfd, const char *path, struct mr_name *n)

@@ -153,6 +153,12 @@ static int read_line(struct line *l, char *why, size_t size)
     if (!strcmp(what, "storage") && l->count > 1)
         return read_mark(l, !strcmp(l->field[1], "memory") ? MR_RULE_MEMORY : MR_RULE_FS, 2, why, size);
     if (!strcmp(what, "workflow") || !strcmp(what, "dir")) return 0; /* mr_plan_head */
+    if ((!strcmp(what, "layer") || !strcmp(what, "inputs")) && l->count > 1 && unescape(l->field[1]) && l->field[1][0] == '/') {
+        u32 text = keep(l->field[1]);
+        if (text == MR_NONE || strlen(l->field[1]) > 100) return bad(l, why, size, "a path of at most 100 bytes expected");
+        *(*what == 'l' ? &mr_b->layer : &mr_b->inputs) = text;
+        return 0;
+    }
     if (!strcmp(what, "limit") && l->count > 1) mr_b->limit_ns = (u64)(atof(l->field[1]) * 1e9);
     else if (!strcmp(what, "grace") && l->count > 1) mr_b->grace_ns = (u64)(atof(l->field[1]) * 1e9);
     else return bad(l, why, size, "unknown record");

@@ -248,6 +248,7 @@ void mr_ofd_detach(u32 file)
     for (u32 i = 0, n = mr_used(MR_OFDS); i < n && f->writers; i++) {
         struct mr_ofd *o = mr_ofd_at(i);
         if (!o->slot.used || o->file != file || o->gone) continue;
+        mr_stage_follow(i, MR_NONE);
         o->gone = 1;
         f->writers--;
     }
@@ -255,8 +256,14 @@ void mr_ofd_detach(u32 file)
 
 static void ofd_closed(u32 ofd, const struct mr_proc *p, int how)
 {
-    u32 file = mr_ofd_at(ofd)->file, gone = mr_ofd_at(ofd)->gone;
+    u32 file = mr_ofd_at(ofd)->file, gone = mr_ofd_at(ofd)->gone, stage = mr_ofd_at(ofd)->stage;
     struct mr_file *f = mr_file_at(file);
+    if (stage) { /* only a process that died leaves one */
+        int err = mr_stage_stop(stage - 1);
+        mr_stage_drop(stage - 1);
+        mr_give(MR_STAGES, stage - 1);
+        if (err < 0 && !gone) mr_file_fail(file, p->step, "the last bytes of a process that was killed could not be put into it");
+    }
     mr_give(MR_OFDS, ofd);
     if (gone) return;
     if (f->writers) f->writers--;

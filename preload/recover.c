@@ -45,11 +45,21 @@ void mr_recover(void)
         struct mr_file *f = mr_file_at(i);
         f->writers = f->waiters = f->begun_children = f->committed_children = 0;
         f->want = ~(u64)0;
+        f->stage = 0;
     }
     for (u32 i = 0; i < mr_used(MR_OFDS); i++) {
         struct mr_ofd *o = mr_ofd_at(i);
-        if (o->slot.used && !o->refs) o->slot.used = 0;
+        if (o->slot.used && o->stage && mr_stage_at(o->stage - 1)->ofd != i) o->stage = 0;
+        if (o->slot.used && !o->refs) {
+            if (o->stage) mr_stage_stop(o->stage - 1);
+            o->slot.used = 0;
+        }
+        if (o->slot.used && o->stage && !o->gone) mr_file_at(o->file)->stage = o->stage;
         if (o->slot.used && !o->gone) mr_file_at(o->file)->writers++;
+    }
+    for (u32 i = 0; i < mr_used(MR_STAGES); i++) {
+        struct mr_stage *s = mr_stage_at(i);
+        if (s->ofd == MR_NONE || !mr_ofd_at(s->ofd)->slot.used) s->slot.used = 0;
     }
     for (u32 i = 0; i < mr_used(MR_WAITS); i++) {
         struct mr_wait *w = mr_wait_at(i);
@@ -63,7 +73,7 @@ void mr_recover(void)
         d->begun_children += f->state != MR_ABSENT;
         d->committed_children += f->state == MR_COMMITTED;
     }
-    static const u32 regions[] = {MR_EXTENTS, MR_OFDS, MR_HOLDS, MR_PROCS, MR_INSTANCES, MR_WAITS};
+    static const u32 regions[] = {MR_EXTENTS, MR_OFDS, MR_HOLDS, MR_PROCS, MR_INSTANCES, MR_WAITS, MR_STAGES};
     for (u32 i = 0; i < sizeof regions / sizeof *regions; i++) rebuild_free(regions[i]);
     mr_event(MR_EV_NOTE, 0, MR_NONE, 0, "a process died while it held the board's lock; the board was repaired");
     for (u32 i = 0; i < mr_used(MR_INSTANCES); i++)

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#define MAGIC 0x4d525337u
+#define MAGIC 0x4d525339u
 
 static int compare_after(const u8 *t)
 {
@@ -96,7 +96,7 @@ static void cache_name(char *to, u32 size, const char *dir, u32 uid, const struc
     mr_put(&t, dir);
     mr_put(&t, "/millrace.");
     mr_put_n(&t, uid);
-    mr_put(&t, ".sites.");
+    mr_put(&t, ".sites9."); /* of this MAGIC: builds of two versions do not take turns with one file */
     for (u32 i = 0; i < s->id_len; i++) {
         char hex[3] = {"0123456789abcdef"[s->id[i] >> 4], "0123456789abcdef"[s->id[i] & 15], 0};
         mr_put(&t, hex);

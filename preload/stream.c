@@ -52,6 +52,14 @@ static void add_piece(struct mr_file *f, u64 from, u64 to)
     mr_store(link, i + 1);
 }
 
+void mr_publish_locked(struct mr_file *f, u64 from, u64 to)
+{
+    if (from > mr_load(&f->frontier)) add_piece(f, from, to);
+    else raise_to(f, to);
+    absorb(f);
+    if (mr_load(&f->waiters)) mr_file_wake(f);
+}
+
 void mr_publish(struct mr_file *f, u64 from, u64 to)
 {
     struct mr_guard g;

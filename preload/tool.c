@@ -21,6 +21,7 @@ static const char usage[] =
     "  exec [-w NAME] [--lib PATH] [--owner PID] --app NAME -- PROG ARGS...\n"
     "  wait [-w NAME] [--timeout S] PATH...  until committed\n"
     "  reap [-w NAME]\n"
+    "  spill [-w NAME] --bytes N             moves files that grow to the lower layer; says how much it freed\n"
     "  match [-w NAME | --plan] PATH...      the rule of each path\n"
     "-w defaults to $CAPIO_WORKFLOW_NAME, else CAPIO\n";
 
@@ -98,6 +99,34 @@ static int fill(const char *text, const struct mr_plan *plan, const struct mr_op
     return 0;
 }
 
+/* Boards whose owner was killed, also of other versions of this program: the first fields are the same in all. */
+static void sweep_dead(void)
+{
+    char prefix[64], path[400];
+    snprintf(prefix, sizeof prefix, "millrace.%u.", getuid());
+    DIR *d = opendir("/dev/shm");
+    for (struct dirent *e; d && (e = readdir(d));) {
+        struct stat st;
+        struct mr_board head = {0};
+        snprintf(path, sizeof path, "/dev/shm/%s", e->d_name);
+        int fd = strncmp(e->d_name, prefix, strlen(prefix)) ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        if (fd < 0) continue;
+        ssize_t n = read(fd, &head, sizeof head);
+        int dead = n >= (ssize_t)offsetof(struct mr_board, created_wall) && head.magic == MR_MAGIC && fstat(fd, &st) == 0;
+        if (dead && head.ready) dead = head.owner && !mr_alive(head.owner, head.owner_start);
+        else if (dead) dead = time(0) - st.st_mtime > 60; /* its maker was killed while it made it */
+        close(fd);
+        if (!dead) continue;
+        if (head.version == MR_VERSION && head.ready && mr_board_open(path, getuid()) == 0) {
+            int live = mr_board_live();
+            if (!live) close_board(1);
+            else munmap(mr_b, mr_b->bytes);
+            mr_b = 0;
+        } else unlink(path);
+    }
+    if (d) closedir(d);
+}
+
 /* A board from the text of a plan; it is in mr_b afterwards. */
 int mr_make_board(const char *text, const struct mr_options *o)
 {
@@ -105,6 +134,7 @@ int mr_make_board(const char *text, const struct mr_options *o)
     struct mr_plan plan = {0};
     int line = mr_plan_head(text, &plan, why, sizeof why);
     if (line) return mr_say(MR_USAGE, "plan line %d: %s", line, why);
+    sweep_dead();
     mr_board_name(shm, sizeof shm, getuid(), plan.workflow);
     if (mr_board_open(shm, getuid()) == 0) {
         if (mr_board_live() && !o->replace)
@@ -237,6 +267,16 @@ static int reap_command(const struct mr_options *o)
     return 0;
 }
 
+static int spill_command(const struct mr_options *o)
+{
+    u64 freed = 0;
+    int code = mr_open_board(o);
+    if (code) return code;
+    for (u64 more; freed < o->bytes && (more = mr_relieve(MR_NONE)); freed += more) {}
+    printf("%llu\n", (unsigned long long)freed);
+    return 0;
+}
+
 /* ---- the command line ---- */
 
 static const char *next(int argc, char **argv, int *i)
@@ -268,6 +308,7 @@ int main(int argc, char **argv)
         else if (!strcmp(a, "--owner")) o.owner = (u32)atoi(next(argc, argv, &i));
         else if (!strcmp(a, "--timeout")) o.timeout = atof(next(argc, argv, &i));
         else if (!strcmp(a, "--since")) o.since = strtoull(next(argc, argv, &i), 0, 10);
+        else if (!strcmp(a, "--bytes")) o.bytes = strtoull(next(argc, argv, &i), 0, 10);
         else if (!strcmp(a, "--replace")) o.replace = 1;
         else if (!strcmp(a, "--force")) o.force = 1;
         else if (!strcmp(a, "--plan")) o.plan = 1;
@@ -285,6 +326,7 @@ int main(int argc, char **argv)
     if (!strcmp(command, "exec")) return mr_command_exec(&o);
     if (!strcmp(command, "wait")) return wait_command(&o);
     if (!strcmp(command, "reap")) return reap_command(&o);
+    if (!strcmp(command, "spill")) return spill_command(&o);
     int help = !strcmp(command, "--help") || !strcmp(command, "help");
     fputs(usage, help ? stdout : stderr);
     return help ? 0 : MR_USAGE;

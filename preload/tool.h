@@ -13,7 +13,7 @@ struct mr_options {
     int replace, force, plan;
     u32 owner;
     double timeout;
-    u64 since;
+    u64 since, bytes;
     char **rest;
     int rest_count;
 };

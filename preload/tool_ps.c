@@ -11,7 +11,7 @@
 static const char *const commits[] = {"on_termination", "on_close", "on_file", "on_n_files"};
 static const char *const states[] = {"absent", "growing", "committed", "failed"};
 static const char *const wait_kinds[] = {"exists", "commit", "data", "list"};
-static const char *const events[] = {"committed", "failed", "ended", "killed", "deadlock", "timeout", "full", "note", "trusted"};
+static const char *const events[] = {"committed", "failed", "ended", "killed", "deadlock", "timeout", "full", "note", "trusted", "moved"};
 
 static void string(const char *s)
 {
@@ -63,6 +63,8 @@ static void print_board(void)
     string(mr_text_at(mr_b->workflow));
     fputs(",\"dir\":", stdout);
     string(mr_text_at(mr_b->dir));
+    fputs(",\"layer\":", stdout);
+    name_or_null(mr_b->layer ? mr_text_at(mr_b->layer) : 0);
     printf(",\"live\":%s,\"uid\":%u,\"created\":%.3f,\"lib\":%u,\"files\":%u,\"processes\":%u,\"failed\":%s,\"repaired\":%u,\"path\":",
         live ? "true" : "false", mr_b->uid, (double)mr_b->created_wall / 1e9, MR_VERSION, mr_used(MR_FILES), procs,
         mr_b->failed ? "true" : "false", mr_b->recovered);

@@ -25,6 +25,19 @@ static void print_field(const char *s)
     }
 }
 
+/* Files that are complete with others: nobody else looks at them when no reader waits. */
+static void evaluate_dependants(u32 n)
+{
+    struct mr_guard g;
+    for (u32 i = told; i < n; i++) {
+        const struct mr_file *f = mr_file_at(i);
+        if (f->commit != MR_ON_FILE || mr_load(&f->state) >= MR_COMMITTED) continue;
+        mr_lock(&g);
+        mr_file_evaluate(i);
+        mr_unlock(&g);
+    }
+}
+
 static void tell_settled(void)
 {
     u32 n = mr_used(MR_FILES);
@@ -34,6 +47,7 @@ static void tell_settled(void)
         memset(settled + settled_size, 0, size - settled_size);
         settled_size = size;
     }
+    evaluate_dependants(n);
     for (u32 i = told; i < n; i++) {
         const struct mr_file *f = mr_file_at(i);
         u32 state = mr_load(&f->state);
@@ -100,7 +114,9 @@ int mr_command_serve(const struct mr_options *o)
         length += (size_t)n;
         if (!strcmp(line, "end\n")) break;
     }
-    int code = mr_make_board(plan ? plan : "", o);
+    struct mr_options mine = *o;
+    mine.owner = (u32)getpid(); /* a board whose keeper was killed is cleared away by the next */
+    int code = mr_make_board(plan ? plan : "", &mine);
     if (code) return code;
     puts("ready");
     fflush(stdout);

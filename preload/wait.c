@@ -15,28 +15,36 @@
 /* A consumer of many small files that keeps up with its producer would be woken for each, which costs more than
  * the file. It lingers instead, so that the next files are there as well when it goes on. */
 #define LINGER_NS 500000u
-#define SHORT_NS 300000u
+#define OFTEN_NS 800000u
+/* Who waits for a file to begin is woken when this much is there, or all of it: not twice for a small one. */
+#define START (64u << 10)
 
 u64 mr_wait_limit;
 u32 mr_passes;
 
 /* Of this process; threads may mix it up, which costs a moment at most. */
 static struct {
-    u32 on, brief, rest;
+    u32 on, often, rest;
+    u64 last;
 } linger;
 
-/* Does it pay? Files that were there without a wait after the last time must say so. */
+/* Does it pay? Waits one after the other say that it may; files that were there without a wait after the last time
+ * must say that it did. */
 static int lingers(void)
 {
-    if (linger.on && mr_passes < 4) {
+    u64 now = mr_now();
+    if (now - linger.last < OFTEN_NS) linger.often++;
+    else linger.often -= linger.often > 2 ? 2 : linger.often;
+    linger.last = now;
+    if (linger.on && mr_passes < 2) {
         linger.on = 0;
         linger.rest = 64;
     } else if (!linger.on && linger.rest) {
         linger.rest--;
-    } else if (!linger.on && linger.brief >= 8) {
+    } else if (!linger.on && linger.often >= 6) {
         linger.on = 1;
-        linger.brief = 0;
     }
+    if (linger.often > 16) linger.often = 16;
     mr_passes = 0;
     return linger.on;
 }
@@ -171,21 +179,23 @@ int mr_wait_for(u32 proc, u32 file, u32 kind, u64 at, u64 len)
     u32 slot = enter(proc, file, kind, at, at + len);
     struct patience pa = {mr_now(), 0, 0, 0};
     pa.looked = pa.began;
-    int greedy = kind == MR_WAIT_DATA;
+    int greedy = kind == MR_WAIT_DATA || (kind == MR_WAIT_EXISTS && f->mode == MR_NO_UPDATE);
     for (;;) {
         u32 seq = mr_load(&f->seq);
-        u64 amount = greedy && len < PIECE ? PIECE : len;
-        if (kind == MR_WAIT_DATA) ask_for(f, at + amount);
-        if (kind == MR_WAIT_EXISTS) ask_for(f, 1);
-        ok = satisfied(f, kind, at, amount);
+        u32 what = greedy ? (u32)MR_WAIT_DATA : kind;
+        u64 least = kind == MR_WAIT_DATA ? PIECE : START, amount = greedy && len < least ? least : len;
+        if (what == MR_WAIT_DATA) ask_for(f, at + amount);
+        if (what == MR_WAIT_EXISTS) ask_for(f, 1);
+        ok = satisfied(f, what, at, amount);
         if (ok) break;
         long r = mr_futex_wait(&f->seq, seq, greedy ? MOMENT_NS : LOOK_NS);
         greedy = greedy && r != -ETIMEDOUT;
-        ok = satisfied(f, kind, at, greedy ? amount : len);
+        ok = greedy ? satisfied(f, what, at, amount) : satisfied(f, kind, at, len);
         if (ok) break;
         if (r == -ETIMEDOUT || kind != MR_WAIT_DATA) {
             struct mr_guard g;
             mr_lock(&g);
+            if (kind == MR_WAIT_DATA) mr_file_up_to_date(file);
             mr_file_evaluate(file);
             mr_unlock(&g);
             ok = satisfied(f, kind, at, len);
@@ -197,6 +207,5 @@ int mr_wait_for(u32 proc, u32 file, u32 kind, u64 at, u64 len)
         if (ok) break;
     }
     leave(slot, proc, file);
-    linger.brief = mr_now() - pa.began < SHORT_NS ? linger.brief + 1 : 0;
     return ok < 0 ? ok : 0;
 }

@@ -1,14 +1,15 @@
-import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { MillraceError } from '../core/errors.ts'
 import { findPolicy } from '../core/policy.ts'
 import { checkParameters, giveParameters, unaskedParameters } from '../flow/params.ts'
 import { LooksAhead } from '../flow/looks-ahead.ts'
 import { flowState } from '../flow/registry.ts'
-import { writeGraph } from '../flow/graph.ts'
+import { checkGraphPath, writeGraph } from '../flow/graph.ts'
 import { workflowPath } from '../flow/work.ts'
 import { plural } from '../report/format.ts'
 import { shellQuote } from '../report/text.ts'
+import { makeFoldersNow } from '../storage/folders.ts'
 import { FlowRun } from '../runtime/flow-run.ts'
 import { isPolicyFile, launchWithPolicy, loadPolicyFile } from '../runtime/policy-file.ts'
 import type { RunOptions } from '../runtime/run-options.ts'
@@ -25,6 +26,8 @@ export async function execute(given: Given): Promise<void> {
   const { flags } = given
   const path = findFlow(valueOf(given, 'file'))
   if (flags.get('watch')) return (await import('./flow-watch.ts')).watch(path)
+  const graph = valueOf(given, 'graph')
+  if (graph !== undefined) checkGraphPath(graph)
   const cache = valueOf(given, 'cache')
   const cacheFolder = cache === undefined ? null : usableCache(resolve(cache))
   giveParameters(given.rest)
@@ -48,7 +51,7 @@ export async function execute(given: Given): Promise<void> {
       mode: isDry ? 'dry' : flags.get('touch') ? 'touch' : 'run',
       force: flags.get('force') === true,
       keepGoing: flags.get('keep-going') === true,
-      lean: valueOf(given, 'graph') === undefined,
+      lean: graph === undefined,
       cache: cacheFolder,
       onPlan: (works, flow) => {
         if (explain && !isDry) for (const line of explainLines(works, flow)) remark(line)
@@ -107,7 +110,7 @@ function optionsOf(given: Given): RunOptions {
 /** The cache keeps quiet about what it cannot keep, so a folder that can never be one is told before. */
 function usableCache(folder: string): string {
   try {
-    mkdirSync(folder, { recursive: true })
+    makeFoldersNow(folder)
     return folder
   } catch (cause) {
     const reason = existsSync(folder) ? 'it is not a folder' : (cause as Error).message

@@ -1,6 +1,7 @@
 import type { AccessMode } from '../core/data.ts'
 import type { Demand } from '../core/task.ts'
 import type { DatumKind } from '../model/directions.ts'
+import type { StreamRules } from '../model/stream.ts'
 import type { WireArgument, WireKept, WireStored } from './wire.ts'
 
 /**
@@ -85,6 +86,7 @@ export interface CallRequest {
     /** The value that the calling task gave it, when it is new. */
     value: WireKept
     fresh: boolean
+    stream?: StreamRules
   }[]
   results: number[]
   group: string | null

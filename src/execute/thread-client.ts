@@ -100,7 +100,7 @@ export class ThreadClient implements Client {
       module: definition.module,
       args: call.args.map(argumentToWire),
       slots: call.slots.map(slot => {
-        const { datum, kind, mode, initial } = slot
+        const { datum, kind, mode, initial, stream } = slot
         const known = this.#ids.get(datum)
         const { id } = known ?? this.#number(datum)
         const fresh =
@@ -108,7 +108,17 @@ export class ThreadClient implements Client {
         this.#ids.set(datum, { id, version: datum.current })
         const value = fresh ? keptToWire(datum.current.value as Kept) : undefined
         const shape = initial && { bytes: initial.bytes, blobs: initial.blobs }
-        return { id, kind, mode, initial: shape, path: datum.path, inPlace: datum.inPlace, value, fresh }
+        const sent = {
+          id,
+          kind,
+          mode,
+          initial: shape,
+          path: datum.path,
+          inPlace: datum.inPlace,
+          value,
+          fresh,
+        }
+        return stream ? { ...sent, stream } : sent
       }),
       results: results.map(datum => this.#number(datum).id),
       group: this.#group.getStore() ?? null,

@@ -1,4 +1,5 @@
-import { writeFileSync } from 'node:fs'
+import { accessSync, constants, existsSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
 import { MillraceError } from '../core/errors.ts'
 import type { FileTable } from './file-table.ts'
 import type { Makers } from './makers.ts'
@@ -8,6 +9,23 @@ import type { Work } from './work.ts'
 /** More tasks than a person can look at: then rules are drawn instead. */
 const MANY = 400
 
+/** What can be seen before the work is done must not be found out after it. */
+export function checkGraphPath(path: string): void {
+  try {
+    if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw new Error('it is a folder')
+    accessSync(existsSync(path) ? path : dirname(resolve(path)), constants.W_OK)
+  } catch (cause) {
+    throw unwritable(path, cause)
+  }
+}
+
+function unwritable(path: string, cause: unknown): MillraceError {
+  return new MillraceError('MR_OPTION', `--graph ${path} cannot be written: ${(cause as Error).message}`, {
+    hint: 'Name a file in a folder that is there.',
+    cause,
+  })
+}
+
 /** The workflow in DOT: what is made of what, and what is not up to date. */
 export function writeGraph(path: string, makers: Makers, files: FileTable): void {
   const works = [...makers.works()]
@@ -16,9 +34,7 @@ export function writeGraph(path: string, makers: Makers, files: FileTable): void
   try {
     writeFileSync(path, text)
   } catch (cause) {
-    throw new MillraceError('MR_OPTION', `--graph ${path} cannot be written: ${(cause as Error).message}`, {
-      cause,
-    })
+    throw unwritable(path, cause)
   }
 }
 

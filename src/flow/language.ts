@@ -120,7 +120,9 @@ export function readInputs(name: string, names: readonly string[], given: unknow
 /** From one output all wildcards must be known, whichever output is asked for. */
 function checkWildcards(name: string, made: readonly RuleFile[]): readonly string[] {
   const names = made[0]?.pattern.names ?? []
-  for (const { pattern } of made) {
+  for (const { pattern, marks } of made) {
+    if (marks.stream?.files !== undefined && !marks.directory)
+      throw bad(`on_n_files is for directories: write stream(dir('${pattern.text}'), …)`)
     const differs = pattern.names.length !== names.length || pattern.names.some(one => !names.includes(one))
     if (differs) throw bad(`the outputs ${name} and ${pattern.text} do not have the same wildcards`)
   }

@@ -102,15 +102,7 @@ export class FlowState {
         look ? takeStamp(look.path, look.look) : this.#leftOut(work.outputs[i] as number),
       ),
     )
-    const now = Date.now()
-    for (const [i, output] of work.outputs.entries()) {
-      const found = looks[i]
-      // Nobody but the task has known the file under its name until now: only slow clocks leave doubts.
-      if (found) {
-        const isCoarse = Number.isInteger(found.look.mtime / 1000) && isRacy(found.look, now)
-        this.files.setStamp(output, found.look, stamps[i] as number, isCoarse)
-      }
-    }
+    for (const [i, output] of work.outputs.entries()) this.#setStamp(output, looks[i], stamps[i] as number)
     const made = work.outputs.filter((_, i) => looks[i])
     const record = {
       text: work.text,
@@ -126,6 +118,20 @@ export class FlowState {
     const key = this.#keys.get(work)
     if (key !== undefined && this.#keys.delete(work)) await this.#cache?.store(key, staged)
     await this.#state.record(record, stamped)
+  }
+
+  /** An output that is complete while the task still runs; the record comes with its end. */
+  async released(work: Work, i: number, staged: string): Promise<void> {
+    const output = work.outputs[i] as number
+    const found = await this.#lookAtMade(work, i, staged, output)
+    if (found) this.#setStamp(output, found, await takeStamp(found.path, found.look))
+  }
+
+  #setStamp(output: number, found: { look: Look } | null | undefined, stamp: number): void {
+    if (!found) return
+    // Nobody but the task has known the file under its name until now: only slow clocks leave doubts.
+    const isCoarse = Number.isInteger(found.look.mtime / 1000) && isRacy(found.look, Date.now())
+    this.files.setStamp(output, found.look, stamp, isCoarse)
   }
 
   /** Takes what is there as if it had just been made. False when something is missing. */
@@ -163,26 +169,27 @@ export class FlowState {
     const maker = this.makerOf(input)
     if (maker?.outputs.includes(input) && files.stamp[input] !== 0) return
     // Long after the plan it may be another file.
-    files.see(input, await look(files.path(input)))
-    if (!files.exists(input)) {
+    const seen = await look(files.path(input))
+    files.see(input, seen)
+    if (!seen) {
       throw new MillraceError('MR_INPUT_MISSING', `${files.path(input)} has vanished since the run began`)
     }
-    if (!files.isAsStamped(input)) await this.#stamp(input)
+    if (!files.isAsStamped(input)) await this.#stamp(input, seen)
   }
 
-  #stamp(file: number): Promise<void> {
+  #stamp(file: number, seen?: Look): Promise<void> {
     let stamping = this.#stamping.get(file)
     if (!stamping) {
-      stamping = this.#stampNow(file).finally(() => this.#stamping.delete(file))
+      stamping = this.#stampNow(file, seen).finally(() => this.#stamping.delete(file))
       this.#stamping.set(file, stamping)
     }
     return stamping
   }
 
-  async #stampNow(file: number): Promise<void> {
+  async #stampNow(file: number, known?: Look): Promise<void> {
     const { files } = this
     const path = files.path(file)
-    const seen = await look(path)
+    const seen = known ?? (await look(path))
     if (!seen) {
       files.see(file, null)
       return
@@ -220,6 +227,7 @@ export class FlowState {
         { hint: isDirectory ? 'Leave out dir().' : "Write dir('…') for outputs that are directories." },
       )
     }
+    if (stats.isFile()) return { path, look: { size: stats.size, mtime: stats.mtimeMs, ino: stats.ino } }
     // A link is relative to where it will be.
     const target = stats.isSymbolicLink() ? resolve(this.root, dirname(name), await readlink(path)) : path
     const found = await look(target)

@@ -14,7 +14,7 @@ export async function digestFile(path: string, size = Infinity): Promise<string>
   // Small files cost less here than the way to another thread and back.
   if (size <= SMALL)
     return createHash('sha256')
-      .update(await readFile(path))
+      .update(await readSmall(path, size))
       .digest('hex')
   const file = await open(path, 'r')
   try {
@@ -36,6 +36,17 @@ export async function digestFile(path: string, size = Infinity): Promise<string>
   } finally {
     await file.close()
   }
+}
+
+/** A file whose size is known: without asking for that once more. */
+async function readSmall(path: string, size: number): Promise<Buffer> {
+  const file = await open(path, 'r')
+  const buffer = Buffer.allocUnsafe(size + 1)
+  const { bytesRead } = await file
+    .read(buffer, 0, size + 1, 0)
+    .finally(() => void file.close().catch(() => {}))
+  // It has changed meanwhile.
+  return bytesRead === size ? buffer.subarray(0, size) : readFile(path)
 }
 
 const digest = async (bytes: Uint8Array): Promise<Buffer> =>

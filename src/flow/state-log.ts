@@ -93,7 +93,8 @@ export class StateLog {
   /** For plans, which nobody waits for. */
   appendNow(entries: readonly Entry[]): void {
     try {
-      writeSync(this.#file, entries.map(encode).join(''))
+      const text = Buffer.from(entries.map(encode).join(''))
+      for (let at = 0; at < text.length;) at += writeSync(this.#file, text, at)
     } catch (cause) {
       this.#broken ??= unwritable(this.#path, cause)
       throw this.#broken

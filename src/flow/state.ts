@@ -103,19 +103,23 @@ export class State {
   /** Resolves when it is written. */
   async record(record: TaskRecord, stamped: readonly number[]): Promise<void> {
     this.open()
-    const path = (file: number): string => this.files.path(file)
     this.records.add(record)
     const entries = stamped.map(file => this.#fileEntry(file))
-    entries.push([
-      'task',
-      record.text,
-      record.outputs.map(path),
-      [...record.outputStamps],
-      record.inputs.map(file => (file < 0 ? null : path(file))),
-      [...record.inputStamps],
-    ])
+    entries.push(this.#taskEntry(record))
     this.#entries += entries.length
     await this.#log?.append(entries)
+  }
+
+  /** The same for many, while nobody waits. */
+  recordNow(records: readonly TaskRecord[], stamped: readonly number[]): void {
+    this.open()
+    const entries = stamped.map(file => this.#fileEntry(file))
+    for (const record of records) {
+      this.records.add(record)
+      entries.push(this.#taskEntry(record))
+    }
+    this.#entries += entries.length
+    this.#log?.appendNow(entries)
   }
 
   /** Stamps that a plan has taken anew; a folder that cannot be written does without. */
@@ -146,6 +150,18 @@ export class State {
     } finally {
       this.#release?.()
     }
+  }
+
+  #taskEntry(record: TaskRecord): Entry {
+    const path = (file: number): string => this.files.path(file)
+    return [
+      'task',
+      record.text,
+      record.outputs.map(path),
+      [...record.outputStamps],
+      record.inputs.map(file => (file < 0 ? null : path(file))),
+      [...record.inputStamps],
+    ]
   }
 
   #fileEntry(file: number): Entry {

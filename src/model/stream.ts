@@ -5,7 +5,8 @@ import { nearest } from '../general/nearest.ts'
 export interface StreamOptions {
   /**
    * `'on_termination'`: when the command has ended well. `'on_close'`: when it has closed the file, `'on_close:3'`:
-   * for the third time. @default 'on_termination'
+   * for the third time. `'on_file:PATH'`: with another of its streams. Directories: `'on_n_files:12'`, when so many
+   * files in it are; with `'on_close'` each file in it when it is closed. @default 'on_termination'
    */
   commit?: string
   /**
@@ -19,9 +20,17 @@ export interface StreamRules {
   /** Closes that complete it; 0 for the end of its producer. */
   readonly closes: number
   readonly grows: boolean
+  /** A directory: the files that complete it. */
+  readonly files?: number
+  /** Another output of the same command, which completes this one. */
+  readonly beside?: string
 }
 
-/** What `stream` returns: a path with rules, for an output of a command. */
+/** It can be complete before its producer has ended. The files of a directory can, and then it is not. */
+export const isEarly = (rules: StreamRules, isDirectory: boolean): boolean =>
+  rules.files !== undefined || rules.beside !== undefined || (rules.closes > 0 && !isDirectory)
+
+/** What `stream` returns: a path with rules, for an output of a command: a file or a directory. */
 export class StreamFile {
   readonly path: string
   readonly rules: StreamRules
@@ -57,10 +66,19 @@ export function streamRules(options: StreamOptions): StreamRules {
     refuse(`there is no option ${name}`, close ? `Did you mean ${close}?` : 'There are commit and fire.')
   }
   const { commit = 'on_termination', fire = 'update' } = options
-  const [, count = '1'] = /^on_close(?::([1-9]\d{0,8}))?$/.exec(commit) ?? []
-  if (commit !== 'on_termination' && !/^on_close(:[1-9]\d{0,8})?$/.test(commit))
-    refuse(`commit is '${commit}'`, "Write 'on_termination', 'on_close' or 'on_close:N' with N from 1.")
+  const [, closes] = /^on_close(:[1-9]\d{0,8})?$/.exec(commit) ? [commit, commit.slice(9) || '1'] : []
+  const [, files] = /^on_n_files:([1-9]\d{0,8})$/.exec(commit) ?? []
+  const [, beside] = /^on_file:(.+)$/s.exec(commit) ?? []
+  if (commit !== 'on_termination' && (closes ?? files ?? beside) === undefined) {
+    const ways = "'on_close', 'on_close:N', 'on_file:PATH' or, for directories, 'on_n_files:N', with N from 1"
+    refuse(`commit is '${commit}'`, `Write 'on_termination', ${ways}.`)
+  }
   if (fire !== 'update' && fire !== 'no_update')
     refuse(`fire is '${String(fire)}'`, "Write 'update' or 'no_update'.")
-  return { closes: commit === 'on_termination' ? 0 : Number(count), grows: fire === 'no_update' }
+  return {
+    closes: Number(closes ?? 0),
+    grows: fire === 'no_update',
+    ...(files === undefined ? {} : { files: Number(files) }),
+    ...(beside === undefined ? {} : { beside }),
+  }
 }

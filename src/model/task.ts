@@ -148,6 +148,8 @@ export interface CommandHooks {
   begin(args: readonly unknown[], signal: AbortSignal): Promise<Argv | 'made' | 'kept'>
   /** Everything is written aside and will be moved into place next. Throws what is missing. */
   beforeCommit(args: readonly unknown[], paths: readonly (string | null)[]): Promise<void>
+  /** The output in this slot is complete before the command has ended. */
+  released(args: readonly unknown[], slot: number, path: string): Promise<void>
 }
 
 export type CommandExtra = Pick<

@@ -286,18 +286,30 @@ export class Tracker {
 
   #path(call: Call, value: unknown, kind: DatumKind, mode: AccessMode, direction: Direction): Argument {
     if (value instanceof StreamFile) {
-      if (direction !== 'FILE_OUT' || call.definition.form !== 'command') {
+      const isOutput = direction === 'FILE_OUT' || direction === 'DIR_OUT'
+      if (!isOutput || call.definition.form !== 'command') {
         throw new MillraceError(
           'MR_DIRECTION',
-          `stream() is for FILE_OUT of a command, not for ${direction}`,
+          `stream() is for FILE_OUT and DIR_OUT of a command, not for ${direction}`,
           {
             hint: 'Give whoever reads the file its plain path.',
           },
         )
       }
+      if (value.rules.files !== undefined && direction !== 'DIR_OUT') {
+        throw new MillraceError(
+          'MR_DIRECTION',
+          `on_n_files is for directories, and ${value.path} is ${direction}`,
+          {
+            hint: "Write 'on_close', or make the parameter DIR_OUT.",
+          },
+        )
+      }
       const argument = this.#path(call, value.path, kind, mode, direction)
       const slot = argument instanceof SlotArgument ? call.slots[argument.slot] : undefined
-      if (slot) slot.stream = value.rules
+      const { beside } = value.rules
+      const rules = beside === undefined ? value.rules : { ...value.rules, beside: Paths.absolute(beside) }
+      if (slot) slot.stream = rules
       return argument
     }
     if (typeof value !== 'string' || value === '' || value.includes('\0')) {

@@ -28,10 +28,16 @@ export class Narrator {
   readonly completions: Completions
   readonly #options: NarratorOptions
   #clockAt = 0
+  /** Nothing was printed since a failure in full. */
+  #isFailureLast = false
 
   constructor(options: NarratorOptions) {
-    this.#options = options
-    this.completions = new Completions({ ...options, progress: () => this.progress })
+    const print = (text: string): void => {
+      this.#isFailureLast = false
+      options.print(text)
+    }
+    this.#options = { ...options, print }
+    this.completions = new Completions({ ...this.#options, progress: () => this.progress })
   }
 
   get progress(): string {
@@ -105,11 +111,13 @@ export class Narrator {
 
   /** Summary first, failures last: what is at the end of the output is what people read. */
   conclude(): void {
-    const { print, paint, journal } = this.#options
+    const { print, paint, journal, isVerbose } = this.#options
     this.completions.flush()
     if (this.statistics.run === null && this.statistics.total.submitted === 0) return
     const lines = summaryLines(this.statistics, paint, journal)
-    if (this.statistics.failureCount > 0) {
+    // Without anything in between, the only failure of lines that stay would be there twice for no one's good.
+    const isInSight = this.#isFailureLast && isVerbose && this.statistics.failureCount === 1
+    if (this.statistics.failureCount > 0 && !isInSight) {
       lines.push('', ...keptFailureBlocks(this.statistics, BLOCKS_AT_END, paint))
     }
     print(lines.join('\n'))
@@ -125,7 +133,9 @@ export class Narrator {
     if (isVerbose) this.#completed('failed', event)
     else statistics.observe(event)
     const name = statistics.failedName(event.task)
+    this.completions.flush()
     print(failureBlock(event, name, statistics.run, paint).join('\n'))
+    this.#isFailureLast = true
   }
 
   #completed(

@@ -1,5 +1,5 @@
 import { statfs } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, dirname, join, relative } from 'node:path'
 import { MillraceError } from '../core/errors.ts'
 import type { Task } from '../core/task.ts'
 import type { CommandRequest, CommandResult } from '../execute/command-process.ts'
@@ -106,10 +106,28 @@ function argumentsOf(task: Task, context: CommandContext): unknown[] {
 }
 
 /** What is typed to see the command again; also shown when it fails. */
-export function commandLine(argv: readonly string[]): string {
-  return argv
+export function commandLine(argv: readonly string[], task: Task): string {
+  return atHome(argv, task)
     .map(word => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`))
     .join(' ')
+}
+
+/** The words with outputs under their own names: where the attempt wrote them is gone. */
+function atHome(argv: readonly string[], task: Task): readonly string[] {
+  const { slots, live } = jobOf(task)
+  let words = argv
+  for (let i = 0; i < slots.length; i++) {
+    const staged = live?.paths?.[i]
+    const path = slots[i]?.datum.path
+    if (!staged || !path || staged === path || !task.accesses[i]?.write) continue
+    const from = live?.command?.cwd ?? ''
+    const moves = [
+      [`${dirname(staged)}/`, `${dirname(path)}/`],
+      [`${relative(from, dirname(staged))}/`, relative(from, path).slice(0, -basename(path).length)],
+    ] as const
+    words = words.map(word => moves.reduce((text, [there, here]) => text.replaceAll(there, here), word))
+  }
+  return words
 }
 
 function prepare(

@@ -444,7 +444,7 @@ export class Executor {
     const job = jobOf(task)
     const command = job.live?.command
     const usage = job.live?.usage ?? null
-    const facts = factsOf(error, command ? commandLine(command.words) : undefined, command?.cwd)
+    const facts = factsOf(error, command ? commandLine(command.words, task) : undefined, command?.cwd)
     if (tail) facts.tail = tail
     const final = engine.afterFailure(task) === 'fail'
     this.#streaming.spoil(task)

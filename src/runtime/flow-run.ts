@@ -9,6 +9,7 @@ import type { Plan } from '../flow/planner.ts'
 import type { Registry, Target } from '../flow/registry.ts'
 import { FlowState } from '../flow/run-state.ts'
 import { State } from '../flow/state.ts'
+import { touchAll } from '../flow/touch.ts'
 import { TempFiles } from '../flow/temp-files.ts'
 import type { Work } from '../flow/work.ts'
 import { currentClient, currentHost, setHost } from '../model/client.ts'
@@ -162,7 +163,7 @@ export class FlowRun {
     this.#stopLooking()
     if (this.#options.mode === 'dry') return
     if (this.#options.mode === 'touch') {
-      const queue = todo.values()
+      const queue = touchAll(todo, this.state.files, this.state).values()
       const next = async (): Promise<void> => {
         for (const work of queue) if (await this.flow.accept(work)) work.state = 'done'
       }

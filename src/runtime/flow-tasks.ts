@@ -1,4 +1,4 @@
-import { copyFile, mkdir } from 'node:fs/promises'
+import { copyFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { Datum } from '../core/data.ts'
 import type { Version } from '../core/data.ts'
@@ -15,8 +15,10 @@ import { SlotArgument } from '../model/call.ts'
 import type { Argument, Slot } from '../model/call.ts'
 import type { Definition } from '../model/definition.ts'
 import { buildDemand } from '../model/demand.ts'
+import type { StreamRules } from '../model/stream.ts'
 import { evaluateTimeout } from '../model/options.ts'
 import type { Argv, CommandExtra } from '../model/task.ts'
+import { makeFolders } from '../storage/folders.ts'
 import { cancelledError } from './failure.ts'
 import { logPath } from './logs.ts'
 import type { Runtime } from './runtime.ts'
@@ -55,7 +57,7 @@ export class FlowTasks {
       const { directory = false, stream } = work.rule.outputs[i]?.marks ?? {}
       const argument = this.#slot(slots, this.#absolute(output), directory, 'out')
       const slot = slots[argument.slot]
-      if (stream && slot) slot.stream = stream
+      if (stream && slot) slot.stream = this.#streamOf(stream, work)
       args.push(argument)
     }
     const { cpus, memory, tags, priority } = work.rule.options
@@ -78,6 +80,11 @@ export class FlowTasks {
     )
     this.#runtime.schedule()
     return task
+  }
+
+  #streamOf(rules: StreamRules, work: Work): StreamRules {
+    if (rules.beside === undefined) return rules
+    return { ...rules, beside: resolve(this.#state.root, new Pattern(rules.beside).fill(work.wildcards)) }
   }
 
   #absolute(file: number): string {
@@ -132,6 +139,7 @@ export class FlowTasks {
       hooks: {
         begin: (args, signal) => this.#begin(workOf(args), args, signal),
         beforeCommit: (args, paths) => this.#beforeCommit(workOf(args), args as Argument[], paths),
+        released: (args, slot, path) => this.#released(workOf(args), args as Argument[], slot, path),
       },
     }
     const definition: Definition = {
@@ -206,6 +214,13 @@ export class FlowTasks {
     await this.#state.made(work, staged as string[])
   }
 
+  /** Whoever reads it from now on must find the stamp of what was made, not of what was there before. */
+  async #released(work: Work, args: readonly Argument[], slot: number, path: string): Promise<void> {
+    const outputs = args.slice(1 + work.inputs.length) as SlotArgument[]
+    const at = outputs.findIndex(argument => argument.slot === slot)
+    await this.#state.released(work, at, path)
+  }
+
   /** The log that the rule asked for is a copy: the run keeps its own. */
   async #keepLog(work: Work, task: Task): Promise<void> {
     const { log } = work.rule.options
@@ -213,7 +228,7 @@ export class FlowTasks {
     if (log === undefined || source === undefined) return
     const path = resolve(this.#state.root, new Pattern(log).fill(work.wildcards))
     try {
-      await mkdir(dirname(path), { recursive: true })
+      await makeFolders(dirname(path))
       await copyFile(source, path)
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return

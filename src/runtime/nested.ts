@@ -89,7 +89,8 @@ export class Nested {
           },
         )
       }
-      const slots: Slot[] = request.slots.map(({ id, kind, mode, initial, path, inPlace, value, fresh }) => {
+      const slots: Slot[] = request.slots.map(sent => {
+        const { id, kind, mode, initial, path, inPlace, value, fresh, stream } = sent
         const datum =
           path === null
             ? this.#datum(session, id, null, inPlace)
@@ -99,7 +100,8 @@ export class Nested {
           if (datum.current.value === undefined && datum.current.settled) datum.current.value = kept
           else engine.write(datum, kept, this.#runtime.now())
         }
-        return { datum, kind, mode, initial: initial ? new Stored(initial.bytes, initial.blobs) : null }
+        const slot = { datum, kind, mode, initial: initial ? new Stored(initial.bytes, initial.blobs) : null }
+        return stream ? { ...slot, stream } : slot
       })
       const { cpus, memory, tags, io, storage } = request.demand
       this.#runtime.submit(

@@ -1,10 +1,12 @@
-import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { copyFile, lstat, mkdir, readdir, readlink, rm, symlink, writeFile } from 'node:fs/promises'
 import { existsSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import type { Version } from '../core/data.ts'
 import { Flow, isFollower } from '../core/flow.ts'
 import type { Task } from '../core/task.ts'
+import { MillraceError } from '../core/errors.ts'
+import { isEarly } from '../model/stream.ts'
 import type { CommandExtra } from '../model/task.ts'
 import type { CommandRequest } from '../execute/command-process.ts'
 import type { LiveBoard } from '../stream/live-board.ts'
@@ -49,6 +51,8 @@ export class Streaming {
   /** Tasks whose input was void: they did not fail, and start again. */
   readonly #bereft = new WeakSet<Task>()
   #root: string | null = null
+  /** On disk, for what finds no room in memory. */
+  #layer: string | undefined
   #board: LiveBoard | null = null
   #starting: Promise<LiveBoard> | null = null
   #count = 0
@@ -78,7 +82,10 @@ export class Streaming {
     await this.#start()
     const name = `${++this.#count}/${basename(version.datum.path as string)}`
     const path = join(this.#root as string, name)
-    await mkdir(dirname(path))
+    const isDirectory = task.accesses.some(
+      ({ write }, i) => write === version && jobOf(task).slots[i]?.kind === 'directory',
+    )
+    await mkdir(isDirectory ? path : dirname(path), { recursive: true })
     const { promise: over, resolve: end } = withResolvers()
     const stream = { version, task, attempt: task.attempt, path, name, failed: false, over, end }
     this.#byVersion.set(version, stream)
@@ -105,7 +112,14 @@ export class Streaming {
       const write = task.accesses[i]?.write
       const rules = slots[i]?.stream
       const stream = write && this.#byVersion.get(write)
-      if (rules && stream) board.file(stream.name, step, rules)
+      if (!rules || !stream) continue
+      const { beside, ...own } = rules
+      const directory = slots[i]?.kind === 'directory'
+      board.file(stream.name, step, {
+        ...own,
+        directory,
+        ...(beside === undefined ? {} : { beside: this.#besideOf(task, beside) }),
+      })
     }
     await board.sync()
     return request => {
@@ -118,6 +132,20 @@ export class Streaming {
     }
   }
 
+  /** The name on the board of another stream of the task. */
+  #besideOf(task: Task, path: string): string {
+    const version = task.accesses.find(({ write }) => write?.datum.path === path)?.write
+    const stream = version && this.#byVersion.get(version)
+    if (stream) return stream.name
+    throw new MillraceError(
+      'MR_OPTION',
+      `stream: on_file names ${path}, which is no stream of ${task.name}`,
+      {
+        hint: 'Give it to the same command, with stream() too.',
+      },
+    )
+  }
+
   /** Its program was started: those who read what it writes as it grows may start too. */
   began(task: Task): void {
     for (const { write } of task.accesses)
@@ -127,9 +155,24 @@ export class Streaming {
 
   /** Copies a complete file to where other versions are staged. */
   async bringHome(version: Version, path: string): Promise<string> {
-    const staged = await this.#hooks.files.stage(version, false, null, false)
-    await copyFile(path, staged)
+    const isDirectory = (await lstat(path)).isDirectory()
+    const staged = await this.#hooks.files.stage(version, isDirectory, null, false)
+    await this.#copy(path, staged)
     return staged
+  }
+
+  /** Links to the lower layer are ours: what they lead to is copied. */
+  async #copy(from: string, to: string): Promise<void> {
+    const info = await lstat(from)
+    if (info.isDirectory()) {
+      await mkdir(to, { recursive: true })
+      for (const name of await readdir(from)) await this.#copy(join(from, name), join(to, name))
+      return
+    }
+    const target = info.isSymbolicLink() ? await readlink(from) : undefined
+    const isOurs = this.#layer !== undefined && target?.startsWith(`${this.#layer}/`) === true
+    if (target !== undefined && !isOurs) await symlink(target, to)
+    else await copyFile(from, to)
   }
 
   /** An attempt has failed, or was lost: those who read from it start again, with the next one. */
@@ -187,12 +230,14 @@ export class Streaming {
 
   async end(): Promise<void> {
     this.#board?.end()
-    if (this.#root) await rm(this.#root, { recursive: true, force: true })
+    for (const folder of [this.#root, this.#layer])
+      if (folder) await rm(folder, { recursive: true, force: true })
   }
 
   endNow(): void {
     this.#board?.end()
-    if (this.#root) rmSync(this.#root, { recursive: true, force: true })
+    for (const folder of [this.#root, this.#layer])
+      if (folder) rmSync(folder, { recursive: true, force: true })
   }
 
   /** Memory is short: what is in its place and read by nobody goes. */
@@ -201,6 +246,8 @@ export class Streaming {
     const current = this.#byVersion.get(version) === stream
     if (current && (version.state === 'pending' || (!task.ended && task.attempt === stream.attempt))) return
     if ((version.flow?.followers.size ?? 0) > 0 || !this.#byName.delete(name)) return
+    const below = await readlink(path).catch(() => undefined)
+    if (below !== undefined) await rm(below, { force: true }).catch(() => undefined)
     await rm(dirname(path), { recursive: true, force: true }).catch(() => undefined)
   }
 
@@ -210,12 +257,20 @@ export class Streaming {
 
   async #startBoard(): Promise<LiveBoard> {
     const { LiveBoard: Board } = await import('../stream/live-board.ts')
-    const root = await mkdtemp(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'millrace-streams.'))
+    const { layerFor, privateFolder } = await import('../stream/workspace.ts')
+    const root = await privateFolder(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'streams')
     this.#root = root
     this.#hooks.announce(root)
+    this.#layer = await layerFor(root)
+    if (this.#layer !== undefined) this.#hooks.announce(this.#layer)
     await writeFile(join(root, '.keep'), '')
     const name = `task.${process.pid}.${this.#run}`.slice(0, 100)
-    this.#board = await Board.start(name, root, (path, failure) => void this.#heard(path, failure))
+    this.#board = await Board.start(
+      name,
+      root,
+      this.#layer,
+      (path, failure) => void this.#heard(path, failure),
+    )
     return this.#board
   }
 
@@ -227,18 +282,19 @@ export class Streaming {
       return
     }
     const { version, task, path } = stream
-    const rules = jobOf(task).slots.find((_, i) => task.accesses[i]?.write === version)?.stream
+    const at = task.accesses.findIndex(({ write }) => write === version)
+    const { stream: rules, kind } = jobOf(task).slots[at] ?? {}
     // What is complete with the end of its producer is committed when the core hears of that end.
-    if (!rules || rules.closes === 0 || version.state !== 'pending') return
+    if (!rules || !isEarly(rules, kind === 'directory') || version.state !== 'pending') return
     // Who reads what may still turn out to be void has nothing to give before that is known.
     if (isFollower(task)) return
-    // What a workflow makes is stamped with all outputs of its task, when that ends.
-    if ((jobOf(task).definition.extra as CommandExtra).hooks) return
+    const { hooks } = jobOf(task).definition.extra as CommandExtra
     const isLive = (): boolean =>
       task.attempt === stream.attempt && (task.state === 'running' || task.state === 'blocked')
     if (!isLive()) return
     try {
       const staged = await this.bringHome(version, path)
+      if (hooks) await hooks.released(jobOf(task).args, at, staged)
       if (!isLive() || version.state !== 'pending') return await this.#hooks.files.drop(staged)
       version.value = new FileCopy(staged, true)
       const now = this.#runtime.now()

@@ -30,7 +30,8 @@ export class TaskFiles {
     if (slot.kind === 'value') return null
     const access = task.accesses[i] as Access
     const { read, write, mode } = access
-    if (!write) return this.#streaming.pathOf(read as Version) ?? this.store.read(read as Version)
+    if (!write)
+      return this.#streaming.pathOf(read as Version) ?? this.store.read(read as Version, !hooksOf(task))
     if (slot.stream) return this.#streaming.stage(task, write)
     const directory = slot.kind === 'directory'
     if (mode === 'concurrent') return this.#sharedStage(access, directory)

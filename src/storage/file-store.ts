@@ -1,5 +1,5 @@
 import { constants } from 'node:fs'
-import { copyFile, cp, link, lstat, mkdir, rename, rm, rmdir } from 'node:fs/promises'
+import { copyFile, cp, link, lstat, rename, rm, rmdir } from 'node:fs/promises'
 import { rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { nearestValid } from '../core/data.ts'
@@ -7,6 +7,7 @@ import type { Datum, Version } from '../core/data.ts'
 import { MillraceError } from '../core/errors.ts'
 import type { Device } from '../core/io/device.ts'
 import { FileCopy } from './file-copy.ts'
+import { makeFolders } from './folders.ts'
 import { bytesAt, exists, renameTo, unwritable } from './output-place.ts'
 import { copyDurably, syncFolder } from './mover.ts'
 import type { Pace } from './mover.ts'
@@ -49,12 +50,13 @@ export class FileStore {
 
   /**
    * The path of a version that is read; fails when nothing is there. If it is a copy on a device, the copy stays
-   * until `tiers.unuse` is told the path.
+   * until `tiers.unuse` is told the path. Whoever looks at it anyway need not have it looked for.
    */
-  async read(version: Version): Promise<string> {
+  async read(version: Version, mustLook = true): Promise<string> {
     await this.#moving.get(version.datum)
     const path = this.pathOf(version)
     if (isKept(path)) this.tiers.use(path)
+    if (!mustLook && !this.found) return path
     const bytes = await bytesAt(path)
     if (bytes === null) {
       const { tier } = version.value instanceof FileCopy ? version.value : { tier: null }
@@ -96,9 +98,7 @@ export class FileStore {
     const folder = device ? this.tiers.folders.staging(device) : this.#folderFor(path)
     // On a device, each output is committed by itself.
     const staged = this.#place(folder, path, device ? null : beside)
-    await mkdir(directory ? staged : dirname(staged), { recursive: true }).catch((error: unknown) =>
-      unwritable(path, error),
-    )
+    await makeFolders(directory ? staged : dirname(staged)).catch((error: unknown) => unwritable(path, error))
     if (device) await this.tiers.mark(staged, device, version)
     if (!source) return staged
     const from = await this.read(source)
@@ -154,7 +154,8 @@ export class FileStore {
     version.value = copy
     // Others of a team may still fail, and then the original is wanted. Else no reader has been told the
     // staged path yet.
-    if (!version.superseded && !version.team && !version.datum.temporary) await this.publish(version, false)
+    if (version.superseded || version.team || version.datum.temporary) return
+    await this.publish(version, false)
   }
 
   /** Returns the version whose readers are in the way, if there is one. */
@@ -183,7 +184,7 @@ export class FileStore {
     }
     const isDirectory = (await lstat(copy.path)).isDirectory()
     // Staged beside it, its folder is there; staged on a device, it may not be.
-    await mkdir(dirname(path), { recursive: true })
+    if (this.tiers.folders.all.length > 0) await makeFolders(dirname(path))
     if (hasReaders) {
       // Its readers know it under the staged name, so that name has to stay.
       if (isDirectory) return version
@@ -208,7 +209,7 @@ export class FileStore {
   async #bring(from: string, path: string, pace: Pace, wanted = () => true): Promise<boolean> {
     const aside = this.#place(this.#folderFor(path), path)
     try {
-      await mkdir(dirname(aside), { recursive: true })
+      await makeFolders(dirname(aside))
       await copyDurably(from, aside, pace, wanted)
       if (!wanted()) return false
       if ((await lstat(aside)).isDirectory()) await this.#makeWay(path)

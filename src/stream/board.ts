@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn, type SpawnOptions } from 'node:child_process'
 import { StreamError } from './stream-error.ts'
-import { parseSnapshot, type Snapshot } from './snapshot.ts'
+import { parseSnapshot, type BoardLine, type Snapshot } from './snapshot.ts'
 import type { Tools } from './toolchain.ts'
 
 const LIVE = 3
@@ -49,15 +49,17 @@ export class Board {
     await this.call(['step-end', '-w', this.workflow, step, ok ? 'ok' : 'failed'])
   }
 
+  /** Moves files that still grow out of memory. Returns how many bytes that freed. */
+  async spill(bytes: number): Promise<number> {
+    const { stdout } = await this.call(['spill', '-w', this.workflow, '--bytes', String(Math.ceil(bytes))])
+    return Number(stdout) || 0
+  }
+
   /** The boards of this user. */
-  async list(): Promise<{ workflow: string; dir: string; live: boolean }[]> {
+  async list(): Promise<BoardLine[]> {
     const { code, stdout } = await this.call(['list'])
     if (code !== 0) return []
-    return stdout
-      .split('\n')
-      .flatMap(line =>
-        line === '' ? [] : [JSON.parse(line) as { workflow: string; dir: string; live: boolean }],
-      )
+    return stdout.split('\n').flatMap(line => (line === '' ? [] : [JSON.parse(line) as BoardLine]))
   }
 
   /** A detached step has a group of its own, and ends when this process is killed. */

@@ -19,7 +19,7 @@ import { StreamError } from './stream-error.ts'
 import { counted, planTable } from './table.ts'
 import { planGraph } from './text-graph.ts'
 import { cacheFolder, streamTools } from './toolchain.ts'
-import { holdOn, openWorkspace, removeTemporary, type Workspace } from './workspace.ts'
+import { holdOn, openWorkspace, removeOwn, removeTemporary, type Workspace } from './workspace.ts'
 
 export interface CheckOptions {
   /** Prints the graph for Graphviz (DOT) in place of the table and the small graph below it. */
@@ -86,10 +86,17 @@ export function streamUp(file: string, options: UpOptions, io: StreamIo): Promis
     const times = { ...(limit === undefined ? {} : { limit }), ...(grace === undefined ? {} : { grace }) }
     try {
       await board.create(
-        planLines(plan, { dir: workspace.dir, workflow: board.workflow, instances, ...times }),
+        planLines(plan, {
+          dir: workspace.dir,
+          workflow: board.workflow,
+          instances,
+          ...times,
+          ...(workspace.layer === undefined ? {} : { layer: workspace.layer }),
+          ...(workspace.own ? { inputs: workspace.place } : {}),
+        }),
       )
     } catch (error) {
-      if (workspace.own) await rm(dirname(workspace.dir), { recursive: true, force: true })
+      await removeOwn(workspace)
       throw error
     }
     await holdOn(workspace)

@@ -3,9 +3,8 @@
  * complete, and complete files move to another layer when `storage` asks for it or memory runs short. A moved
  * file leaves a link under its name; readers that have it open keep the old copy, so nobody notices.
  */
-import { lstat, mkdtemp, readFile, readlink, rename, rm, statfs, symlink } from 'node:fs/promises'
+import { lstat, mkdtemp, readdir, readFile, readlink, rename, rm, statfs, symlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { tmpdir } from 'node:os'
 import type { Plan } from './plan.ts'
 import { NameIndex } from './names.ts'
 import type { FileLine, Snapshot } from './snapshot.ts'
@@ -24,10 +23,17 @@ export interface Kept {
 
 type Layer = 'memory' | 'fs'
 
+export interface KeeperOptions {
+  /** Bytes that are to stay free in memory; a twentieth of it when not given. */
+  reserve?: number
+  /** Moves files that still grow; how many bytes that freed. */
+  relieve?: (bytes: number) => Promise<number>
+}
+
 export class Keeper {
   private readonly workspace: Workspace
   private readonly warn: (text: string) => void
-  private readonly reserve: number | undefined
+  private readonly options: KeeperOptions
   private readonly permanent: (path: string) => boolean
   private readonly wanted: NameIndex<Layer>
   private readonly placed = new Map<string, string>()
@@ -39,11 +45,10 @@ export class Keeper {
   private busy: Promise<void> | undefined
   private complained = false
 
-  /** `reserve`: bytes that are to stay free in memory; a twentieth of it when not given. */
-  constructor(plan: Plan, workspace: Workspace, warn: (text: string) => void, reserve?: number) {
+  constructor(plan: Plan, workspace: Workspace, warn: (text: string) => void, options: KeeperOptions = {}) {
     this.workspace = workspace
     this.warn = warn
-    this.reserve = reserve
+    this.options = options
     this.permanent = keeps(plan).permanent
     this.wanted = new NameIndex<Layer>([
       ...plan.memory.map(pattern => [pattern, 'memory'] as const),
@@ -76,7 +81,7 @@ export class Keeper {
       const source = join(this.workspace.dir, path)
       const state = states.get(path)
       const complete = state === 'committed' || (all && state !== 'failed' && state !== 'growing')
-      if (link && !this.movedTo.has(path) && (await this.isInput(source))) continue
+      if (link && (await this.below(path)) === undefined && (await this.isInput(source))) continue
       if (complete) {
         const reason = await this.place(path).then(() => undefined, reasonOf)
         if (reason === undefined) kept.push(path)
@@ -84,10 +89,12 @@ export class Keeper {
       } else if (!this.workspace.before.has(path)) incomplete.push(path)
     }
     // Layers hold the only copy of what was moved to them.
-    for (const folder of leave || stuck.length > 0 ? [] : [...this.layers.values(), this.side]) {
+    const moved = await this.movedCount()
+    const folders = [...this.layers.values(), this.side, this.workspace.layer]
+    for (const folder of leave || stuck.length > 0 ? [] : folders) {
       if (folder !== undefined) await rm(folder, { recursive: true, force: true })
     }
-    return { kept: kept.toSorted(), incomplete: incomplete.toSorted(), stuck, moved: this.movedTo.size }
+    return { kept: kept.toSorted(), incomplete: incomplete.toSorted(), stuck, moved }
   }
 
   private async work(snapshot: Snapshot): Promise<void> {
@@ -102,7 +109,7 @@ export class Keeper {
       const layer = this.wanted.covering(path)[0]
       if (layer !== undefined && layer !== this.home) await this.move(path, layer)
     }
-    if (this.home === 'memory' && still.length > 0) await this.spill(still)
+    if (this.home === 'memory') await this.spill(still)
   }
 
   /** The largest first: few moves free the most. What is to stay in memory goes last. */
@@ -116,6 +123,7 @@ export class Keeper {
       if (this.movedTo.has(path)) continue
       if (await this.move(path, 'fs')) missing -= size ?? 0
     }
+    if (missing > 0) await this.options.relieve?.(missing)
   }
 
   private async shortage(): Promise<number> {
@@ -124,13 +132,13 @@ export class Keeper {
       await readFile('/proc/meminfo', 'utf8').catch(() => ''),
     )?.[1]
     const free = Math.min(bavail * bsize, available === undefined ? Infinity : Number(available) * 1024)
-    return (this.reserve ?? (blocks * bsize) / 20) - free
+    return (this.options.reserve ?? (blocks * bsize) / 20) - free
   }
 
   /** To its place, whole; again when it has changed since. */
   private async place(path: string): Promise<void> {
     const source = join(this.workspace.dir, path)
-    const layered = this.movedTo.get(path)
+    const layered = await this.below(path)
     if (!this.workspace.own) {
       if (layered !== undefined) await copyWhole(layered, source, this.side)
       return
@@ -178,11 +186,27 @@ export class Keeper {
   private async layerFolder(layer: Layer): Promise<string> {
     const known = this.layers.get(layer)
     if (known !== undefined) return known
-    // The folder for temporary files, unless it is memory too: then where permanent files go.
-    const disk = (await isTmpfs(tmpdir())) ? this.workspace.place : tmpdir()
-    const made = await mkdtemp(join(layer === 'memory' ? '/dev/shm' : disk, '.millrace-layer.'))
+    const made =
+      (layer === 'fs' ? this.workspace.layer : undefined) ??
+      (await mkdtemp(join(layer === 'memory' ? '/dev/shm' : this.workspace.place, '.millrace-layer.')))
     this.layers.set(layer, made)
     return made
+  }
+
+  /** Where the bytes of a moved file are; a file that grew may have been moved by the program that wrote it. */
+  private async below(path: string): Promise<string | undefined> {
+    const known = this.movedTo.get(path)
+    const { layer, dir } = this.workspace
+    if (known !== undefined || layer === undefined) return known
+    const target = await readlink(join(dir, path)).catch(() => undefined)
+    return target?.startsWith(`${layer}/`) === true ? target : undefined
+  }
+
+  private async movedCount(): Promise<number> {
+    const { layer } = this.workspace
+    const ours = [...this.movedTo.values()].filter(target => dirname(target) !== layer).length
+    const there = layer === undefined ? [] : await readdir(layer).catch(() => [])
+    return ours + there.filter(name => name !== 'keep').length
   }
 
   /** A folder on the file system of the managed directory, but outside: nobody may see half-made links. */

@@ -10,6 +10,12 @@ export interface FileRules {
   closes: number
   /** It may be read as it grows. */
   grows: boolean
+  /** A directory, with all that is in it. */
+  directory?: boolean
+  /** Files that complete the directory. */
+  files?: number
+  /** The path of a file that completes it. */
+  beside?: string
 }
 
 /** What the board says of a file: it is complete, or it will never be, and why. */
@@ -31,7 +37,12 @@ export class LiveBoard {
   #gone: Error | null = null
   #refuse: ((error: Error) => void) | null = null
 
-  static async start(workflow: string, dir: string, heard: Heard): Promise<LiveBoard> {
+  static async start(
+    workflow: string,
+    dir: string,
+    layer: string | undefined,
+    heard: Heard,
+  ): Promise<LiveBoard> {
     const board = new LiveBoard(await streamTools(), workflow, heard)
     await new Promise<void>((resolve, reject) => {
       board.#ready = resolve
@@ -40,6 +51,7 @@ export class LiveBoard {
         'millrace-plan\t1',
         `workflow\t${escapeField(workflow)}`,
         `dir\t${escapeField(dir)}`,
+        ...(layer === undefined ? [] : [`layer\t${escapeField(layer)}`]),
         'end',
       )
     })
@@ -68,10 +80,14 @@ export class LiveBoard {
   }
 
   /** A file that the step writes; its path is relative to the directory of the board. */
-  file(path: string, step: string, { closes, grows }: FileRules): void {
-    const commit = closes === 0 ? 'on_termination:0' : `on_close:${closes}`
-    const fields = ['rule', 'file', 'exact', escapeField(path), escapeField(step), commit]
-    this.#write([...fields, grows ? 'no_update' : 'update'].join('\t'))
+  file(path: string, step: string, rules: FileRules): void {
+    const { closes, grows, directory, files, beside } = rules
+    const early = beside !== undefined ? 'on_file' : closes > 0 ? `on_close:${closes}` : 'on_termination:0'
+    const commit = files === undefined ? early : `on_n_files:${files}`
+    const kind = directory === true ? 'dir' : 'file'
+    const fields = ['rule', kind, 'exact', escapeField(path), escapeField(step), commit]
+    const more = beside === undefined ? [] : [escapeField(beside)]
+    this.#write([...fields, grows ? 'no_update' : 'update', ...more].join('\t'))
   }
 
   /** When this resolves, all that was written before is known to the board, and all that it knew was heard. */

@@ -12,11 +12,18 @@ export interface PlanLineOptions {
   workflow?: string
   /** How often each step will be started, when that is known. */
   instances?: ReadonlyMap<string, number>
+  /** Folder on disk for files that find no room in memory. */
+  layer?: string
+  /** Where inputs are linked from. */
+  inputs?: string
   /** Seconds after which one wait fails. */
   limit?: number
   /** Seconds without any process after which a step counts as ended, when nobody says so. */
   grace?: number
 }
+
+/** A link to a longer path could need memory of its own. */
+export const LONGEST = 100
 
 export function planLines(checked: Plan, options: PlanLineOptions): string[] {
   const dir = resolve(options.dir)
@@ -25,6 +32,9 @@ export function planLines(checked: Plan, options: PlanLineOptions): string[] {
   const add = (...fields: string[]): void => void lines.push(fields.join('\t'))
   add('workflow', escapeField(options.workflow ?? plan.name))
   add('dir', escapeField(dir))
+  if (options.layer !== undefined) add('layer', escapeField(options.layer))
+  if (options.inputs !== undefined && Buffer.byteLength(options.inputs) <= LONGEST)
+    add('inputs', escapeField(options.inputs))
   if (options.limit !== undefined) add('limit', String(options.limit))
   if (options.grace !== undefined) add('grace', String(options.grace))
   const ids = new Map(plan.steps.map((step, id) => [step.name, String(id)]))

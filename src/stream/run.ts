@@ -61,7 +61,8 @@ export function streamRun(
     for (const { live, workflow } of boards)
       if (!live && /\.run\d+\.\d+$/.test(workflow))
         await new Board(tools, workflow).destroy(false).catch(() => false)
-    await removeAbandoned(boards.filter(board => board.live).map(board => board.dir))
+    const live = boards.filter(board => board.live)
+    await removeAbandoned(new Set(live.flatMap(board => [board.dir, board.layer ?? board.dir])))
     const { plan, workspace } = await openWorkspace(checked, options.dir, options.place ?? process.cwd())
     const run = new Run(plan, commands, instances, options, io, tools, workspace)
     return run.all(signal)
@@ -104,7 +105,10 @@ class Run {
     )
     this.screen = new Screen(io)
     this.progress = new Progress(plan)
-    this.keeper = new Keeper(plan, workspace, text => this.screen.print(text), options.reserve)
+    this.keeper = new Keeper(plan, workspace, text => this.screen.print(text), {
+      ...(options.reserve === undefined ? {} : { reserve: options.reserve }),
+      relieve: bytes => this.board.spill(bytes),
+    })
     const width = Math.max(...plan.steps.map(step => step.name.length))
     this.runner = new Runner(this.board, {
       line: (step, text, stream) =>
@@ -116,11 +120,14 @@ class Run {
   async all(signal?: AbortSignal): Promise<number> {
     const { dir } = this.workspace
     const limit = this.options.limit === undefined ? {} : { limit: this.options.limit }
+    const { layer, own, place } = this.workspace
     const lines = planLines(this.plan, {
       dir,
       workflow: this.board.workflow,
       instances: this.counts,
       ...limit,
+      ...(layer === undefined ? {} : { layer }),
+      ...(own ? { inputs: place } : {}),
     })
     let last: Snapshot | undefined
     let cut = false
@@ -141,7 +148,7 @@ class Run {
     } catch (error) {
       this.runner.kill('SIGKILL')
       await this.board.destroy(true).catch(() => false)
-      if (this.workspace.own) await removeOwn(this.workspace)
+      await removeOwn(this.workspace)
       throw error
     }
     this.screen.clear()

@@ -3,6 +3,8 @@ export interface BoardLine {
   type: 'board'
   workflow: string
   dir: string
+  /** Where files go when memory is full. */
+  layer: string | null
   live: boolean
 }
 

@@ -22,6 +22,7 @@ import { tmpdir } from 'node:os'
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path'
 import { NameIndex } from './names.ts'
 import { compilePattern, matches, type Pattern } from './pattern.ts'
+import { LONGEST } from './plan-lines.ts'
 import { placePlan } from './place-plan.ts'
 import type { Plan } from './plan.ts'
 import { StreamError } from './stream-error.ts'
@@ -31,6 +32,8 @@ export interface Workspace {
   dir: string
   /** Where permanent files belong, and where inputs come from. The managed directory itself when it was named. */
   place: string
+  /** A folder of ours on disk, for what finds no room in memory. */
+  layer: string | undefined
   /** Ours to remove, with all that is left in it. */
   own: boolean
   /** Files and directories that were there before: whatever happens, they are not removed. */
@@ -52,12 +55,12 @@ export async function openWorkspace(
 ): Promise<{ plan: Plan; workspace: Workspace }> {
   if (named === undefined) {
     const base = existsSync(SHM) ? SHM : tmpdir()
-    const root = await mkdtemp(
-      join(base, `millrace-dir.${user()}.${process.pid}.${await startTime(process.pid)}.`),
-    )
+    const root = await privateFolder(base, 'dir')
+    const real = await realpath(place)
     const workspace = {
       dir: join(root, 'files'),
-      place: await realpath(place),
+      place: real,
+      layer: await layerFor(root, real),
       own: true,
       before: new Set<string>(),
     }
@@ -83,8 +86,35 @@ export async function openWorkspace(
   const plan = placePlan(checked, real, dir)
   return {
     plan,
-    workspace: { dir: real, place: real, own: false, before: new Set(await outputsIn(plan, real)) },
+    workspace: {
+      dir: real,
+      place: real,
+      layer: await layerFor(real),
+      own: false,
+      before: new Set(await outputsIn(plan, real)),
+    },
   }
+}
+
+/** A new folder that the next run removes when this process is killed. */
+export const privateFolder = async (base: string, kind: Kind): Promise<string> =>
+  mkdtemp(join(base, `millrace-${kind}.${user()}.${process.pid}.${await startTime(process.pid)}.`))
+
+type Kind = 'dir' | 'streams' | 'layer'
+
+/** A folder below memory: among the temporary files, or in the place of the results when those are in memory too. */
+export async function layerFor(dir: string, place?: string): Promise<string | undefined> {
+  if (!(await isTmpfs(dir))) return undefined
+  for (const base of [tmpdir(), '/var/tmp', ...(place === undefined ? [] : [place])]) {
+    const isDisk = await isTmpfs(base).then(
+      memory => !memory,
+      () => false,
+    )
+    if (!isDisk || Buffer.byteLength(base) > LONGEST - 60) continue
+    const made = await privateFolder(base, 'layer').catch(() => undefined)
+    if (made !== undefined) return made
+  }
+  return undefined
 }
 
 /** Steps run inside the managed directory, so the files that they start from must be seen there. */
@@ -204,10 +234,13 @@ export async function removeTemporary(plan: Plan, workspace: Workspace): Promise
 /** Keeps a directory of ours from being taken for that of a run that was killed. */
 export async function holdOn(workspace: Workspace): Promise<void> {
   if (workspace.own) await writeFile(join(dirname(workspace.dir), 'keep'), '')
+  if (workspace.layer !== undefined) await writeFile(join(workspace.layer, 'keep'), '')
 }
 
-export const removeOwn = (workspace: Workspace): Promise<void> =>
-  rm(dirname(workspace.dir), { recursive: true, force: true })
+export async function removeOwn(workspace: Workspace): Promise<void> {
+  if (workspace.own) await rm(dirname(workspace.dir), { recursive: true, force: true })
+  if (workspace.layer !== undefined) await rm(workspace.layer, { recursive: true, force: true })
+}
 
 let parts = 0
 
@@ -229,15 +262,17 @@ export async function copyWhole(from: string, to: string, partFolder = dirname(t
   }
 }
 
-/** Removes directories of runs whose Millrace was killed, unless steps still live in them. */
-export async function removeAbandoned(live: readonly string[]): Promise<void> {
-  const names = await readdir(SHM).catch(() => [])
-  for (const name of names) {
-    const [, owner, pid, start] = /^millrace-dir\.(\d+)\.(\d+)\.(\d+)\./.exec(name) ?? []
-    if (owner !== String(user()) || (await startTime(Number(pid))) === start) continue
-    const root = join(SHM, name)
-    if (existsSync(join(root, 'keep')) || live.includes(join(root, 'files'))) continue
-    await rm(root, { recursive: true, force: true }).catch(() => {})
+/** Removes folders of runs whose Millrace was killed, unless steps still live in them. */
+export async function removeAbandoned(live: ReadonlySet<string>): Promise<void> {
+  for (const base of [SHM, tmpdir(), '/var/tmp']) {
+    const names = await readdir(base).catch(() => [])
+    for (const name of names) {
+      const [, owner, pid, start] = /^millrace-(?:dir|streams|layer)\.(\d+)\.(\d+)\.(\d+)\./.exec(name) ?? []
+      if (owner !== String(user()) || (await startTime(Number(pid))) === start) continue
+      const root = join(base, name)
+      if (existsSync(join(root, 'keep')) || live.has(root) || live.has(join(root, 'files'))) continue
+      await rm(root, { recursive: true, force: true }).catch(() => {})
+    }
   }
 }
 

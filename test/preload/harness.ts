@@ -137,9 +137,10 @@ let boards = 0
 /** A board and a managed directory. No wait on it lasts longer than 25 s: no process outlives a test. */
 export class Workflow {
   readonly name = `test-${process.pid}-${++boards}`
-  readonly dir = mkdtempSync('/dev/shm/millrace-test-')
+  readonly dir: string
 
-  constructor(plan: string[]) {
+  constructor(plan: string[], dir = mkdtempSync('/dev/shm/millrace-test-')) {
+    this.dir = dir
     const text = [
       'millrace-plan\t1',
       `workflow\t${this.name}`,
@@ -202,8 +203,9 @@ export class Workflow {
 export const withWorkflow = async (
   plan: string[],
   body: (workflow: Workflow) => Promise<void>,
+  dir?: string,
 ): Promise<void> => {
-  const workflow = new Workflow(plan)
+  const workflow = new Workflow(plan, dir)
   try {
     await body(workflow)
   } finally {

@@ -172,6 +172,7 @@ test('stream says what is wrong with it', async () => {
   const given = stream('a', growing)
   assert.throws(
     () => commands.step(given, 'b', ''),
-    (error: unknown) => error instanceof MillraceError && /FILE_OUT of a command/.test(error.message),
+    (error: unknown) =>
+      error instanceof MillraceError && /FILE_OUT and DIR_OUT of a command/.test(error.message),
   )
 })

@@ -41,7 +41,7 @@ describe('where files live', { skip, timeout: 120_000 }, () => {
 
   const placing: [name: string, extra: Record<string, unknown>, options: RunOptions, storage: RegExp][] = [
     ['memory runs short', {}, { reserve: 1e15 }, /moved to another layer/],
-    ['storage says fs', { storage: { fs: ['numbers'] } }, {}, /1 complete file moved/],
+    ['storage says fs', { storage: { fs: ['numbers'] } }, {}, /1 file moved/],
   ]
   for (const [name, extra, options, storage] of placing) {
     test(`complete files move to disk and are read all the same when ${name}`, async () => {
@@ -53,7 +53,7 @@ describe('where files live', { skip, timeout: 120_000 }, () => {
       }
       const steps = {
         make: 'seq 1 1000 > numbers',
-        add: `while [ ! -L numbers ]; do sleep 0.02; done; ${add}; echo > ${go}/done`,
+        add: `until LD_PRELOAD= /usr/bin/test -L numbers; do sleep 0.02; done; ${add}; echo > ${go}/done`,
       }
       const { code, place, told } = await run({ stages, steps, extra: { permanent, ...extra }, options })
       assert.equal(code, 0, told)
@@ -126,7 +126,10 @@ describe('where files live', { skip, timeout: 120_000 }, () => {
       ...pipe,
       make: { out: ['numbers'], rules: [{ name: 'numbers', committed: 'on_close' }] },
     }
-    const steps = { make: 'seq 1 4 > numbers', add: `while [ ! -L numbers ]; do sleep 0.02; done; ${add}` }
+    const steps = {
+      make: 'seq 1 4 > numbers',
+      add: `until LD_PRELOAD= /usr/bin/test -L numbers; do sleep 0.02; done; ${add}`,
+    }
     const extra = { permanent: ['numbers', 'sum'], storage: { memory: ['numbers'] } }
     const { code, told } = await run({ stages, steps, extra, options: { dir } })
     assert.equal(code, 0, told)
@@ -140,7 +143,10 @@ describe('where files live', { skip, timeout: 120_000 }, () => {
       ...pipe,
       make: { out: ['numbers'], rules: [{ name: 'numbers', committed: 'on_close' }] },
     }
-    const steps = { make: 'seq 1 4 > numbers', add: `while [ ! -L numbers ]; do sleep 0.02; done; ${add}` }
+    const steps = {
+      make: 'seq 1 4 > numbers',
+      add: `until LD_PRELOAD= /usr/bin/test -L numbers; do sleep 0.02; done; ${add}`,
+    }
     const extra = { permanent: ['numbers'], storage: { fs: ['numbers'] } }
     const place = folderOf({})
     const before = process.env['TMPDIR']

@@ -1,0 +1,67 @@
+/* Links that Millrace made, to the lower layer or to an input, must not be seen as links: tar would pack the link,
+ * find -type f pass it over. */
+#include "local.h"
+
+#include <sys/stat.h>
+
+static int begins(const char *text, const char *with)
+{
+    while (*with && *text == *with) text++, with++;
+    return *with ? 0 : *text == '/';
+}
+
+static int is_ours(const char *target, const struct mr_name *n)
+{
+    if (mr_b->layer && begins(target, mr_text_at(mr_b->layer))) return 1;
+    const char *inputs = mr_text_at(mr_b->inputs);
+    /* an input has the same name there; another link to that place is the user's own */
+    return mr_b->inputs && begins(target, inputs) && mr_equal(target + mr_len(inputs) + 1, n->rel);
+}
+
+int mr_is_veiled(long dirfd, const char *path, const struct mr_name *n)
+{
+    char target[2200];
+    if (!mr_b->layer && !mr_b->inputs) return 0;
+    long len = mr_sys(SYS_readlinkat, dirfd, path, target, sizeof target - 1);
+    if (len <= 0) return 0;
+    target[len] = 0;
+    return is_ours(target, n);
+}
+
+/* The kinds of entries in a listing of a directory inside. */
+void mr_veil_list(long fd, char *list, long len, int old)
+{
+    struct mr_name dir, n;
+    int known = 0;
+    if (!mr_b->layer && !mr_b->inputs) return;
+    for (long at = 0; at < len;) {
+        char *e = list + at;
+        u32 size = *(const u16 *)(const void *)(e + 16);
+        u8 *kind = (u8 *)(old ? e + size - 1 : e + 18); /* getdents has it behind the name */
+        const char *name = old ? e + 18 : e + 19;
+        at += size;
+        if (*kind != 10 /* DT_LNK */) continue;
+        if (!known && mr_name_of_fd(fd, &dir) != MR_INSIDE) return;
+        known = 1;
+        struct mr_text t = {n.space, n.space + sizeof n.space};
+        if (!(dir.len == 1 && dir.rel[0] == '.')) {
+            mr_put(&t, dir.rel);
+            mr_put(&t, "/");
+        }
+        mr_put(&t, name);
+        n.rel = n.space;
+        n.len = (u32)(t.at - n.space);
+        struct stat st;
+        if (mr_is_veiled(fd, name, &n) && mr_sys(SYS_newfstatat, fd, name, &st, 0) == 0) *kind = S_ISDIR(st.st_mode) ? 4 : 8;
+    }
+}
+
+static long read_link(const struct mr_call *c, long dirfd, const char *path)
+{
+    struct mr_name n;
+    if (likely(mr_name_of(dirfd, path, &n) != MR_INSIDE)) return mr_plain(c);
+    return mr_is_veiled(dirfd, path, &n) ? -EINVAL : mr_plain(c);
+}
+
+long mr_do_readlink(const struct mr_call *c) { return read_link(c, AT_FDCWD, (const char *)c->a[0]); }
+long mr_do_readlinkat(const struct mr_call *c) { return read_link(c, c->a[0], (const char *)c->a[1]); }
