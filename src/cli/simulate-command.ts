@@ -39,9 +39,8 @@ export const simulateCommand = (policies: readonly string[], files: readonly Opt
     { name: 'journal', negative: 'only', help: ['keep nothing in .millrace'] },
   ],
   notes: [
-    'FILE: a program whose tasks have a cost, a workflow whose rules have one, a workflow',
-    'in WfFormat (.json) or a run of `millrace runs`, which needs no platform. Equal input',
-    'gives equal output, on every machine.',
+    'FILE: a program or flow.ts with costs, a workflow in WfFormat, or a run of',
+    '`millrace runs`, without a platform too. Equal input gives equal output.',
     'Example: millrace simulate flow.json --platform cluster.yaml --compare fifo,lifo',
   ],
   load: () => import('./simulate.ts'),
