@@ -155,12 +155,13 @@ test('a recorded run is replayed on its own machine, and with a slower disk its 
 })
 
 test('equal input gives equal bytes: results, journal, trace, graph and picture', async () => {
+  let run = ''
   const made = async (): Promise<string[]> => {
     const words = ['simulate', 'app.ts', '--platform', 'p.yaml', '--json', '--seed', '7', '--jitter', '0.2']
     const files = ['--trace', 't.json', '--graph', 'g.dot', '--picture', 'p.svg']
     const { code, stdout, stderr } = await millrace(folder, [...words, ...files])
     assert.equal(code, 0, stderr)
-    const { run } = JSON.parse(stdout) as { run: string }
+    run = (JSON.parse(stdout) as { run: string }).run
     const journal = join(folder, '.millrace', 'runs', run, 'journal')
     return [
       stdout,
@@ -174,7 +175,7 @@ test('equal input gives equal bytes: results, journal, trace, graph and picture'
   assert.match(once[2] ?? '', /simulated/, 'the trace says so')
   assert.match(once[3] ?? '', /simulated/, 'the graph says so')
   assert.match(once[4] ?? '', /simulated/, 'the picture says so')
-  for (const words of [['show'], ['story', 'save#5'], ['runs'], ['explain']]) {
+  for (const words of [['show', run], ['story', 'save#5', run], ['runs'], ['explain', run]]) {
     const { stdout, stderr } = await millrace(folder, words)
     assert.match(stdout + stderr, /simulated/, `millrace ${words.join(' ')} says so`)
   }
