@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { bench } from './harness.ts'
 import type { Arm, Case } from './harness.ts'
+import { sharedRuns } from './io/shared-runs.ts'
 import { runProgram } from './run-program.ts'
 
 const FILES = 60
@@ -16,27 +17,22 @@ interface Result {
   megabytes: number
 }
 
-const measured = new Map<string, Result[]>()
-
-/** Both cases look at the same runs: each arm is run once per round, and its results are taken in turn. */
-async function run(limit: number | 'none', which: keyof Result): Promise<number> {
-  const waiting = measured.get(`${limit} ${which}`)?.shift()
-  if (waiting) return waiting[which]
+async function run(limit: number | 'none'): Promise<Result> {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-bench-bounded-'))
   try {
-    const result = await runProgram<Result>('bounded.mjs', [folder, FILES, BYTES, ROUNDS, limit])
-    const other = `${limit} ${which === 'seconds' ? 'megabytes' : 'seconds'}`
-    measured.set(other, [...(measured.get(other) ?? []), result])
-    return result[which]
+    return await runProgram<Result>('bounded.mjs', [folder, FILES, BYTES, ROUNDS, limit])
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
 }
 
-const arms = (which: keyof Result): Arm[] => [
-  { system: 'millrace, bounded', run: () => run(LIMIT, which) },
-  { system: 'millrace, unbounded', run: () => run('none', which) },
-]
+const runs = {
+  'millrace, bounded': sharedRuns(() => run(LIMIT)),
+  'millrace, unbounded': sharedRuns(() => run('none')),
+}
+
+const arms = (which: keyof Result): Arm[] =>
+  Object.entries(runs).map(([system, of]) => ({ system, run: async () => (await of(which))[which] }))
 
 const common = { better: 'lower', take: 'median', rounds: 3 } as const
 

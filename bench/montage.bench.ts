@@ -5,68 +5,112 @@ import { ExampleOnDisk } from './example-run.ts'
 import type { ExampleRun } from './example-run.ts'
 import { SlowDisk, slowDiskMissing } from './slow-disk.ts'
 
-/** Images across, their pixels, and the memory that commands have; in the second, intermediate files exceed it. */
-const SIZES = [
-  { n: 4, size: 300, memory: 400 },
-  { n: 7, size: 400, memory: 160 },
+/** MB/s: reading is what a cache spares, and on storage that many share it is the slower of the two. */
+const READ = 18
+const WRITE = 60
+
+interface Size {
+  /** Images across, and their pixels. */
+  readonly n: number
+  readonly size: number
+  /** Megabytes for the commands and their files together; mBgModel alone takes 135, mAdd 75. */
+  readonly memory: number
+  readonly rounds: number
+  /** How much faster than FIFO. Where all fits, nothing but the noise of the machine is between them. */
+  readonly goal: number
+}
+
+/** In the second, projected images alone exceed what is left for files, and all intermediate files do three times. */
+const SIZES: readonly Size[] = [
+  { n: 3, size: 250, memory: 500, rounds: 3, goal: 0.95 },
+  { n: 8, size: 450, memory: 260, rounds: 1, goal: 1.5 },
 ]
 const POLICIES = ['lifo+hrf', 'fifo', 'lifo', 'rank']
+const MADE = ['p', 'p.tbl', 'd', 'c', 't', 's', 's.tbl', 'fits.tbl', 'corrections.tbl', 'mosaic.fits']
 
 const missing =
   slowDiskMissing() ??
   (spawnSync('which', ['mProjectPP']).status === 0 ? undefined : 'the package montage is not installed')
 
-const results = new Map<string, Promise<ExampleRun>>()
+/** Raw images are there before the clock starts, as the paper's were. */
+class Bed {
+  readonly #disk: SlowDisk
+  readonly #example: Promise<ExampleOnDisk>
+  readonly #args: string[]
+  readonly #runs = new Map<string, ExampleRun[]>()
 
-async function run(policy: string, { n, size, memory }: (typeof SIZES)[number]): Promise<ExampleRun> {
-  const disk = new SlowDisk({ megabytes: 900, read: 70, write: 59, memory: memory * 1e6 })
-  try {
-    const example = await ExampleOnDisk.install(disk, 'montage')
-    return example.measure('mosaic', policy, [`n=${n}`, `size=${size}`])
-  } finally {
-    disk.close()
+  constructor({ n, size, memory }: Size) {
+    this.#args = [`n=${n}`, `size=${size}`]
+    this.#disk = new SlowDisk({ megabytes: 1300, read: READ, write: WRITE, memory: memory * 1e6 })
+    this.#example = this.#install()
+  }
+
+  async #install(): Promise<ExampleOnDisk> {
+    const example = await ExampleOnDisk.install(this.#disk, 'montage')
+    example.make('inputs', 'fifo', this.#args, 2, false)
+    return example
+  }
+
+  /** Times, utilization and hit rates are of the same runs. */
+  async run(policy: string, round: number): Promise<ExampleRun> {
+    const example = await this.#example
+    const runs = this.#runs.get(policy) ?? []
+    this.#runs.set(policy, runs)
+    const known = runs[round]
+    if (known) return known
+    example.clean(...MADE.map(name => `work/${name}`), 'mosaic.png')
+    const run = example.measure('mosaic', policy, this.#args)
+    runs.push(run)
+    return run
+  }
+
+  close(): void {
+    this.#disk.close()
   }
 }
 
-function once(policy: string, which: (typeof SIZES)[number]): Promise<ExampleRun> {
-  const key = `${policy} ${which.n}`
-  const known = results.get(key) ?? run(policy, which)
-  results.set(key, known)
-  return known
+const beds = new Map<Size, Bed>()
+
+function bedOf(which: Size): Bed {
+  let bed = beds.get(which)
+  if (!bed) {
+    for (const other of beds.values()) other.close()
+    beds.set(which, (bed = new Bed(which)))
+  }
+  return bed
 }
 
-const cases = SIZES.flatMap((which, i): Case[] => {
-  const { n, size, memory } = which
+const cases = SIZES.flatMap((which): Case[] => {
+  const { n, size, memory, rounds, goal } = which
   const arms = (value: (run: ExampleRun) => number) =>
-    POLICIES.map(policy => ({
-      system: `millrace ${policy}`,
-      missing,
-      run: async () => value(await once(policy, which)),
-    }))
+    POLICIES.map(policy => {
+      let round = 0
+      return {
+        system: `millrace ${policy}`,
+        missing,
+        run: async () => value(await bedOf(which).run(policy, round++)),
+      }
+    })
   const name = `${n} x ${n}`
-  const about = `images of ${size} x ${size}, commands with ${memory} MB of memory; read 70, write 59 MB/s`
-  const shared = { take: 'median' as const, rounds: 1, about }
+  const about = `images of ${size} x ${size}, commands with ${memory} MB of memory; read ${READ}, write ${WRITE} MB/s`
+  const shared = { take: 'median' as const, rounds, about }
   const best = POLICIES.slice(1).map(policy => ({
     of: `millrace ${policy}`,
     against: 'millrace lifo+hrf',
-    atLeast: i > 0 && policy === 'fifo' ? 1.5 : 1,
+    atLeast: policy === 'fifo' ? goal : Math.min(goal, 1),
   }))
+  const share = (what: string, value: (run: ExampleRun) => number): Case => ({
+    name: `${name}: ${what}`,
+    unit: '%',
+    better: 'higher',
+    ...shared,
+    arms: arms(one => 100 * value(one)),
+  })
   return [
     { name, unit: 's', better: 'lower', ...shared, arms: arms(({ seconds }) => seconds), goals: best },
-    {
-      name: `${name}: core utilization`,
-      unit: '%',
-      better: 'higher',
-      ...shared,
-      arms: arms(one => 100 * one.utilization),
-    },
-    {
-      name: `${name}: page-cache hits`,
-      unit: '%',
-      better: 'higher',
-      ...shared,
-      arms: arms(one => 100 * one.hitRate),
-    },
+    share('core utilization', ({ utilization }) => utilization),
+    share('page-cache hits', ({ hitRate }) => hitRate),
   ]
 })
 await bench('montage', cases)
+for (const bed of beds.values()) bed.close()

@@ -1,7 +1,9 @@
+import { capioRows } from './papers/capio.ts'
 import { copyfileRows } from './papers/copyfile.ts'
 import { eagerRows } from './papers/eager.ts'
 import { hmmerRows } from './papers/hmmer.ts'
 import { kmeansRows } from './papers/kmeans.ts'
+import { montageRows } from './papers/montage.ts'
 import { waiting } from './papers/rows.ts'
 import type { Row } from './papers/rows.ts'
 import { tiersRows } from './papers/tiers.ts'
@@ -10,21 +12,12 @@ import { variantsRows } from './papers/variants.ts'
 /** Every experiment of the papers, simulated: what they found, what we find, and where the two differ. */
 const PARTS: Record<string, () => Row[] | Promise<Row[]>> = {
   copyfile: copyfileRows,
-  montage: () => [
-    waiting(
-      'Montage, four policies at 8 to 96 cores',
-      'LIFO loses from 48 cores on; HRF 12%',
-      'tasks are not placed near their files yet',
-    ),
-  ],
+  montage: montageRows,
   hmmer: hmmerRows,
   variants: variantsRows,
   kmeans: kmeansRows,
   tiers: tiersRows,
-  eager: async () => [
-    ...(await eagerRows()),
-    waiting('Web archives and pairwise alignment, eager release', 'up to 50% and more', 'not modelled yet'),
-  ],
+  eager: eagerRows,
   mpi: () => [
     waiting(
       'Matrix multiplication and web archives, native MPI',
@@ -32,13 +25,7 @@ const PARTS: Record<string, () => Row[] | Promise<Row[]>> = {
       'MPI tasks are not modelled yet',
     ),
   ],
-  capio: () => [
-    waiting(
-      'CAPIO: its patterns, MapReduce, 1000 Genomes',
-      'streaming wins',
-      'streams are not simulated yet',
-    ),
-  ],
+  capio: capioRows,
 }
 
 const asJson = process.argv.includes('--json')

@@ -36,8 +36,8 @@ export class SlowDisk {
     process.on('exit', this.#close)
     process.on('SIGINT', this.#interrupted)
     process.on('SIGTERM', this.#interrupted)
-    // Blocks that are written for the first time are slower than others: so each is written once.
-    run('dd', 'if=/dev/zero', `of=${this.#image}`, 'bs=1M', `count=${megabytes}`, 'status=none')
+    // Blocks that are written for the first time are slower than others: so each is written once, and is there.
+    run('dd', 'if=/dev/zero', `of=${this.#image}`, 'bs=1M', `count=${megabytes}`, 'conv=fsync', 'status=none')
     this.#device = run('losetup', '-f', '--show', this.#image)
     run('mkfs.ext4', '-q', '-E', 'lazy_itable_init=0,lazy_journal_init=0', this.#device)
     run('mount', this.#device, this.folder)

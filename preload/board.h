@@ -182,6 +182,7 @@ struct mr_board {
     u32 workflow, dir, dir_len, failed;
     u32 excludes, dir_rules; /* how many such rules there are */
     u32 layer, inputs; /* text: the folder of the lower layer, and where inputs are linked from; 0: none */
+    u32 links, pad2; /* links: there are symbolic links that a step made */
     u64 moves;
     u32 settled_seq, settled_waiters; /* futex: grows when a file is committed or fails */
     char shm[160];

@@ -11,7 +11,7 @@ static mr_handler *const handler[CALLS] = {
     [SYS_stat] = mr_do_path1, [SYS_lstat] = mr_do_path1, [SYS_access] = mr_do_path1,
     [SYS_getdents] = mr_do_getdents,
     [SYS_mkdir] = mr_do_mkdir, [SYS_rmdir] = mr_do_unlink, [SYS_unlink] = mr_do_unlink,
-    [SYS_rename] = mr_do_rename, [SYS_link] = mr_do_link, [SYS_readlink] = mr_do_readlink, [SYS_fork] = mr_do_fork,
+    [SYS_rename] = mr_do_rename, [SYS_link] = mr_do_link, [SYS_readlink] = mr_do_readlink, [SYS_symlink] = mr_do_symlink, [SYS_fork] = mr_do_fork,
 #endif
     [SYS_openat] = mr_do_openat, [SYS_openat2] = mr_do_openat2,
     [SYS_close] = mr_do_close, [SYS_close_range] = mr_do_close_range,
@@ -30,6 +30,7 @@ static mr_handler *const handler[CALLS] = {
     [SYS_getdents64] = mr_do_getdents, [SYS_chdir] = mr_do_chdir, [SYS_fchdir] = mr_do_fchdir,
     [SYS_mkdirat] = mr_do_mkdirat, [SYS_unlinkat] = mr_do_unlinkat,
     [SYS_renameat] = mr_do_renameat, [SYS_renameat2] = mr_do_renameat, [SYS_linkat] = mr_do_linkat, [SYS_readlinkat] = mr_do_readlinkat,
+    [SYS_symlinkat] = mr_do_symlinkat,
     [SYS_clone] = mr_do_clone, [SYS_execve] = mr_do_execve, [SYS_execveat] = mr_do_execveat,
     [SYS_fsync] = mr_do_settled, [SYS_fdatasync] = mr_do_settled, [SYS_sync_file_range] = mr_do_settled,
     [SYS_sync] = mr_do_settled, [SYS_syncfs] = mr_do_settled, [SYS_flock] = mr_do_settled, [SYS_sendmsg] = mr_do_settled, [SYS_sendmmsg] = mr_do_settled,

@@ -83,6 +83,7 @@ static long opened_to_write(const struct mr_name *n, struct mr_rights *r, long f
     u32 flag = (mode == MR_NO_UPDATE ? MR_PUBLISH : 0u) | (flags & O_APPEND ? MR_APPEND : 0u) |
                (mr_is_below(fd, mr_file_at(r->file)) ? MR_BELOW : 0u);
     if ((flags & (O_ACCMODE | O_APPEND | O_SYNC | O_DSYNC | O_DIRECT)) == O_WRONLY) flag |= MR_STAGEABLE;
+    if (!who.foreign && fd < (long)MR_FDS) mr_stage_opened(fd);
     if (!who.foreign) mr_fd_set(fd, mr_make_entry(MR_WRITER | flag, ofd), 0);
     return fd;
 }

@@ -33,6 +33,7 @@ static long open_path(const struct mr_call *c, long dirfd, const char *path, lon
     }
     if ((flags & O_TMPFILE) == O_TMPFILE) return mr_plain(c);
     mr_rights_of(&n, &r);
+    if (unlikely(r.rule == MR_NONE && mr_b->links) && !(flags & O_NOFOLLOW)) mr_follow_links(dirfd, path, &n, &r);
     int mode = flags & O_ACCMODE;
     int reads = mode == O_RDONLY || (mode == O_RDWR && !(flags & (O_TRUNC | O_EXCL)));
     if (r.rule != MR_NONE && r.producer && (flags & O_TRUNC) && mode != O_RDONLY && r.file != MR_NONE &&

@@ -33,6 +33,15 @@ static long unveiled(const struct mr_call *c, long dirfd, const char *path, cons
     return unlikely(is_link) && mr_is_veiled(dirfd, path, n) ? mr_plain(&d) : ret;
 }
 
+static int follows(const struct mr_call *c)
+{
+#if defined(__x86_64__)
+    if (c->nr == SYS_lstat) return 0;
+#endif
+    if (c->nr == SYS_newfstatat || c->nr == SYS_faccessat2) return !(c->a[3] & AT_SYMLINK_NOFOLLOW);
+    return c->nr != SYS_statx || !(c->a[2] & AT_SYMLINK_NOFOLLOW);
+}
+
 static long look_at(const struct mr_call *c, long dirfd, const char *path)
 {
     struct mr_name n;
@@ -41,6 +50,7 @@ static long look_at(const struct mr_call *c, long dirfd, const char *path)
     r.file = mr_file_find(n.rel, n.len);
     if (r.file != MR_NONE && mr_load(&mr_file_at(r.file)->state) == MR_COMMITTED) return unveiled(c, dirfd, path, &n);
     mr_rights_of(&n, &r);
+    if (unlikely(r.rule == MR_NONE && mr_b->links) && follows(c)) mr_follow_links(dirfd, path, &n, &r);
     int size = asks_for_size(c->nr);
     if (r.producer && r.file != MR_NONE) mr_see_writes(r.file);
     for (u64 began = 0;;) {
@@ -103,6 +113,7 @@ long mr_do_truncate(const struct mr_call *c)
     struct mr_guard g;
     if (likely(mr_name_of(AT_FDCWD, (const char *)c->a[0], &n) != MR_INSIDE)) return mr_plain(c);
     mr_rights_of(&n, &r);
+    if (unlikely(r.rule == MR_NONE && mr_b->links)) mr_follow_links(AT_FDCWD, (const char *)c->a[0], &n, &r);
     if (r.file != MR_NONE) mr_see_writes(r.file);
     if (r.producer && r.file != MR_NONE) {
         struct mr_file *f = mr_file_at(r.file);

@@ -66,6 +66,7 @@ static long exec_path(const struct mr_call *c, long dirfd, const char *path)
     struct mr_rights r;
     if (mr_name_of(dirfd, path, &n) == MR_INSIDE) {
         mr_rights_of(&n, &r);
+        if (unlikely(r.rule == MR_NONE && mr_b->links)) mr_follow_links(dirfd, path, &n, &r);
         long err = mr_gate(dirfd, path, &n, &r);
         if (err == 0 && r.rule != MR_NONE && !r.producer && !r.is_dir) /* a program must be whole */
             err = mr_wait_for(mr_who(0).proc, r.file, MR_WAIT_COMMIT, 0, 0);

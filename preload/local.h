@@ -69,6 +69,7 @@ void mr_size_at_exit(void);
 #define MR_NOT_STAGED (-1000000L)
 extern u32 mr_stage_after; /* small writes, 0 = never */
 long mr_stage_write(long fd, u64 e, const void *from, u64 len);
+void mr_stage_opened(long fd);
 void mr_stage_end(long fd);
 void mr_stage_end_all(void);
 void mr_stage_before_child(void);
@@ -90,6 +91,7 @@ struct mr_name {
 };
 int mr_name_of(long dirfd, const char *path, struct mr_name *n); /* MR_INSIDE, MR_ABOVE or MR_OUTSIDE */
 int mr_name_of_fd(long fd, struct mr_name *n);
+int mr_name_in(const char *base, const char *path, struct mr_name *n);
 void mr_cwd_changed(void);
 u32 mr_normal(const char *base, const char *path, char *to, u32 size);
 
@@ -100,6 +102,8 @@ struct mr_file *mr_placed(u64 e);
 int mr_is_below(long fd, const struct mr_file *f);
 
 /* veil.c */
+struct mr_rights;
+void mr_follow_links(long dirfd, const char *path, struct mr_name *n, struct mr_rights *r);
 int mr_is_veiled(long dirfd, const char *path, const struct mr_name *n);
 void mr_veil_list(long fd, char *list, long len, int old);
 
@@ -124,7 +128,7 @@ mr_handler mr_do_open, mr_do_openat, mr_do_openat2, mr_do_creat;
 mr_handler mr_do_close, mr_do_close_range, mr_do_dup, mr_do_dup2, mr_do_dup3, mr_do_fcntl;
 mr_handler mr_do_path1, mr_do_pathat, mr_do_getdents, mr_do_chdir, mr_do_fchdir, mr_do_truncate;
 mr_handler mr_do_mkdir, mr_do_mkdirat, mr_do_unlink, mr_do_unlinkat, mr_do_rename, mr_do_renameat;
-mr_handler mr_do_link, mr_do_linkat, mr_do_readlink, mr_do_readlinkat, mr_do_descriptor, mr_do_utimens;
+mr_handler mr_do_link, mr_do_linkat, mr_do_readlink, mr_do_readlinkat, mr_do_symlink, mr_do_symlinkat, mr_do_descriptor, mr_do_utimens;
 mr_handler mr_do_settled; /* plain, but not before gathered writes are in the file */
 mr_handler mr_do_clone, mr_do_fork, mr_do_execve, mr_do_execveat, mr_do_exit, mr_do_refuse;
 

@@ -101,6 +101,8 @@ static int slowly(const char *base, const char *path, struct mr_name *n)
     return where == MR_INSIDE ? take(rest, (u32)mr_len(rest), 0, n) : where;
 }
 
+int mr_name_in(const char *base, const char *path, struct mr_name *n) { return slowly(base, path, n); }
+
 static long link_of(long fd, char *to, u32 size)
 {
     char path[40];

@@ -90,13 +90,24 @@ static int still_there(u64 base, const struct mr_sites *s)
     return 1;
 }
 
+/* Of the format, and of what is looked for: a library that handles another call finds other sites. */
+static u32 version(void)
+{
+    u32 h = MAGIC;
+    for (u32 nr = 0; nr < 512; nr++)
+        if (mr_wanted(nr)) h = (h ^ nr) * 0x01000193u;
+    return h;
+}
+
 static void cache_name(char *to, u32 size, const char *dir, u32 uid, const struct mr_sites *s)
 {
     struct mr_text t = {to, to + size};
     mr_put(&t, dir);
     mr_put(&t, "/millrace.");
     mr_put_n(&t, uid);
-    mr_put(&t, ".sites9."); /* of this MAGIC: builds of two versions do not take turns with one file */
+    mr_put(&t, ".sites.");
+    mr_put_n(&t, s->magic); /* builds of two versions do not take turns with one file */
+    mr_put(&t, ".");
     for (u32 i = 0; i < s->id_len; i++) {
         char hex[3] = {"0123456789abcdef"[s->id[i] >> 4], "0123456789abcdef"[s->id[i] & 15], 0};
         mr_put(&t, hex);
@@ -144,7 +155,7 @@ static void to_cache(const char *path, const struct mr_sites *s)
 int mr_sites_of(u64 base, struct mr_sites *s, const char *cache_dir, u32 uid)
 {
     char path[640];
-    s->magic = MAGIC;
+    s->magic = version();
     s->count = 0;
     if (s->id_len && cache_dir) {
         cache_name(path, sizeof path, cache_dir, uid, s);

@@ -159,7 +159,7 @@ long mr_file_move(u32 file, long own)
         mr_store(&m.f->place, m.seq + 2);
         settled(m.f);
     }
-    if (err == 0) mr_sys(SYS_fallocate, from, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, (m.old.st_size + 4095) & ~4095L);
+    if (err == 0) mr_sys(SYS_fallocate, from, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 1L << 46); /* also what was only reserved */
     if (from >= 0) mr_sys(SYS_close, from, 0, 0, 0);
     mr_sys(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &quiet.signals, 0, 8);
     if (err == -EAGAIN) {

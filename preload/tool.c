@@ -79,6 +79,15 @@ static void close_board(int forced)
     mr_b = 0;
 }
 
+static u32 has_links(const char *dir)
+{
+    u32 found = 0;
+    DIR *d = opendir(dir);
+    for (struct dirent *e; d && (e = readdir(d));) found |= e->d_type == DT_LNK;
+    if (d) closedir(d);
+    return found;
+}
+
 static int fill(const char *text, const struct mr_plan *plan, const struct mr_options *o)
 {
     char why[200];
@@ -91,6 +100,7 @@ static int fill(const char *text, const struct mr_plan *plan, const struct mr_op
     mr_b->dir = mr_text_add(real, strlen(real));
     mr_b->dir_len = (u32)strlen(real);
     free(real);
+    mr_b->links = has_links(plan->dir);
     mr_b->owner = o->owner;
     if (o->owner && !mr_task_state(o->owner, &mr_b->owner_start, 0, 0)) return mr_say(MR_USAGE, "no process %u", o->owner);
     int line = mr_plan_load(text, why, sizeof why);

@@ -1,4 +1,6 @@
-/* Links that Millrace made, to the lower layer or to an input, must not be seen as links: tar would pack the link,
+/* Symbolic links in the managed directory.
+ *
+ * A link that a step made is followed to the name that the rules know. Links that Millrace made, to the lower layer or to an input, must not be seen as links: tar would pack the link,
  * find -type f pass it over. */
 #include "local.h"
 
@@ -65,3 +67,45 @@ static long read_link(const struct mr_call *c, long dirfd, const char *path)
 
 long mr_do_readlink(const struct mr_call *c) { return read_link(c, AT_FDCWD, (const char *)c->a[0]); }
 long mr_do_readlinkat(const struct mr_call *c) { return read_link(c, c->a[0], (const char *)c->a[1]); }
+
+/* ---- links that steps made ---- */
+
+/* A path that no rule names may be a link to one that a rule does. */
+void mr_follow_links(long dirfd, const char *path, struct mr_name *n, struct mr_rights *r)
+{
+    char target[2200], base[2200], full[2200];
+    struct mr_name to;
+    for (int depth = 0; r->rule == MR_NONE && depth < 8; depth++) {
+        long len = mr_sys(SYS_readlinkat, dirfd, path, target, sizeof target - 1);
+        if (len <= 0) return;
+        target[len] = 0;
+        struct mr_text t = {base, base + sizeof base};
+        mr_put(&t, mr_self.dir);
+        mr_put(&t, "/");
+        char *rel = t.at;
+        mr_put(&t, n->rel);
+        while (t.at > rel && t.at[-1] != '/') *--t.at = 0;
+        if (mr_name_in(base, target, &to) != MR_INSIDE) return;
+        mr_copy(n->space, to.rel, to.len + 1);
+        n->rel = n->space;
+        n->len = to.len;
+        mr_rights_of(n, r);
+        t = (struct mr_text){full, full + sizeof full};
+        mr_put(&t, mr_self.dir);
+        mr_put(&t, "/");
+        mr_put(&t, n->rel);
+        dirfd = AT_FDCWD;
+        path = full;
+    }
+}
+
+static long made_link(const struct mr_call *c, long dirfd, const char *path)
+{
+    struct mr_name n;
+    long ret = mr_plain(c);
+    if (ret == 0 && mr_name_of(dirfd, path, &n) == MR_INSIDE) mr_store(&mr_b->links, 1);
+    return ret;
+}
+
+long mr_do_symlink(const struct mr_call *c) { return made_link(c, AT_FDCWD, (const char *)c->a[1]); }
+long mr_do_symlinkat(const struct mr_call *c) { return made_link(c, c->a[1], (const char *)c->a[2]); }

@@ -182,20 +182,22 @@ int mr_wait_for(u32 proc, u32 file, u32 kind, u64 at, u64 len)
     int greedy = kind == MR_WAIT_DATA || (kind == MR_WAIT_EXISTS && f->mode == MR_NO_UPDATE);
     for (;;) {
         u32 seq = mr_load(&f->seq);
+        u64 frontier = mr_load(&f->frontier);
         u32 what = greedy ? (u32)MR_WAIT_DATA : kind;
         u64 least = kind == MR_WAIT_DATA ? PIECE : START, amount = greedy && len < least ? least : len;
         if (what == MR_WAIT_DATA) ask_for(f, at + amount);
         if (what == MR_WAIT_EXISTS) ask_for(f, 1);
         ok = satisfied(f, what, at, amount);
         if (ok) break;
-        long r = mr_futex_wait(&f->seq, seq, greedy ? MOMENT_NS : LOOK_NS);
+        long r = mr_futex_wait(&f->seq, seq, greedy || mr_load(&f->stage) ? MOMENT_NS : LOOK_NS);
         greedy = greedy && r != -ETIMEDOUT;
         ok = greedy ? satisfied(f, what, at, amount) : satisfied(f, kind, at, len);
         if (ok) break;
         if (r == -ETIMEDOUT || kind != MR_WAIT_DATA) {
             struct mr_guard g;
             mr_lock(&g);
-            if (kind == MR_WAIT_DATA) mr_file_up_to_date(file);
+            /* small writes that a writer gathers and does not come to an end with */
+            if (kind == MR_WAIT_DATA && mr_load(&f->frontier) == frontier) mr_file_up_to_date(file);
             mr_file_evaluate(file);
             mr_unlock(&g);
             ok = satisfied(f, kind, at, len);

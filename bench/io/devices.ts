@@ -13,23 +13,26 @@ export interface SlowDevice {
 }
 
 const open = new Set<() => void>()
+let isWatching = false
 
 /** Loop devices and mounts outlive their process, so they are closed however it ends. */
 function closeAtEnd(close: () => void): () => void {
   const once = (): void => {
     if (open.delete(once)) close()
   }
-  open.add(once)
-  if (open.size === 1) {
+  if (!isWatching) {
+    isWatching = true
     process.on('exit', () => open.forEach(one => one()))
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => process.exit(1))
   }
+  open.add(once)
   return once
 }
 
 /** A loop device with a limit of bytes per second, set by the cgroup of block devices. Needs root. */
 export interface ThrottledDisk extends SlowDevice {
-  limit(megabytesPerSecond: number): void
+  /** What has to be written where, to make it as fast as this. */
+  throttle(megabytesPerSecond: number): { file: string; text: string }
 }
 
 const run = (program: string, ...args: string[]): string =>
@@ -56,15 +59,20 @@ export function throttledDisk(megabytesPerSecond: number, size = 2 ** 30): Throt
   let device = ''
   let isMounted = false
   const numbers = (): string => run('lsblk', '-no', 'MAJ:MIN', device).split('\n')[0]?.trim() ?? ''
+  const throttle = (rate: number, way = 'write'): { file: string; text: string } => ({
+    file: join(throttleFolder() as string, `blkio.throttle.${way}_bps_device`),
+    text: `${numbers()} ${Math.round(rate * 1e6)}`,
+  })
   const limit = (rate: number): void => {
     for (const way of ['write', 'read']) {
-      const file = join(throttleFolder() as string, `blkio.throttle.${way}_bps_device`)
-      writeFileSync(file, `${numbers()} ${Math.round(rate * 1e6)}`)
+      const { file, text } = throttle(rate, way)
+      writeFileSync(file, text)
     }
   }
   const close = closeAtEnd(() => {
     if (device !== '') limit(0)
-    if (isMounted) run('umount', path)
+    // A program that was stopped may still be writing: then it goes when that ends.
+    if (isMounted) run('umount', '--lazy', path)
     if (device !== '') run('losetup', '-d', device)
     isMounted = false
     device = ''
@@ -80,15 +88,17 @@ export function throttledDisk(megabytesPerSecond: number, size = 2 ** 30): Throt
     close()
     throw error
   }
-  return { path, limit, close }
+  return { path, throttle, close }
 }
 
 /** The device of seek-device.mjs. */
-export async function seekingDevice(): Promise<SlowDevice> {
+export async function seekingDevice(megabytesPerSecond: number): Promise<SlowDevice> {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-bench-seek-'))
   const path = join(folder, 'socket')
   const program = fileURLToPath(new URL('./seek-device.mjs', import.meta.url))
-  const child = spawn(process.execPath, [program, path], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, [program, path, String(megabytesPerSecond)], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
   await new Promise((resolve, reject) => {
     child.stdout.once('data', resolve)
     child.once('exit', code => reject(new Error(`the device ended with ${code}`)))

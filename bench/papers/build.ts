@@ -31,8 +31,8 @@ export class Build {
     return new Datum(null, false, false)
   }
 
-  file(): Datum {
-    return new Datum(`/file${this.#files++}`, false, false)
+  file(folder = ''): Datum {
+    return new Datum(`${folder}/file${this.#files++}`, false, false)
   }
 
   input(bytes: number, node = 0): Datum {
@@ -48,9 +48,9 @@ export class Build {
   }
 }
 
-/** Seconds that an experiment takes on a platform. */
+/** Seconds until the last task has ended. */
 export async function time(write: (build: Build) => void, options: SimulateOptions): Promise<number> {
-  return (await outcome(write, options)).makespan
+  return (await outcome(write, options)).tasksEnded
 }
 
 export const outcome = (write: (build: Build) => void, options: SimulateOptions): Promise<SimulatedOutcome> =>

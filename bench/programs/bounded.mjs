@@ -6,19 +6,13 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isMainThread } from 'node:worker_threads'
 import { FILE_IN, FILE_OUT, IN, barrier, configure, main, removeFile, task, waitOn } from 'millrace'
+import { arithmetic } from './arithmetic.mjs'
 
 // By the environment, because threads load this module too and see no arguments.
 process.env['BENCH_IO'] ??= process.argv.slice(2).join(' ')
 const [folder, files, bytes, rounds, limit] = process.env['BENCH_IO'].split(' ')
-const ROUNDS = Number(rounds)
 
-function compute(n) {
-  let state = n + 1
-  for (let i = 0; i < ROUNDS; i++) state = (Math.imul(state, 1_664_525) + 1_013_904_223) | 0
-  return state
-}
-
-const dataOf = n => Buffer.alloc(Number(bytes), compute(n) & 255)
+const dataOf = n => Buffer.alloc(Number(bytes), arithmetic(n, Number(rounds)) & 255)
 const digestOf = data => createHash('md5').update(data).digest('hex')
 
 export const produce = task(
@@ -31,7 +25,7 @@ export const produce = task(
 )
 
 export const consume = task({ name: 'consume', params: [FILE_IN, IN] }, async (path, n) => {
-  compute(n)
+  arithmetic(n, Number(rounds))
   return digestOf(await readFile(path))
 })
 

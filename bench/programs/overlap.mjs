@@ -1,31 +1,34 @@
-// overlap.mjs MODE FOLDER TASKS ROUNDS BYTES BANDWIDTH LIMIT: tasks compute, and checkpoint what they made. MODE is io
-// (checkpoints are I/O tasks) or plain (they are tasks like the others). Prints the seconds in all, and the mean
-// milliseconds of a task that computes.
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+// overlap.mjs LIMIT FOLDER TASKS ROUNDS BYTES BANDWIDTH: tasks compute, and checkpoint what they made. LIMIT is plain
+// (checkpoints are tasks like the others), or they are I/O tasks: so many at a time, adaptive, or unlimited. Prints the
+// seconds in all, and the mean milliseconds of a task that computes.
+import { readFileSync, writeFileSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isMainThread } from 'node:worker_threads'
 import { FILE_OUT, IN, barrier, configure, main, task, waitOn } from 'millrace'
+import { arithmetic } from './arithmetic.mjs'
 
+// By the environment, because threads load this module too and see no arguments.
 process.env['BENCH_IO'] ??= process.argv.slice(2).join(' ')
-const [mode, folder, tasks, rounds, bytes, bandwidth, limit] = process.env['BENCH_IO'].split(' ')
+const [limit, folder, tasks, rounds, bytes, bandwidth] = process.env['BENCH_IO'].split(' ')
 
-const ROUNDS = Number(rounds)
-
-/** Arithmetic for a CPU, and data that follow from its result, so that they can be checked. */
-export const compute = task({ name: 'compute', returns: 2 }, n => {
+/** What is computed decides what is written, so that it can be checked. */
+export const compute = task({ name: 'compute', returns: 2 }, (n, times) => {
   const began = performance.now()
-  let state = n + 1
-  for (let i = 0; i < ROUNDS; i++) state = (Math.imul(state, 1_664_525) + 1_013_904_223) | 0
-  const data = new Uint8Array(Number(bytes)).fill(state & 255)
-  return [data, { state, milliseconds: performance.now() - began }]
+  const state = arithmetic(n, times)
+  const milliseconds = performance.now() - began
+  return [new Uint8Array(Number(bytes)).fill(state & 255), { state, milliseconds }]
 })
+
+const asked = { adaptive: { bandwidth: 'adaptive' }, unlimited: {} }[limit] ?? {
+  bandwidth: Number(bandwidth) / Number(limit),
+}
 
 export const checkpoint = task(
   {
     name: 'checkpoint',
     params: [IN, FILE_OUT],
-    ...(mode === 'io' ? { io: true, bandwidth: Number(limit), size: Number(bytes) } : {}),
+    ...(limit === 'plain' ? {} : { io: true, size: Number(bytes), ...asked }),
   },
   async (data, path) => {
     const file = await open(path, 'w')
@@ -39,27 +42,28 @@ export const checkpoint = task(
 )
 
 main(async () => {
+  // All threads are there, and their code is compiled, before the clock starts.
+  for (let n = 0; n < 4; n++) {
+    const [data] = compute(n, 30_000_000)
+    checkpoint(data, join(folder, `warm${n}.bin`))
+  }
   await barrier()
   const began = performance.now()
-  const times = []
-  const made = []
+  const computed = []
+  const paths = []
   for (let i = 0; i < Number(tasks); i++) {
-    const [data, took] = compute(i)
-    checkpoint(data, join(folder, `${i}.bin`))
-    times.push(took)
-    made.push(join(folder, `${i}.bin`))
+    const [data, result] = compute(i, Number(rounds))
+    paths.push(join(folder, `${i}.bin`))
+    checkpoint(data, paths[i])
+    computed.push(result)
   }
   await barrier()
   const seconds = (performance.now() - began) / 1000
-  const results = await waitOn(times)
+  const results = await waitOn(computed)
   const milliseconds = results.reduce((sum, one) => sum + one.milliseconds, 0) / results.length
-  for (const [i, path] of made.entries()) {
-    const data = readFileSync(path)
+  for (const [i, path] of paths.entries()) {
     const expected = Buffer.alloc(Number(bytes), results[i].state & 255)
-    if (!data.equals(expected)) {
-      throw new Error(`${path} is not what was computed`)
-    }
-    rmSync(path)
+    if (!readFileSync(path).equals(expected)) throw new Error(`${path} is not what was computed`)
   }
   console.log(JSON.stringify({ seconds, milliseconds }))
 })

@@ -1,6 +1,7 @@
 /**
  * A mosaic of n x n images with the programs of Montage: each image is brought into one projection, the
- * differences where images overlap tell how their backgrounds differ, and corrected images are added up.
+ * differences where images overlap tell how their backgrounds differ, and corrected images are added up, tile by
+ * tile; the tiles are shrunk and joined.
  *
  *     millrace make -- n=4 size=300
  *
@@ -9,11 +10,13 @@
  */
 import { readFile, writeFile } from 'node:fs/promises'
 import { expand, param, rule, sh, target } from 'millrace/flow'
-import { fitTable, rows } from './tables.ts'
+import { fitTable, halved, placed, rows, someRows } from './tables.ts'
 import { tile } from './tiles.ts'
 
 const n = param('n', 3)
 const size = param('size', 200)
+/** Tiles across the mosaic. */
+const across = param('tiles', Math.ceil(n / 2))
 
 const places = Array.from({ length: n }, (_, i) => String(i))
 const images = (folder: string): string[] =>
@@ -66,6 +69,15 @@ rule(
   ({ out, in: image }) => sh`mFitplane ${image} > ${out}`,
 )
 
+// Tiles overlap by a few pixels, so that shrinking leaves no seam.
+rule(
+  'work/t/{x}_{y}.hdr',
+  'work/region.hdr',
+  { name: 'mTileHdr' },
+  ({ out, in: region, wildcards: { x, y } }) =>
+    sh`mTileHdr ${region} ${out} ${across} ${across} ${x} ${y} 8 8`,
+)
+
 target('mosaic', async ({ need }) => {
   await need('work/overlaps.tbl')
   const pairs = rows('work/overlaps.tbl').map(([, , plus = '', minus = '']) => ({ plus, minus }))
@@ -100,6 +112,32 @@ target('mosaic', async ({ need }) => {
       ...(planeOf.get(`${image}.fits`) ?? []),
     ],
   )
+
+  // A corrected image lies where the projected one does: which images a tile needs is known before they are there.
+  const tiles = Array.from({ length: across ** 2 }, (_, i) => `${i % across}_${Math.floor(i / across)}`)
+  const imagesOf = (tile: string) => placed('work/p.tbl', 'work/region.hdr', across, tile)
+  rule(
+    'work/t/{tile}.tbl',
+    'work/p.tbl',
+    { name: 'rows', uses: ({ tile }: { tile: string }) => imagesOf(tile) },
+    async ({ out, in: table, wildcards: { tile } }) => {
+      await writeFile(out, someRows(table, imagesOf(tile)))
+    },
+  )
+  rule(
+    ['work/t/{tile}.fits', 'work/t/{tile}_area.fits'],
+    ({ tile }) => [
+      `work/t/${tile}.tbl`,
+      `work/t/${tile}.hdr`,
+      ...imagesOf(tile).flatMap(image => [
+        `work/c/${image}`,
+        `work/c/${image.replace('.fits', '_area.fits')}`,
+      ]),
+    ],
+    { name: 'mAdd' },
+    ({ out: [image], in: [table = '', region = ''] }) => ['mAdd', '-p', 'work/c', table, region, image],
+  )
+  joinTiles(tiles.filter(tile => imagesOf(tile).length > 0).map(tile => `work/s/${tile}.fits`))
   await need('mosaic.png')
 })
 
@@ -110,25 +148,33 @@ rule(
   ({ out, in: [table, planes] }) => ['mBgModel', table, planes, out],
 )
 
-rule('work/c.tbl', images('c'), { name: 'mImgtbl' }, ({ out }) => sh`mImgtbl work/c ${out}`)
-
-rule(
-  ['work/mosaic.fits', 'work/mosaic_area.fits'],
-  ['work/c.tbl', 'work/region.hdr', ...images('c')],
-  { name: 'mAdd' },
-  ({ out: [image], in: [table, region] }) => sh`mAdd -p work/c ${table} ${region} ${image}`,
-)
-
-rule('work/small.fits', 'work/mosaic.fits', { name: 'mShrink' }, ({ out, in: image }) => [
+rule('work/s/{tile}.fits', 'work/t/{tile}.fits', { name: 'mShrink' }, ({ out, in: image }) => [
   'mShrink',
   image,
   out,
-  '2',
+  2,
 ])
+
+rule('work/s.hdr', 'work/region.hdr', { name: 'half' }, async ({ out, in: region }) => {
+  await writeFile(out, halved(region))
+})
+
+function joinTiles(shrunk: readonly string[]): void {
+  rule('work/s.tbl', shrunk, { name: 'mImgtbl' }, ({ out }) => sh`mImgtbl work/s ${out}`)
+  rule(
+    'work/mosaic.fits',
+    ['work/s.tbl', 'work/s.hdr', ...shrunk],
+    { name: 'last mAdd' },
+    ({ out, in: [table, region] }) => ['mAdd', '-n', '-p', 'work/s', table, region, out],
+  )
+}
 
 rule(
   'mosaic.png',
-  'work/small.fits',
+  'work/mosaic.fits',
   { name: 'mViewer' },
   ({ out, in: image }) => sh`mViewer -ct 1 -gray ${image} -1s max gaussian-log -out ${out}`,
 )
+
+/** Without the images themselves: to look at the rest alone. */
+target('inputs', [...images('raw'), 'work/region.hdr', 'work/overlaps.tbl'])

@@ -30,3 +30,49 @@ export function fitTable(fits: readonly { plus: string; minus: string; printed: 
   })
   return [line(names, '|'), ...body, ''].join('\n')
 }
+
+/** Numbers in a header of Montage, such as NAXIS1. */
+function header(path: string): Record<string, number> {
+  const lines = readFileSync(path, 'utf8').matchAll(/^(\w+) *= *([-+.\d]+) *$/gm)
+  return Object.fromEntries([...lines].map(([, name, value]) => [name, Number(value)]))
+}
+
+/** By so many pixels, and some more for safety, tiles reach into each other. */
+const PAD = 12
+
+/** The images of a table of projected images that reach into a tile of the region, `across` x `across` in all. */
+export function placed(table: string, region: string, across: number, tile: string): string[] {
+  const { NAXIS1 = 0, NAXIS2 = 0, CRPIX1 = 0, CRPIX2 = 0 } = header(region)
+  const [x = 0, y = 0] = tile.split('_').map(Number)
+  const meets = (from: number, length: number, whole: number, place: number): boolean => {
+    const side = Math.ceil(whole / across)
+    return from < (place + 1) * side + PAD && from + length > place * side - PAD
+  }
+  return rows(table).flatMap(row => {
+    const [width = 0, height = 0] = row.slice(9, 11).map(Number)
+    const [crpix1 = 0, crpix2 = 0] = row.slice(13, 15).map(Number)
+    const isInside = meets(CRPIX1 - crpix1, width, NAXIS1, x) && meets(CRPIX2 - crpix2, height, NAXIS2, y)
+    return isInside ? [row.at(-1) ?? ''] : []
+  })
+}
+
+/** A table with the rows of these images only. */
+export function someRows(path: string, images: readonly string[]): string {
+  const lines = readFileSync(path, 'utf8').split('\n')
+  const isWanted = (line: string): boolean =>
+    /^[|\\]/.test(line) || images.includes(line.trim().split(/\s+/).at(-1) ?? '')
+  return `${lines.filter(isWanted).join('\n')}\n`
+}
+
+/** The header of the same region in half as many pixels each way. */
+export function halved(path: string): string {
+  const half: Record<string, (value: number) => number> = {
+    NAXIS: value => Math.ceil(value / 2),
+    CRPIX: value => (value - 0.5) / 2 + 0.5,
+    CDELT: value => value * 2,
+  }
+  return readFileSync(path, 'utf8').replaceAll(
+    /^(NAXIS|CRPIX|CDELT)([12] *= *)(\S+)/gm,
+    (_, name: string, middle: string, value: string) => name + middle + half[name]?.(Number(value)),
+  )
+}

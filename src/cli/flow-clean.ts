@@ -29,13 +29,19 @@ export async function clean(registry: Registry, targets: readonly string[] | nul
         const look = lookAt(path)
         if (!look) continue
         const isKept = maker?.rule.outputs[i]?.marks.keep === true
+        const isTaken = files.isTaken(output)
         files.see(output, look)
         const isOurs =
           files.isAsStamped(output) ||
           (look.size > STAMP_LIMIT ? stampByLook(look) : stampOf(await digestPath(path))) === outputStamps[i]
-        if (isKept || !isOurs) {
+        if (isKept || isTaken || !isOurs) {
           isLeft = true
-          remark(`  ${path} stays: ${isKept ? 'it is marked keep()' : 'it was changed after it was made'}`)
+          const why = isKept
+            ? 'it is marked keep()'
+            : isTaken
+              ? 'it was not made, but taken with --touch'
+              : 'it was changed after it was made'
+          remark(`  ${path} stays: ${why}`)
           continue
         }
         rmSync(path, { recursive: true, force: true })

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
-import { watch as watchFolder } from 'node:fs'
+import { statSync, watch as watchFolder } from 'node:fs'
 import type { FSWatcher } from 'node:fs'
-import { basename, dirname, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { State } from '../flow/state.ts'
 import { plural } from '../report/format.ts'
 import { remark } from './output.ts'
@@ -9,31 +9,56 @@ import { remark } from './output.ts'
 /** Changes come in bunches: an editor writes a file in several steps; milliseconds. */
 const CALM = 100
 
+/** What may mean that there is something to do. */
+interface Watched {
+  /** The workflow file, and all that was read and that no task made. */
+  readonly sources: ReadonlySet<string>
+  readonly made: ReadonlySet<string>
+  /** Folders in which rules looked for files: whatever is new there may be one. */
+  readonly listed: ReadonlySet<string>
+  readonly flow: string
+}
+
 /** Makes, waits for a source or the workflow file to change, and makes again, each time in a process of its own. */
 export async function watch(flow: string): Promise<void> {
   const words = process.argv.slice(2).filter(word => word !== '--watch')
   let isOver = false
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => (isOver = true))
+  let before = looksOf(sourcesOf(flow, []).sources)
   while (!isOver) {
-    await makeOnce(words)
+    const listed = await makeOnce(words)
     if (isOver) break
-    const sources = sourcesOf(flow)
-    remark(`millrace: watching ${plural(sources.size, 'file')} (Ctrl-C ends it)`)
-    await changeOf(sources)
+    const watched = sourcesOf(flow, listed)
+    remark(`millrace: watching ${plural(watched.sources.size, 'file')} (Ctrl-C ends it)`)
+    await changeOf(watched, before)
+    before = looksOf(watched.sources)
   }
 }
 
-function makeOnce(words: readonly string[]): Promise<void> {
+/** Gives the folders in which the workflow looked for files. */
+function makeOnce(words: readonly string[]): Promise<string[]> {
   const [, program = ''] = process.argv
-  return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [program, ...words], { stdio: 'inherit' })
+  let listed: string[] = []
+  return new Promise((settle, reject) => {
+    const child = spawn(process.execPath, [program, ...words], {
+      stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
+      env: { ...process.env, MILLRACE_WATCHED: '1' },
+    })
+    const end = (): void => {
+      child.kill('SIGTERM')
+    }
+    // Ctrl-C reaches all processes of the terminal; this does not.
+    process.once('SIGTERM', end)
+    child.on('message', message => (listed = message as string[]))
     child.once('error', reject)
-    child.once('exit', () => resolve())
+    child.once('exit', () => {
+      process.off('SIGTERM', end)
+      settle(listed)
+    })
   })
 }
 
-/** The workflow file, and all that was read and that no task made. */
-function sourcesOf(flow: string): Set<string> {
+function sourcesOf(flow: string, listed: readonly string[]): Watched {
   const root = dirname(flow)
   const { files, records } = new State(resolve(root, '.millrace'))
   const made = new Set<number>()
@@ -42,28 +67,63 @@ function sourcesOf(flow: string): Set<string> {
     for (const output of outputs) made.add(output)
     for (const input of inputs) if (input >= 0) read.add(input)
   }
-  const sources = [...read].filter(file => !made.has(file)).map(file => resolve(root, files.path(file)))
-  return new Set([flow, ...sources])
+  const pathOf = (file: number): string => resolve(root, files.path(file))
+  const sources = [...read].filter(file => !made.has(file)).map(pathOf)
+  return {
+    sources: new Set([flow, ...sources]),
+    made: new Set([...made].map(pathOf)),
+    listed: new Set(listed),
+    flow,
+  }
 }
 
-function changeOf(sources: ReadonlySet<string>): Promise<void> {
+const lookOf = (path: string): string => {
+  const stats = statSync(path, { throwIfNoEntry: false })
+  return stats ? `${stats.mtimeMs} ${stats.size} ${stats.ino}` : ''
+}
+
+const looksOf = (paths: ReadonlySet<string>): Map<string, string> =>
+  new Map([...paths].map(path => [path, lookOf(path)]))
+
+/** `before`: what sources looked like before the last run, which may have read them before they changed. */
+function changeOf(watched: Watched, before: ReadonlyMap<string, string>): Promise<void> {
+  const { sources, listed } = watched
   const watchers: FSWatcher[] = []
-  return new Promise<void>(resolve => {
+  return new Promise<void>(settle => {
     let timer: NodeJS.Timeout | null = null
     const changed = (): void => {
-      timer ??= setTimeout(resolve, CALM)
+      timer ??= setTimeout(settle, CALM)
     }
-    for (const folder of new Set([...sources].map(path => dirname(path)))) {
-      const names = new Set([...sources].filter(path => dirname(path) === folder).map(path => basename(path)))
-      const watcher = watchFolder(folder, (_event, name) => {
-        if (name === null || names.has(name)) changed()
+    const folders = new Set([...[...sources].map(path => dirname(path)), ...listed].map(existing))
+    for (const folder of folders) {
+      const watcher = watchFolder(folder, (event, name) => {
+        if (name === null || matters(watched, event, join(folder, name))) changed()
       })
       watcher.on('error', changed)
       watchers.push(watcher)
     }
-    process.once('SIGINT', () => resolve())
-    process.once('SIGTERM', () => resolve())
+    for (const path of sources) if (before.has(path) && before.get(path) !== lookOf(path)) changed()
+    process.once('SIGINT', () => settle())
+    process.once('SIGTERM', () => settle())
   }).finally(() => {
     for (const watcher of watchers) watcher.close()
   })
+}
+
+function matters({ sources, made, listed, flow }: Watched, event: string, path: string): boolean {
+  if (sources.has(path)) return true
+  // What the workflow file imports is most often beside it.
+  if (dirname(path) === dirname(flow) && /\.[cm]?[jt]s$/.test(path)) return true
+  // A folder on the way to a source, or to where files are looked for, comes or goes.
+  if ([...sources, ...listed].some(one => one === path || one.startsWith(`${path}/`))) return true
+  const isNew = event === 'rename' && listed.has(dirname(path))
+  return isNew && !made.has(path) && !/^\.|~$/.test(basename(path))
+}
+
+/** The folder, or what is left above it. */
+function existing(folder: string): string {
+  let path = folder
+  while (path !== dirname(path) && !statSync(path, { throwIfNoEntry: false })?.isDirectory())
+    path = dirname(path)
+  return path
 }

@@ -35,7 +35,7 @@ export async function execute(given: Given): Promise<void> {
   if (options.policy !== undefined) await setPolicy(options.policy)
   const root = dirname(path)
   const ahead = LooksAhead.start(resolve(root, '.millrace'))
-  const registry = await loadFlow(path)
+  const registry = await loadFlow(path).finally(tellListed)
   if (given.rest.length > 0) checkParameters(readFileSync(path, 'utf8'))
   const asked = given.operands.length > 0
   const targets = asked ? given.operands.map(nameOf) : defaultTargets(registry, path)
@@ -59,8 +59,13 @@ export async function execute(given: Given): Promise<void> {
     },
     ahead,
   )
-  await run.make(targets)
+  await run.make(targets).finally(tellListed)
   report(run, given, options)
+}
+
+/** Whoever watches wants to know where files were looked for, also when the run fails. */
+function tellListed(): void {
+  if (process.env['MILLRACE_WATCHED']) process.send?.([...flowState.listed])
 }
 
 function report(run: FlowRun, given: Given, { progress }: RunOptions): void {

@@ -24,6 +24,8 @@ export class Lane {
   load = 0
   /** Held by a task with several CPUs whose own lane is another one. */
   lentTo: Task | null = null
+  /** Turned out to be long: while it runs here, nobody queues behind it. */
+  long: Task | null = null
   /** Blocked tasks whose thread is behind this lane, and that could go on. */
   readonly resuming = new Deque<Task>()
   /** Tasks made ready by the task that ended here last, for policies that want them first. */
@@ -121,7 +123,8 @@ export class Node {
     if (this.claims > 0 && this.#reserved().lanes > 0) return null
     for (const lane of this.lanes) {
       if (lane.lentTo || lane.queue.size === 0 || lane.queue.size >= LANE_DEPTH) continue
-      if (lane.resuming.size > 0 || lane.queue.peek()?.kind.form !== form) continue
+      const head = lane.queue.peek()
+      if (lane.resuming.size > 0 || head === lane.long || head?.kind.form !== form) continue
       const hasRoom = short ? lane.load < LANE_LOAD[form] : lane.queue.size === 1 && lane.load < BRIEF
       if (hasRoom && (!best || lane.load < best.load)) best = lane
     }

@@ -7,11 +7,18 @@ import type { MoveInstruction } from './io/task-io.ts'
 import { chargeFor } from './machine.ts'
 import type { Lane, Node } from './machine.ts'
 import type { Policy } from './policy.ts'
+import { NodeQueues } from './node-queues.ts'
+import type { NodePlacer } from './node-queues.ts'
 import { RankedQueue } from './ranked-queue.ts'
 import { Ranks } from './ranks.ts'
+import { Recency } from './recency.ts'
 import { ReadyQueue, before, starved } from './ready-queue.ts'
 import type { Placer } from './ready-queue.ts'
+import { demandOf } from './task.ts'
 import type { Demand, Implementation, Task } from './task.ts'
+
+/** No task takes less than a lane. */
+const LEAST = demandOf(1, 0, [])
 
 /** What is done with what is decided. */
 export interface Orders {
@@ -24,10 +31,12 @@ export interface Orders {
 
 /** Which ready task starts next, where, and in which of its versions. */
 export class Placement {
-  readonly queue: ReadyQueue
-  /** For policies that choose by rank: the same queue, and the ranks of tasks. */
-  readonly #ranked: RankedQueue | null
+  readonly queue: ReadyQueue | NodeQueues<ReadyQueue>
+  /** With several nodes: the same queue. */
+  readonly #near: NodeQueues<ReadyQueue> | null
+  /** For policies that choose by rank. */
   readonly #ranks: Ranks | null
+  readonly #recency = new Recency()
   readonly #nodes: readonly Node[]
   readonly #policy: Policy
   readonly #free: FreeNodes
@@ -43,10 +52,12 @@ export class Placement {
   constructor(nodes: readonly Node[], policy: Policy, io: IoCore) {
     this.#nodes = nodes
     this.#policy = policy
-    const cores = nodes.reduce((sum, node) => sum + node.cpus, 0)
-    this.#ranked = policy.choose ? new RankedQueue(policy.choose, cores) : null
-    this.#ranks = policy.choose ? new Ranks() : null
-    this.queue = this.#ranked ?? new ReadyQueue()
+    const { choose } = policy
+    this.#ranks = choose ? new Ranks() : null
+    const make = (cores: number): ReadyQueue =>
+      choose ? new RankedQueue(choose, cores, this.#recency) : new ReadyQueue()
+    this.#near = nodes.length > 1 ? new NodeQueues(nodes, make, choose !== undefined) : null
+    this.queue = this.#near ?? make(nodes[0]?.cpus ?? 0)
     this.#free = new FreeNodes(nodes)
     this.#io = io
     io.storage.onMemory = node => this.#free.update(node)
@@ -59,14 +70,19 @@ export class Placement {
 
   /** A task has ended well. */
   record(task: Task, took: number): void {
-    if (!this.#ranked) return
+    this.#near?.locality.used(task)
+    if (!this.#ranks) return
     this.#settleRanks()
-    this.#ranked.record(task, took)
+    this.#recency.used(task)
+    const queues = this.#near ? [this.#near.own[task.node], this.#near.anywhere] : [this.queue]
+    for (const queue of queues) if (queue instanceof RankedQueue) queue.record(task, took)
   }
 
   #settleRanks(): void {
     this.#ranks?.settle((task, before) => {
-      if (task.state === 'ready' && !task.demand.io) this.#ranked?.rose(task, before)
+      if (task.state !== 'ready' || task.demand.io) return
+      const queue = this.#near?.queueOf(task) ?? this.queue
+      if (queue instanceof RankedQueue) queue.rose(task, before)
     })
   }
 
@@ -120,16 +136,21 @@ export class Placement {
     if (this.queue.size === 0) return
     this.#settleRanks()
     if (this.#releasing.length > 0) this.#placeSuccessors(start)
-    const placer: Placer = {
-      place: task => {
-        const busy = this.#busyTeam(task)
-        if (busy) {
-          this.#park(task, busy)
-          park(task)
-          return false
-        }
-        return this.#place(task)
-      },
+    const placeOn = (task: Task, only: Node | null): boolean => {
+      const busy = this.#busyTeam(task)
+      if (busy) {
+        this.#park(task, busy)
+        park(task)
+        return false
+      }
+      // The fastest of several versions may be for another node.
+      return this.#place(task, task.kind.implementations.length > 1 ? null : only)
+    }
+    const placer: NodePlacer = {
+      place: task => placeOn(task, null),
+      next: from => this.#firstFit(LEAST, from),
+      at: node => ({ ...placer, place: task => placeOn(task, node) }),
+      isHeld: node => this.#held.has(node),
       // Who waits for room on a device must not keep away those who would make room.
       hold: task => task.io === null && (this.#io.bound?.allows(task) ?? true) && this.#hold(task),
       inTheWay: (started, task) => this.#suits(this.#nodes[started.node] as Node, task),
@@ -293,7 +314,8 @@ export class Placement {
   }
 
   /** The first node that has room now, and that nobody holds. */
-  #firstFit(demand: Demand, from = 0): Node | null {
+  #firstFit(demand: Demand, from = 0, only: Node | null = null): Node | null {
+    if (only) return from <= only.index && !this.#held.has(only) && only.fitsNow(demand) ? only : null
     for (let node = this.#free.next(demand, from); node; node = this.#free.next(demand, node.index + 1)) {
       if (!this.#held.has(node) && node.fitsNow(demand)) return node
     }
@@ -306,7 +328,7 @@ export class Placement {
   }
 
   /** Each version of a task is tried once; then the fastest that fits is taken. */
-  #place(task: Task): boolean {
+  #place(task: Task, only: Node | null): boolean {
     if (this.#io.bound && !this.#io.bound.allows(task)) return false
     const { implementations } = task.kind
     let best: Implementation | null = null
@@ -315,7 +337,11 @@ export class Placement {
     for (const one of implementations) {
       if (best && one.begun > 0 && one.estimate >= best.estimate) continue
       const demand = one.demand ?? task.demand
-      for (let node = this.#firstFit(demand); node; node = this.#firstFit(demand, node.index + 1)) {
+      for (
+        let node = this.#firstFit(demand, 0, only);
+        node;
+        node = this.#firstFit(demand, node.index + 1, only)
+      ) {
         const onNode = task.io && this.#io.findOn(task, node)
         if (task.io && !onNode) continue
         best = one
@@ -325,7 +351,7 @@ export class Placement {
       }
       if (best === one && one.begun === 0) break
     }
-    if (!best || !where) return task.queueable && this.#queueOnLane(task)
+    if (!best || !where) return !only && task.queueable && this.#queueOnLane(task)
     this.#occupy(task, where, best, null)
     if (spot) this.#io.take(task, spot, this.#now)
     return true

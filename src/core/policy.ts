@@ -23,7 +23,7 @@ export interface ReadyRanks {
   pick(): number
 }
 
-/** The rank to take a task of, the last in first; null: the last in of all. */
+/** The rank to take a task of, the one with the freshest inputs first, then the last in; null: of all ranks. */
 export type Choose = (ranks: ReadyRanks) => number | null
 
 /**
@@ -54,7 +54,7 @@ export const fifoData: Policy = { name: 'fifo-data', score: () => 0, successorsF
 /** Highest rank first: what the longest way to the end begins with, so that nothing trails behind. */
 export const hrf: Policy = { name: 'hrf', score: () => 0, choose: ({ highest }) => highest }
 
-/** Last in, first out while there is plenty of the highest rank, else highest rank first. */
+/** What is probably in a cache first while there is plenty of the highest rank, else highest rank first. */
 export const lifoHrf: Policy = {
   name: 'lifo+hrf',
   score: () => 0,

@@ -1,11 +1,13 @@
 import { Heap } from '../general/heap.ts'
 import type { Choose } from './policy.ts'
 import { RankTree } from './rank-tree.ts'
+import { Recency } from './recency.ts'
 import { ReadyQueue } from './ready-queue.ts'
 import type { Head } from './ready-queue.ts'
 import type { Task } from './task.ts'
 
-const lastFirst = (a: Task, b: Task): boolean => a.turn > b.turn
+/** The freshest inputs first; then the last in, as the paper has it. */
+const lastFirst = (a: Task, b: Task): boolean => (a.score === b.score ? a.turn > b.turn : a.score > b.score)
 
 /** Ready tasks of one class of demand and one priority: the last in, and the last in of each rank. */
 class Level {
@@ -62,19 +64,22 @@ export class RankedQueue extends ReadyQueue {
   readonly #ranked = new Map<object, RankedClass[]>()
   readonly #all = new Map<number, RankTree>()
   readonly #times: { mean: number; count: number }[] = []
+  readonly #recency: Recency
   #meanTime = 0
   #timed = 0
   #random = 0x2545f491
   /** The choice for which heads were looked for was by chance. */
   #isByChance = false
 
-  constructor(choose: Choose, cores: number) {
+  constructor(choose: Choose, cores: number, recency = new Recency()) {
     super()
+    this.#recency = recency
     this.#choose = choose
     this.#cores = cores
   }
 
   override push(task: Task): void {
+    task.score = this.#recency.of(task)
     this.size++
     this.#count(task, task.rank, 1)
     const key = task.kind.implementations.length > 1 ? task.kind : task.demand.alike
@@ -171,7 +176,7 @@ export class RankedQueue extends ReadyQueue {
       if (a.rank === rank || b.rank === rank) return a.rank === rank ? -1 : 1
       return b.rank - a.rank
     }
-    return b.turn - a.turn
+    return lastFirst(a, b) ? -1 : 1
   }
 
   #drop(task: Task): void {

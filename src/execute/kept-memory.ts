@@ -1,3 +1,4 @@
+import { SharedGarbage } from './shared-garbage.ts'
 import type { Decoder } from '../model/decode.ts'
 
 /**
@@ -5,6 +6,7 @@ import type { Decoder } from '../model/decode.ts'
  * their own, and memory that many tasks use is sent once.
  */
 export class KeptMemory {
+  readonly #garbage = new SharedGarbage()
   readonly #buffers = new Map<number, { buffer: SharedArrayBuffer; isKept: boolean }>()
 
   /** Each entry is a number twice, plus one when more records will refer to it. */
@@ -18,7 +20,9 @@ export class KeptMemory {
   }
 
   forget(number: number): void {
+    const kept = this.#buffers.get(number)
     this.#buffers.delete(number)
+    if (kept) this.#garbage.add(kept.buffer.byteLength)
   }
 
   /** Reads the buffers of a record from its list of them; what is used only once is not kept. */
@@ -31,7 +35,7 @@ export class KeptMemory {
       if (!kept.isKept) used.push(number)
       return kept.buffer
     })
-    for (const number of used) this.#buffers.delete(number)
+    for (const number of used) this.forget(number)
     return buffers
   }
 }

@@ -143,6 +143,8 @@ export type ToThread =
   /** Shared memory that records refer to by number; see kept-memory.ts. */
   | { type: 'memory'; entries: readonly number[]; buffers: readonly SharedArrayBuffer[] }
   | { type: 'forget-memory'; number: number }
+  /** The task was cancelled while it waited: it gets no answers any more. */
+  | { type: 'abandon'; task: number }
   | {
       type: 'answer'
       request: number

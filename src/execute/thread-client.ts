@@ -282,6 +282,13 @@ export class ThreadClient implements Client {
     }
   }
 
+  /** Nobody waits for the task any more: its questions stay without an answer. */
+  abandon(task: number): void {
+    for (const [request, pending] of this.#requests) {
+      if (pending.task.id === task) this.#requests.delete(request)
+    }
+  }
+
   #task(what: string): Caller {
     const task = this.#caller()
     if (task) return task

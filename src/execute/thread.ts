@@ -415,6 +415,8 @@ function handle(message: ToThread): void {
       return memory.add(message.entries, message.buffers)
     case 'forget-memory':
       return memory.forget(message.number)
+    case 'abandon':
+      return client.abandon(message.task)
     case 'answer':
       return client.answer(message)
     case 'alive?':

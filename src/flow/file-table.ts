@@ -8,6 +8,9 @@ import { PathIndex } from './path-index.ts'
 export const UNSEEN = -2
 export const MISSING = -1
 
+export const RACY = 1
+const TAKEN = 2
+
 /** What a file looks like from outside. Equal looks mean equal content, but for the doubts below. */
 export interface Look {
   readonly size: number
@@ -28,7 +31,10 @@ export class FileTable {
   ino = new Float64Array(0)
   /** Stands for the content; 0 when it is not known. */
   stamp = new Float64Array(0)
-  /** 1: the stamp was taken so soon after the last change that a further one may have gone unnoticed. */
+  /**
+   * Bits. RACY: the stamp was taken so soon after the last change that a further one may have gone unnoticed.
+   * TAKEN: no task made it, it was there and somebody said that it is right.
+   */
   racy = new Uint8Array(0)
   nowSize = new Float64Array(0)
   nowMtime = new Float64Array(0)
@@ -100,7 +106,7 @@ export class FileTable {
       this.nowSize[id] === this.size[id] &&
       this.nowMtime[id] === this.mtime[id] &&
       this.nowIno[id] === this.ino[id] &&
-      this.racy[id] === 0
+      ((this.racy[id] as number) & RACY) === 0
     )
   }
 
@@ -109,8 +115,17 @@ export class FileTable {
     this.mtime[id] = look.mtime
     this.ino[id] = look.ino
     this.stamp[id] = stamp
-    this.racy[id] = racy ? 1 : 0
+    this.racy[id] = (this.isTaken(id) ? TAKEN : 0) | (racy ? RACY : 0)
     this.see(id, look)
+  }
+
+  isTaken(id: number): boolean {
+    return ((this.racy[id] as number) & TAKEN) !== 0
+  }
+
+  setTaken(id: number, is: boolean): void {
+    const racy = (this.racy[id] as number) & RACY
+    this.racy[id] = is ? racy | TAKEN : racy
   }
 
   #reserve(length: number): void {

@@ -1,7 +1,8 @@
 import { readdirSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { Pattern } from './pattern.ts'
 import type { Wildcards } from './pattern.ts'
+import { flowState } from './registry.ts'
 
 /**
  * Files that exist, sorted: `*` and `?` match within a name, `**` any number of folders, `[a-z]` a character,
@@ -40,6 +41,7 @@ export function wildcards<const P extends string>(pattern: P): Wildcards[] {
 }
 
 function list(folder: string) {
+  flowState.listed.add(resolve(folder))
   try {
     return readdirSync(folder, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1))
   } catch {
@@ -61,7 +63,7 @@ function walk(folder: string, parts: readonly string[], found: Set<string>): voi
   if (!/[*?[]/.test(part)) {
     const path = within(part)
     const stats = statSync(path, { throwIfNoEntry: false })
-    if (!stats) return
+    if (!stats) return void flowState.listed.add(resolve(path))
     if (rest.length === 0) found.add(path)
     else if (stats.isDirectory()) walk(path, rest, found)
     return

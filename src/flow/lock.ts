@@ -14,7 +14,13 @@ function bornAt(pid: number): string | null {
 /** Takes the lock or says who has it; a lock of a process that has ended is nobody's. */
 export function takeLock(path: string): () => void {
   const own = `${path}.${process.pid}`
-  writeFileSync(own, `${process.pid} ${bornAt(process.pid)}\n`)
+  try {
+    writeFileSync(own, `${process.pid} ${bornAt(process.pid)}\n`)
+  } catch (cause) {
+    throw new MillraceError('MR_FLOW_STATE', `${path} cannot be written: ${(cause as Error).message}`, {
+      cause,
+    })
+  }
   try {
     for (let attempt = 0; ; attempt++) {
       try {

@@ -199,9 +199,13 @@ export class Planner {
     const meant = close ? `; did you mean ${close}?` : ''
     if (!reader) {
       const target = close ? '' : ` and no target is called ${path}`
+      const isParameter = /^\w+=/.test(path)
       throw new MillraceError(
         'MR_FLOW_MISSING',
         `${path} does not exist and no rule makes it${target}${meant}`,
+        isParameter
+          ? { hint: `If it is a parameter, write it after --, as in: millrace make -- ${path}` }
+          : {},
       )
     }
     const made = this.#files.path(reader.outputs[0] as number)

@@ -77,7 +77,11 @@ export class Registry {
       const path = pattern.fill({})
       const other = this.concrete.get(path)
       if (other) {
-        throw new MillraceError('MR_FLOW_AMBIGUOUS', `two rules make ${path}: ${other.site} and ${rule.site}`)
+        throw new MillraceError(
+          'MR_FLOW_AMBIGUOUS',
+          `two rules make ${path}: ${other.site} and ${rule.site}`,
+          { hint: 'Leave out one of them, or give their outputs different names.' },
+        )
       }
       this.concrete.set(path, rule)
     }
@@ -101,9 +105,11 @@ interface FlowState {
   given: Map<string, string>
   /** Those that the workflow has asked for, with the values that it got. */
   asked: Map<string, string>
+  /** Folders in which it has looked for files. */
+  listed: Set<string>
 }
 
-const KEY = Symbol.for('millrace.flow.1')
+const KEY = Symbol.for('millrace.flow.2')
 const holder = globalThis as unknown as Record<symbol, FlowState | undefined>
 
 /** Once per thread, also when the package was loaded twice. */
@@ -111,4 +117,5 @@ export const flowState: FlowState = (holder[KEY] ??= {
   registry: new Registry(),
   given: new Map(),
   asked: new Map(),
+  listed: new Set(),
 })

@@ -93,7 +93,7 @@ export class FlowState {
   }
 
   /** The outputs are written, aside. From here on the record counts, as soon as they are in place. */
-  async made(work: Work, staged: readonly string[]): Promise<void> {
+  async made(work: Work, staged: readonly string[], isTaken = false): Promise<void> {
     const looks = await Promise.all(
       work.outputs.map(async (output, i) => this.#lookAtMade(work, i, staged[i] as string, output)),
     )
@@ -102,7 +102,10 @@ export class FlowState {
         look ? takeStamp(look.path, look.look) : this.#leftOut(work.outputs[i] as number),
       ),
     )
-    for (const [i, output] of work.outputs.entries()) this.#setStamp(output, looks[i], stamps[i] as number)
+    for (const [i, output] of work.outputs.entries()) {
+      this.files.setTaken(output, isTaken)
+      this.#setStamp(output, looks[i], stamps[i] as number)
+    }
     const made = work.outputs.filter((_, i) => looks[i])
     const record = {
       text: work.text,
@@ -145,6 +148,7 @@ export class FlowState {
     await this.made(
       work,
       work.outputs.map(output => files.path(output)),
+      true,
     )
     return true
   }

@@ -62,7 +62,8 @@ export class State {
       case 'file': {
         const [, path, size, mtime, ino, stamp, racy] = entry
         const id = files.id(path)
-        files.setStamp(id, { size, mtime, ino }, stamp, racy === 1)
+        files.setStamp(id, { size, mtime, ino }, stamp, false)
+        files.racy[id] = racy
         files.forget(id)
         return
       }

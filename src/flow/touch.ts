@@ -56,7 +56,11 @@ function recordOf(work: Work, files: FileTable, stamped: number[]): TaskRecord |
   }
   const outputStamps: number[] = []
   for (const output of outputs) {
+    if (!files.exists(output)) return null
+    // What looks as a task left it was made by one.
+    const isMade = files.isAsStamped(output)
     if (!stampNow(output, files, stamped)) return null
+    if (!isMade) files.setTaken(output, true)
     outputStamps.push(files.stamp[output] as number)
   }
   return { text, outputs, outputStamps, inputs, inputStamps }

@@ -18,6 +18,7 @@ import type { Streaming } from './streaming.ts'
 
 /** A lane from which nothing was heard for so long is stuck: those who wait there go elsewhere; milliseconds. */
 const STUCK = 20
+const STUCK_REASON = 'the command before it on its CPU takes longer than expected'
 
 /** An attempt of a command that ended well. */
 export interface CommandEnding {
@@ -104,7 +105,7 @@ export class CommandRuns {
 
   #ended(task: Task, outcome: CommandOutcome): void {
     if (outcome.cameBack) {
-      return this.#ends.lost(task, false, 'the command before it on its CPU takes longer than expected')
+      return this.#ends.lost(task, false, STUCK_REASON)
     }
     const { usage, took, beganAt, kept } = outcome
     const startedAt = this.#runtime.timeOf(beganAt)
@@ -133,10 +134,17 @@ export class CommandRuns {
 
   /** Commands queue on a lane; when one of them turns out to be long, those behind it go back to be started elsewhere. */
   takeBack(lanes: readonly Lane[], now: number): void {
-    for (const { queue, index } of lanes) {
-      if (queue.size < 2 || queue.peek()?.kind.form !== 'command') continue
+    for (const lane of lanes) {
+      const { queue, index } = lane
+      const head = queue.peek()
+      if (queue.size < 2 || head?.kind.form !== 'command') continue
       if (now - (this.#heard[index] ?? 0) < STUCK) continue
-      for (const task of [...queue].slice(1)) jobOf(task).live?.process?.callBack?.()
+      lane.long = head
+      for (const task of [...queue].slice(1)) {
+        const { live } = jobOf(task)
+        if (live?.held) this.#ends.lost(task, false, STUCK_REASON)
+        else live?.process?.callBack?.()
+      }
     }
   }
 
@@ -165,8 +173,9 @@ export class CommandRuns {
     return this.#environment.variables
   }
 
-  /** With `bind`, the CPUs behind the lanes that the task holds. */
+  /** Those near its device for an I/O task; else, with `bind`, the CPUs behind the lanes that the task holds. */
   #cpusOf(task: Task): readonly number[] | null {
+    if (task.demand.io) return task.io?.device?.cpus ?? null
     const cpus = this.#cpus
     const lanes = this.#runtime.engine.nodes[task.node]?.lanes
     if (!cpus || !lanes) return null

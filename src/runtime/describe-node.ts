@@ -27,6 +27,7 @@ export function describeNode(options: RunOptions, described: MachineNode | null)
   }
   const tags = options.tags ?? described?.tags ?? []
   const storage = knownDevices(describedStorage(options.machine, described))
+  const { read = null, write = null } = described ?? {}
   return {
     name: described?.name ?? 'local',
     cpus,
@@ -34,8 +35,14 @@ export function describeNode(options: RunOptions, described: MachineNode | null)
     tags,
     ioExecutors: ioExecutors(options, described),
     ...(storage.length > 0 ? { storage } : {}),
+    ...(read === null && write === null ? {} : { bandwidth: bandwidthOf(read, write) }),
   }
 }
+
+const bandwidthOf = (read: number | null, write: number | null): { read?: number; write?: number } => ({
+  ...(read === null ? {} : { read }),
+  ...(write === null ? {} : { write }),
+})
 
 export function describedNode({ machine }: RunOptions): MachineNode | null {
   return machine === undefined ? null : ownNode(loadMachine(machine))

@@ -11,6 +11,8 @@ import type { RunOptions } from './run-options.ts'
 /** The threads behind node:fs are given their number by this variable, once and for all. */
 const POOL = 'UV_THREADPOOL_SIZE'
 const USUAL_POOL = 4
+/** In a small pool file calls wait for each other, but commands and connections do not, and there is always a next call. */
+const LEAST_EXECUTORS = 16
 
 /**
  * I/O tasks at one time. More than there are threads behind node:fs would wait for each other; and some are to be
@@ -26,7 +28,7 @@ export function ioExecutors({ ioExecutors: given }: RunOptions, described: Machi
     )
   }
   const pool = Number(process.env[POOL]) || USUAL_POOL
-  return described?.ioExecutors ?? Math.max(1, pool - Math.max(1, Math.floor(pool / 8)))
+  return described?.ioExecutors ?? Math.max(LEAST_EXECUTORS, pool - Math.floor(pool / 8))
 }
 
 /** The devices that the description gives, with paths that hold wherever the program goes. */
@@ -35,10 +37,20 @@ export function describedStorage(
   described: MachineNode | null,
 ): DeviceDescription[] {
   const devices: DeviceDescription[] = []
-  for (const { name, path, read, write, capacity, shared, cpus } of described?.storage ?? []) {
+  for (const device of described?.storage ?? []) {
+    const { name, path, read, write, capacity, shared, cpus, maxIntermediate } = device
     if (path === null) continue
     const place = resolve(dirname(resolve(file ?? '.')), path)
-    devices.push({ name, path: place, read, write, capacity, shared, ...(cpus ? { cpus } : {}) })
+    devices.push({
+      name,
+      path: place,
+      read,
+      write,
+      capacity,
+      shared,
+      ...(cpus ? { cpus } : {}),
+      ...(maxIntermediate === null ? {} : { maxIntermediate }),
+    })
   }
   return devices
 }

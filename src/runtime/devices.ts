@@ -44,8 +44,17 @@ export class Devices {
       const { current, path } = datum
       if (path === null || current.place || current.producer || current.previous || !current.settled) continue
       const device = this.#deviceOf(path)
-      if (device) this.#engine.io.locate(current, device, 0)
+      if (!device) continue
+      this.#engine.io.locate(current, device, 0)
+      if (this.#engine.io.moves.prefetches) void this.#weigh(current, path)
     }
+  }
+
+  /** Whether it is worth moving depends on its size, which is looked at aside. */
+  async #weigh(version: Version, path: string): Promise<void> {
+    const bytes = await sizeOf(path).catch(() => 0)
+    this.#engine.io.stored(version, bytes)
+    this.#schedule()
   }
 
   #deviceOf(path: string): Device | null {
@@ -84,6 +93,15 @@ export class Devices {
     }
   }
 
+  /** The user's file was there before, and takes nothing of what the run may use. */
+  #isWhereItWas(version: Version): void {
+    const { place } = version
+    if (!place) return
+    const { device, measured } = place
+    this.#engine.io.gone(version)
+    this.#engine.io.locate(version, device, measured ?? 0)
+  }
+
   #leaveTo(version: Version): void {
     const { place } = version
     if (!place) return
@@ -96,8 +114,9 @@ export class Devices {
 
   /** What is wrong with the device that a failed task wrote to; null if nothing is, and the task is to blame. */
   async trouble(task: Task, error: unknown): Promise<string | null> {
-    const device = task.io?.device
-    if (!device) return null
+    const { device, pinned, startedAt } = task.io ?? { device: null }
+    // Who had no other choice has tried it all the same.
+    if (!device || (pinned && startedAt !== undefined && startedAt >= device.offlineSince)) return null
     const trouble = await troubleWith(device, error)
     if (trouble === null) return null
     this.#fail(device, trouble)
@@ -118,6 +137,7 @@ export class Devices {
       if (found instanceof Error) this.#fail(device, `cannot be used (${found.code})`)
       else if (!found.isDirectory()) this.#fail(device, 'is not a folder')
       else {
+        await this.#files.tiers.expectThere(device).catch(() => undefined)
         const trouble = await refusalOf(device)
         if (trouble !== null) this.#fail(device, trouble)
       }
@@ -162,6 +182,7 @@ export class Devices {
       if (where === null) io.moveFailed(move, 'it is not needed any more', this.#now())
       else io.moved(move, this.#now())
       if (where === 'placed') this.#leaveTo(version)
+      else if (where === 'original') this.#isWhereItWas(version)
     } catch (error) {
       const trouble = error instanceof Abandoned ? null : await troubleWith(to, error)
       if (trouble !== null) this.#fail(to, trouble)

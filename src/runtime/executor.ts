@@ -118,9 +118,16 @@ export class Executor {
         else if (message.type === 'guarded') this.#guarded(message.task, message.target, message.backup)
         else if (message.type === 'blocking') this.#blocking(message.task)
         else if (message.type === 'given-back') this.#givenBack(this.#running.get(message.task), message.lent)
-        else this.#nested.receive(message, this.#running.get('task' in message ? message.task : -1), lane)
+        else {
+          const task = this.#running.get('task' in message ? message.task : -1)
+          // One that is to stop, and was given time to end by itself, waits instead.
+          if (message.type === 'ask' && task?.state === 'stopping' && !liveOf(task).handling) {
+            this.#threads.stop(task, task.reason, true)
+          } else this.#nested.receive(message, task, lane)
+        }
       },
       isAlone: task => this.#isAlone(task),
+      sparesOthers: task => this.#sparesOthers(task),
       lost: (task, guilty, reason) => this.#lost(task, guilty, reason),
       refused: (task, error) => this.#failed(task, error, false),
       began: task => {
@@ -186,7 +193,10 @@ export class Executor {
     this.#cancelCalled(task)
     if (live.handling) return
     if (live.process) this.#stopProcess(live.process)
-    else if (jobOf(task).definition.form === 'function') this.#threads.stop(task, task.reason)
+    else if (jobOf(task).definition.form === 'function') {
+      const isWaiting = !task.demand.io && this.#headOf(task.lane) !== task
+      this.#threads.stop(task, task.reason, isWaiting)
+    }
     // A command that has not been started yet sees that it is stopping before it starts.
   }
 
@@ -240,8 +250,8 @@ export class Executor {
   #takeBack(): void {
     const { engine } = this.#runtime
     const [node] = engine.nodes
-    if (!node || node.freeLanes === 0) return
-    this.#threads.takeBack(engine, this.#runtime.now())
+    if (!node) return
+    if (node.freeLanes > 0) this.#threads.takeBack(engine, this.#runtime.now())
     this.#commands.takeBack(node.lanes, this.#runtime.now())
   }
 
@@ -314,6 +324,16 @@ export class Executor {
     }
   }
 
+  /** Others in the same thread have taken values of streams, or memory, which nobody has any more. */
+  #sparesOthers(task: Task): boolean {
+    const { thread } = liveOf(task)
+    for (const other of this.#running.values()) {
+      const live = other === task ? null : jobOf(other).live
+      if (live?.consumed && live.thread === thread && other.state !== 'stopping') return true
+    }
+    return false
+  }
+
   /** A task that waits for others keeps its thread, and can be stopped there. */
   #isAlone({ lane, demand }: Task): boolean {
     if (demand.io) return false
@@ -374,7 +394,7 @@ export class Executor {
     const result = readResult(decoder, end, blobs)
     engine.started(task, Math.min(result.startedAt, now))
     this.#runtime.schedule()
-    if (task.state === 'stopping') return this.#lost(task, true, task.reason)
+    if (task.state === 'stopping' || live.timedOut) return this.#lost(task, true, task.reason)
     if (result.status === STATUS.failed) this.#failed(task, result.error, result.printed, result.outputs)
     else if (live.paths) void this.#finish(task, result)
     else this.#finishNow(task, result, now)

@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { MillraceError } from '../core/errors.ts'
+import { lifoHrf } from '../core/policy.ts'
 import { parameters } from '../flow/params.ts'
 import { OutputCache } from '../flow/cache.ts'
 import type { LooksAhead } from '../flow/looks-ahead.ts'
@@ -16,7 +17,7 @@ import { currentClient, currentHost, setHost } from '../model/client.ts'
 import { globalState } from '../model/global-state.ts'
 import { CancelledError } from '../model/errors.ts'
 import { FlowTasks } from './flow-tasks.ts'
-import { EmbeddedHost } from './host.ts'
+import { EmbeddedHost, preferPolicy } from './host.ts'
 import type { Runtime } from './runtime.ts'
 
 export interface FlowOptions {
@@ -208,6 +209,7 @@ export class FlowRun {
 
   /** The runtime's main goes on until this run has ended. */
   #startRuntime(): Promise<FlowTasks> {
+    preferPolicy(lifoHrf)
     // A workflow that uses no tasks of the library has not started it.
     if (!globalState.host) setHost(new EmbeddedHost())
     const failed = new Promise<unknown>(settle => (this.#end = settle))

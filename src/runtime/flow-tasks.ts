@@ -28,7 +28,7 @@ export class FlowTasks {
   readonly #runtime: Runtime
   readonly #state: FlowState
   readonly #keepGoing: boolean
-  readonly #definitions = new Map<Rule, Definition>()
+  readonly #definitions = new Map<Rule | string, Definition>()
   /** Work that has been handed over, by the number that its task carries. */
   readonly #works: Work[] = []
 
@@ -113,7 +113,8 @@ export class FlowTasks {
   }
 
   #definition(rule: Rule): Definition {
-    const known = this.#definitions.get(rule)
+    const key = nameInCommon(rule) ?? rule
+    const known = this.#definitions.get(key)
     if (known) return known
     const { cpus, memory, tags, io, bandwidth, retries, timeout, cwd, env, exitCodes } = rule.options
     const options = {
@@ -126,14 +127,18 @@ export class FlowTasks {
       onFailure: this.#keepGoing ? ('cancelSuccessors' as const) : ('fail' as const),
     }
     const workOf = (args: readonly unknown[]): Work => this.#works[args[0] as number] as Work
+    const optionsOf = (args: readonly unknown[]): Rule['options'] => workOf(args).rule.options
     const extra: CommandExtra = {
       cwd: ((...args: unknown[]) =>
         cwd === undefined
           ? this.#state.root
-          : resolve(this.#state.root, valueFor(cwd, workOf(args).wildcards))) as never,
+          : resolve(this.#state.root, valueFor(optionsOf(args).cwd ?? '', workOf(args).wildcards))) as never,
       ...(env === undefined
         ? {}
-        : { env: ((...args: unknown[]) => valueFor(env, workOf(args).wildcards)) as never }),
+        : {
+            env: ((...args: unknown[]) =>
+              valueFor(optionsOf(args).env ?? {}, workOf(args).wildcards)) as never,
+          }),
       ...(exitCodes === undefined ? {} : { exitCodes }),
       limits: null,
       hooks: {
@@ -158,7 +163,7 @@ export class FlowTasks {
       kind: null,
       extra,
     }
-    this.#definitions.set(rule, definition)
+    this.#definitions.set(key, definition)
     return definition
   }
 
@@ -182,6 +187,7 @@ export class FlowTasks {
     if (spared) return spared
     const result = callAction(work, outputs, inputs, signal)
     if (isCommand(result)) return Array.isArray(result) ? result : shellArgv(result as never)
+    if (result !== undefined && !isThenable(result)) throw noCommand(work, result)
     const awaited: unknown = await result
     if (!isCommand(awaited)) return 'made'
     return Array.isArray(awaited) ? awaited : shellArgv(awaited as never)
@@ -235,4 +241,27 @@ export class FlowTasks {
       throw new MillraceError('MR_FLOW_STATE', `the log ${path} cannot be written`, { cause: error })
     }
   }
+}
+
+const isThenable = (value: unknown): boolean =>
+  typeof (value as { then?: unknown } | null)?.then === 'function'
+
+function noCommand({ rule }: Work, result: unknown): MillraceError {
+  const what = Array.isArray(result) ? `a list of ${result.length}` : `${JSON.stringify(result)}`
+  return new MillraceError(
+    'MR_FLOW_RULE',
+    `the function of rule ${rule.name} (${rule.site}) gave ${what}, which is not a command`,
+    {
+      hint: 'Give sh`…` or a list of words; a function that does the work itself is async, or gives nothing.',
+    },
+  )
+}
+
+/** Rules of one name and the same wishes, such as those that a target adds in a loop, are shown and measured as one. */
+function nameInCommon({ options }: Rule): string | null {
+  if (options.name === undefined) return null
+  const { cpus, memory, tags, io, bandwidth, retries, timeout, exitCodes, cwd, env } = options
+  const wishes = [cpus, memory, tags].map(wish => (typeof wish === 'function' ? 'varies' : [wish]))
+  const others = [io, bandwidth, retries, timeout, exitCodes, cwd === undefined, env === undefined]
+  return JSON.stringify([options.name, wishes, others])
 }

@@ -23,6 +23,13 @@ import { packageVersion } from './version.ts'
 
 let suppliedPolicy: Policy | null = null
 
+let usualPolicy = fifo
+
+/** What is used when nobody asks for a policy. */
+export function preferPolicy(policy: Policy): void {
+  usualPolicy = policy
+}
+
 /** Uses a policy of the program's own; to be called before the first task. */
 export function usePolicy(policy: Policy): void {
   suppliedPolicy = policy
@@ -209,7 +216,7 @@ export class EmbeddedHost implements Host {
     const run = this.#run
     const unhandled = run ? [...run.runtime.main.unhandled] : []
     const interrupted = this.#interrupts > 0
-    const outcome: Outcome = interrupted ? 'interrupted' : failed || unhandled.length > 0 ? 'failed' : 'ok'
+    let outcome: Outcome = interrupted ? 'interrupted' : failed || unhandled.length > 0 ? 'failed' : 'ok'
     if (outcome !== 'ok') process.exitCode = interrupted ? 130 : exitCodeFor(failure)
     if (run) {
       const { runtime, reporting } = run
@@ -218,7 +225,11 @@ export class EmbeddedHost implements Host {
         runtime.programEnded()
         await runtime.idle(runtime.main.group)
       }
-      await runtime.end()
+      const stranded = await runtime.end()
+      if (stranded.length > 0 && outcome === 'ok') {
+        outcome = 'failed'
+        process.exitCode = 1
+      }
       if (runtime.engine.io.devices.length > 0) await keepLearned(run.options, runtime.engine.io.export())
       const message = failed ? firstLine(failure) : undefined
       runtime.engine.observer?.({
@@ -233,6 +244,7 @@ export class EmbeddedHost implements Host {
       })
       const shown = reporting.mode === 'live' || reporting.mode === 'plain'
       if (!shown) for (const task of unhandled) complain(taskError(task))
+      if (!shown) for (const sentence of stranded) complain(new MillraceError('MR_DEVICE', sentence))
       if (
         failed &&
         !interrupted &&
@@ -259,7 +271,7 @@ function exitCodeFor(failure: unknown): number {
 function policyOf({ policy }: RunOptions): Policy {
   const supplied = suppliedPolicy ?? launchedPolicy()
   if (supplied) return supplied
-  return policy === undefined ? fifo : findPolicy(policy)
+  return policy === undefined ? usualPolicy : findPolicy(policy)
 }
 
 /** A policy may be the default export of a module; loading it takes a moment, which only main has. */

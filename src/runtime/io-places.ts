@@ -100,7 +100,12 @@ export class IoPlaces {
 
 /** An attempt can be given up where it is, unless it has memory that it might go on writing. */
 export function mayAbandon(task: Task): boolean {
-  const { consumed, backups, lent, published } = liveOf(task)
   const writesShared = task.accesses.some(({ write }) => write?.datum.inPlace)
-  return !consumed && !backups && lent.length === 0 && published.length === 0 && !writesShared
+  return !liveOf(task).consumed && !writesShared && owesNothing(task)
+}
+
+/** It has no memory that has to come back, or to be as it was before. */
+export function owesNothing(task: Task): boolean {
+  const { backups, lent, published } = liveOf(task)
+  return !backups && lent.length === 0 && published.length === 0
 }

@@ -50,14 +50,24 @@ export async function measureUnknown(described: readonly DeviceDescription[]): P
 const learnedFile = ({ folder }: RunOptions): string =>
   join(folder ?? process.cwd(), '.millrace', 'learned.json')
 
-/** What earlier runs in this folder have learned about limits. */
+/** What earlier runs in this folder have learned about limits. What is not as they wrote it is learned again. */
 export function learnedBefore(options: RunOptions): Learned[] {
   try {
-    return JSON.parse(readFileSync(learnedFile(options), 'utf8')) as Learned[]
+    const found: unknown = JSON.parse(readFileSync(learnedFile(options), 'utf8'))
+    return Array.isArray(found) ? found.filter(isLearned) : []
   } catch {
     return []
   }
 }
+
+function isLearned(one: Partial<Learned> | null): one is Learned {
+  const isTrial = (trial: Partial<Learned['trials'][number]> | null): boolean =>
+    isPositive(trial?.bandwidth) && isPositive(trial?.concurrency) && isPositive(trial?.mean)
+  if (typeof one?.kind !== 'string' || typeof one.device !== 'string') return false
+  return isPositive(one.bandwidth) && Array.isArray(one.trials) && one.trials.every(isTrial)
+}
+
+const isPositive = (value: unknown): boolean => typeof value === 'number' && value > 0 && value < Infinity
 
 /** Keeps what this run has learned beside what others have. */
 export async function keepLearned(options: RunOptions, learned: readonly Learned[]): Promise<void> {

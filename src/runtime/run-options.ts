@@ -108,12 +108,15 @@ export function runOptions(): RunOptions {
   if (env['MILLRACE_MACHINE']) options.machine = env['MILLRACE_MACHINE']
   if (env['MILLRACE_IO_POLICY']) options.ioPolicy = env['MILLRACE_IO_POLICY']
   if (env['MILLRACE_FLUSH']) options.flush = env['MILLRACE_FLUSH']
+  if (env['MILLRACE_PREFETCH']) options.prefetch = !isOff(env['MILLRACE_PREFETCH'])
+  if (env['MILLRACE_IO_EXECUTORS']) options.ioExecutors = env['MILLRACE_IO_EXECUTORS']
   if (env['MILLRACE_MAX_INTERMEDIATE']) options.maxIntermediate = env['MILLRACE_MAX_INTERMEDIATE']
   if (env['MILLRACE_PROGRESS']) options.progress = env['MILLRACE_PROGRESS']
-  if (env['MILLRACE_JOURNAL'])
-    options.journal = !['0', 'off', 'false', 'no'].includes(env['MILLRACE_JOURNAL'])
+  if (env['MILLRACE_JOURNAL']) options.journal = !isOff(env['MILLRACE_JOURNAL'])
   return Object.assign(options, (launched ??= takeLaunched()))
 }
+
+const isOff = (value: string): boolean => ['0', 'off', 'false', 'no'].includes(value)
 
 /** They are meant for this process: programs that tasks start must not write their traces over ours. */
 function takeLaunched(): RunOptions {

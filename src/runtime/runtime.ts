@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { Datum, nearestValid } from '../core/data.ts'
 import type { Version } from '../core/data.ts'
@@ -427,13 +428,18 @@ export class Runtime implements Client {
     this.schedule()
   }
 
-  async end(): Promise<void> {
+  /** Returns a sentence for each result that is not where it belongs. */
+  async end(): Promise<string[]> {
     this.#ended = true
+    const sentences: string[] = []
     for (const { version, path, error } of await this.#executor.end(this.paths.all())) {
       const why = error instanceof Error ? error.message : String(error)
-      const text = `${version.datum.path} could not be written (${why}): it is kept as ${path}`
+      const where = existsSync(path) ? `it is kept as ${path}` : `it was kept as ${path}, which is gone`
+      const text = `${version.datum.path} could not be written (${why}): ${where}`
+      sentences.push(text)
       this.engine.observer?.({ type: 'note', at: this.now(), level: 'warning', text })
     }
+    return sentences
   }
 
   #carryOut(instruction: Instruction): void {

@@ -1,3 +1,4 @@
+import { SharedGarbage } from '../execute/shared-garbage.ts'
 import type { Encoder } from '../model/encode.ts'
 
 interface Numbered {
@@ -19,6 +20,7 @@ export class SentMemory {
   readonly #lanes: Set<number>[] = []
   readonly #forgotten: FinalizationRegistry<number>
   readonly #forget: (lane: number, number: number) => void
+  readonly #garbage = new SharedGarbage()
   #last = 0
 
   constructor(forget: (lane: number, number: number) => void) {
@@ -62,6 +64,8 @@ export class SentMemory {
     else {
       this.#numbers.set(buffer, (entry = { number: ++this.#last, isKept: false }))
       this.#forgotten.register(buffer, entry.number)
+      // Whatever was sent before as much was sent is probably not needed any more.
+      this.#garbage.add(buffer.byteLength)
     }
     return entry
   }

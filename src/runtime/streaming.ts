@@ -24,6 +24,10 @@ interface Stream {
   readonly name: string
   /** The board says that it will never be complete. */
   failed: boolean
+  /** It is complete, and on its way to whoever reads it. */
+  releasing: Promise<void> | null
+  /** Its program has ended: what is not on its way now is committed with the rest. */
+  closing: boolean
   /** The attempt has ended, and what comes of it is decided. */
   readonly over: Promise<void>
   readonly end: () => void
@@ -87,7 +91,18 @@ export class Streaming {
     )
     await mkdir(isDirectory ? path : dirname(path), { recursive: true })
     const { promise: over, resolve: end } = withResolvers()
-    const stream = { version, task, attempt: task.attempt, path, name, failed: false, over, end }
+    const stream = {
+      version,
+      task,
+      attempt: task.attempt,
+      path,
+      name,
+      failed: false,
+      releasing: null,
+      closing: false,
+      over,
+      end,
+    }
     this.#byVersion.set(version, stream)
     this.#byName.set(name, stream)
     return path
@@ -281,6 +296,20 @@ export class Streaming {
       stream.failed = true
       return
     }
+    if (!stream.closing) await (stream.releasing = this.#release(stream))
+  }
+
+  /** The program has ended. Nothing of it is released from here on but by its commit. */
+  async settle(task: Task): Promise<void> {
+    for (const { write } of task.accesses) {
+      const stream = write && this.#byVersion.get(write)
+      if (!stream || stream.task !== task) continue
+      stream.closing = true
+      await stream.releasing
+    }
+  }
+
+  async #release(stream: Stream): Promise<void> {
     const { version, task, path } = stream
     const at = task.accesses.findIndex(({ write }) => write === version)
     const { stream: rules, kind } = jobOf(task).slots[at] ?? {}

@@ -61,6 +61,7 @@ export class TaskFiles {
     const { paths } = liveOf(task)
     if (!paths) return
     const outputs: { write: Version; path: string }[] = []
+    if (slots.some(slot => slot.stream)) await this.#streaming.settle(task)
     for (let i = 0; i < slots.length; i++) {
       const { write, mode } = task.accesses[i] as Access
       const path = paths[i]

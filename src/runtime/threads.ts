@@ -6,7 +6,7 @@ import type { LaneThreadOptions, ThreadMessage } from '../execute/lane-thread.ts
 
 import type { Decoder } from '../model/decode.ts'
 import type { Stored } from '../model/stored.ts'
-import { IoPlaces, mayAbandon } from './io-places.ts'
+import { IoPlaces, mayAbandon, owesNothing } from './io-places.ts'
 import { jobOf, liveOf } from './job.ts'
 import type { Loans } from './loans.ts'
 import { SentMemory } from './sent-memory.ts'
@@ -21,11 +21,19 @@ export interface ThreadsEvents {
   began(task: Task): void
   /** No other task can end the thread under it. */
   isAlone(task: Task): boolean
+  /** Other tasks in its thread could not begin again, were it stopped. */
+  sparesOthers(task: Task): boolean
   /** The task could not be written. */
   refused(task: Task, error: unknown): void
   /** `taken` tells whether the thread had begun with what was at a position of its ring. */
   died(lane: number, reason: string, taken: (position: number) => boolean): void
 }
+
+/**
+ * What a task that is to stop gets to end by itself, or to wait for something; milliseconds. A new thread takes as long
+ * to start and to be as fast as this one, and other tasks may be lost with it.
+ */
+const GRACE = { alone: 100, others: 3000 }
 
 /** A lane that has not answered for this long, with tasks waiting behind, is asked for them back; milliseconds. */
 const STUCK = 10
@@ -138,21 +146,40 @@ export class Threads {
     const node = engine.nodes[0]
     if (!node || node.freeLanes === 0) return
     for (const lane of node.lanes) {
-      if (lane.queue.size < 2 || now - (this.#heard[lane.index] ?? 0) < STUCK) continue
+      const head = lane.queue.peek()
+      if (lane.queue.size < 2 || head?.kind.form !== 'function') continue
+      if (now - (this.#heard[lane.index] ?? 0) < STUCK) continue
+      lane.long = head
       for (const task of [...lane.queue].slice(1)) this.#giveBack(task, lane, engine, now)
     }
   }
 
-  /** Stops the thread in which the task runs. What else was on it is lost without fault. */
-  stop(task: Task, reason: string): void {
+  /**
+   * Stops the thread in which the task runs. What else was on it is lost without fault. A task that is cancelled
+   * while it waits needs nothing of that: it never gets its answer.
+   */
+  stop(task: Task, reason: string, isWaiting = false): void {
     const live = liveOf(task)
     if (!live.sent) return this.#events.lost(task, true, reason)
     if (this.#revoke(task, live.thread)) {
       return this.#events.lost(task, true, reason)
     }
     if (task.demand.io && mayAbandon(task)) return this.#abandon(task, live.thread, reason)
-    live.guilty = true
-    this.#threads[live.thread]?.kill(reason)
+    if (live.guilty) return
+    if (isWaiting && owesNothing(task)) {
+      this.#threads[live.thread]?.send({ type: 'abandon', task: task.id })
+      return this.#events.lost(task, true, reason)
+    }
+    const { attempt } = task
+    const thread = this.#threads[live.thread]
+    const kill = (): void => {
+      if (task.ended || task.attempt !== attempt) return
+      live.guilty = true
+      thread?.kill(reason)
+    }
+    if (this.#events.sparesOthers(task)) setTimeout(kill, GRACE.others).unref()
+    else if (task.state === 'stopping') setTimeout(kill, GRACE.alone).unref()
+    else kill()
   }
 
   /** An I/O task is not with its thread any more. */

@@ -15,6 +15,9 @@ function nodeOf(node: MachineNode): NodeModel {
     tags,
     storage: node.storage.map(deviceOf),
     ...(ioExecutors === null ? {} : { ioExecutors }),
+    ...(node.read === null && node.write === null
+      ? {}
+      : { bandwidth: { read: node.read ?? Infinity, write: node.write ?? Infinity } }),
     ...(network === null ? {} : { link: network }),
     ...(pageCache === null ? {} : { cache: pageCache }),
     ...(cacheBandwidth === null ? {} : { cacheRate: cacheBandwidth }),
@@ -25,6 +28,7 @@ function nodeOf(node: MachineNode): NodeModel {
 
 function deviceOf(device: MachineDevice): DeviceModel {
   const { name, path, read, write, capacity, shared, cpus, latency, stream, knee, falloff } = device
+  const { oneArm, buffer, syncTime } = device
   return {
     name,
     path: path ?? `/${name}`,
@@ -33,9 +37,13 @@ function deviceOf(device: MachineDevice): DeviceModel {
     capacity,
     shared,
     ...(cpus === null ? {} : { cpus }),
+    ...(device.maxIntermediate === null ? {} : { maxIntermediate: device.maxIntermediate }),
     ...(latency === 0 ? {} : { latency }),
     ...(stream === null ? {} : { stream }),
     ...(knee === null ? {} : { knee }),
     ...(falloff === null ? {} : { falloff }),
+    ...(oneArm ? { oneArm } : {}),
+    ...(buffer === null ? {} : { buffer }),
+    ...(syncTime === 0 ? {} : { sync: syncTime }),
   }
 }

@@ -13,6 +13,12 @@ export interface DeviceModel extends DeviceDescription {
   actual?: { readonly read: number | null; readonly write: number | null }
   /** Milliseconds before each transfer. @default 0 */
   latency?: number
+  /** What is read takes from what can be written at the same time, as with a disk that has one arm. @default false */
+  oneArm?: boolean
+  /** Bytes that may wait in memory to be written while the task that wrote them goes on. @default 0 */
+  buffer?: number
+  /** Milliseconds that a write waits at its end for what others write, when `knee` write at once; grows with the cube of their number. @default 0 */
+  sync?: number
 }
 
 /** A node as the simulator sees it: what the core knows of it, and how fast it is. */

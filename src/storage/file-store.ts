@@ -11,7 +11,7 @@ import { makeFolders } from './folders.ts'
 import { bytesAt, exists, renameTo, unwritable } from './output-place.ts'
 import { copyDurably, syncFolder } from './mover.ts'
 import type { Pace } from './mover.ts'
-import { Tiers } from './tiers.ts'
+import { Tiers, unusable } from './tiers.ts'
 import { isKept } from './tier-folders.ts'
 
 export { FileCopy } from './file-copy.ts'
@@ -95,10 +95,14 @@ export class FileStore {
     const path = datum.path as string
     // Nothing of it is committed before it is staged, so the oldest version is the one from before the run.
     if (!this.#inPlace.has(datum)) this.#inPlace.set(datum, oldest(datum.current))
+    if (device) await this.tiers.expectThere(device)
     const folder = device ? this.tiers.folders.staging(device) : this.#folderFor(path)
     // On a device, each output is committed by itself.
     const staged = this.#place(folder, path, device ? null : beside)
-    await makeFolders(directory ? staged : dirname(staged)).catch((error: unknown) => unwritable(path, error))
+    await makeFolders(directory ? staged : dirname(staged)).catch((error: unknown) => {
+      if (device) throw unusable(device, error)
+      return unwritable(path, error)
+    })
     if (device) await this.tiers.mark(staged, device, version)
     if (!source) return staged
     const from = await this.read(source)
@@ -184,7 +188,7 @@ export class FileStore {
     }
     const isDirectory = (await lstat(copy.path)).isDirectory()
     // Staged beside it, its folder is there; staged on a device, it may not be.
-    if (this.tiers.folders.all.length > 0) await makeFolders(dirname(path))
+    if (!copy.path.startsWith(`${this.#folderFor(path)}/`)) await makeFolders(dirname(path))
     if (hasReaders) {
       // Its readers know it under the staged name, so that name has to stay.
       if (isDirectory) return version
@@ -224,10 +228,10 @@ export class FileStore {
 
   /**
    * Moves a version to another device, to its place if that is there; readers are not disturbed. Says where it
-   * is now, or null if there was nothing to move any more.
+   * is now, 'original' if only a copy of the user's file was dropped, or null if there was nothing to move any more.
    */
-  async move(version: Version, to: Device, pace: Pace): Promise<'kept' | 'placed' | null> {
-    if (to !== null && (await this.tiers.uncache(version))) return 'placed'
+  async move(version: Version, to: Device, pace: Pace): Promise<'kept' | 'placed' | 'original' | null> {
+    if (await this.tiers.uncache(version)) return 'original'
     const copy = version.value instanceof FileCopy ? version.value : null
     if (!copy?.tier || !(await this.#mayPlace(version, to))) {
       return (await this.tiers.relocate(version, to, pace)) ? 'kept' : null
@@ -323,7 +327,8 @@ export class FileStore {
       ...[...this.#folders.keys()].filter(folder => !isNeeded(folder)),
       ...(stranded.length === 0 ? this.tiers.folders.all : []),
     ]
-    await Promise.all(used.map(folder => rm(folder, { recursive: true, force: true })))
+    // On a device that has become read-only it stays; whoever looks at it later sees that all of it has been brought home.
+    await Promise.all(used.map(folder => rm(folder, { recursive: true, force: true }).catch(() => undefined)))
     this.#folders.clear()
     return stranded
   }

@@ -15,11 +15,17 @@ export interface MachineDevice {
   readonly shared: boolean
   /** The CPUs that it is near to. */
   readonly cpus: readonly number[] | null
+  /** Bytes that temporary data may take there. */
+  readonly maxIntermediate: number | null
   /** For the simulator: milliseconds per access; how it behaves when many use it (docs/simulation.md). */
   readonly latency: number
   readonly stream: number | null
   readonly knee: number | null
   readonly falloff: number | null
+  readonly oneArm: boolean
+  readonly buffer: number | null
+  /** Milliseconds. */
+  readonly syncTime: number
 }
 
 export interface MachineNode {
@@ -28,6 +34,9 @@ export interface MachineNode {
   readonly memory: number | null
   readonly tags: readonly string[]
   readonly ioExecutors: number | null
+  /** Bytes per second of all its devices together. */
+  readonly read: number | null
+  readonly write: number | null
   readonly storage: readonly MachineDevice[]
   /** For the simulator: bytes per second from and to other nodes, and bytes of page cache. */
   readonly network: number | null
@@ -46,6 +55,9 @@ const NODE_KEYS = [
   'memory',
   'tags',
   'ioExecutors',
+  'bandwidth',
+  'readBandwidth',
+  'writeBandwidth',
   'storage',
   'network',
   'pageCache',
@@ -62,10 +74,14 @@ const DEVICE_KEYS = [
   'capacity',
   'shared',
   'cpus',
+  'maxIntermediate',
   'latency',
   'streamBandwidth',
   'knee',
   'falloff',
+  'oneArm',
+  'writeBuffer',
+  'syncTime',
 ]
 const MOST_NODES = 100_000
 
@@ -103,11 +119,14 @@ export class MachineParser {
     const entries = this.#source.map(entry.value, entry.field, NODE_KEYS)
     if (!entries) return []
     const own = this.#devices(entries.get('storage'), false)
+    const bandwidth = this.#rate(entries.get('bandwidth'))
     const node = {
       cpus: this.#count(entries.get('cpus'), 1, 'a whole number of CPUs from 1'),
       memory: this.#bytes(entries.get('memory')),
       tags: this.#tags(entries.get('tags')),
       ioExecutors: this.#count(entries.get('ioExecutors'), 1, 'a whole number from 1'),
+      read: this.#rate(entries.get('readBandwidth')) ?? bandwidth,
+      write: this.#rate(entries.get('writeBandwidth')) ?? bandwidth,
       storage: [...own, ...everywhere.filter(({ name }) => !own.some(device => device.name === name))],
       network: this.#rate(entries.get('network')) ?? network,
       pageCache: this.#bytes(entries.get('pageCache')),
@@ -188,10 +207,14 @@ export class MachineParser {
           capacity: this.#bytes(entries.get('capacity')),
           shared: this.#truth(entries.get('shared')) ?? shared,
           cpus: this.#cpuList(entries.get('cpus')),
+          maxIntermediate: this.#bytes(entries.get('maxIntermediate')),
           latency: this.#duration(entries.get('latency')),
           stream: this.#rate(entries.get('streamBandwidth')),
           knee: this.#count(entries.get('knee'), 1, 'a whole number from 1'),
           falloff: this.#number(entries.get('falloff')),
+          oneArm: this.#truth(entries.get('oneArm')) ?? false,
+          buffer: this.#bytes(entries.get('writeBuffer')),
+          syncTime: this.#duration(entries.get('syncTime')),
         }
   }
 

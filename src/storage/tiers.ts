@@ -1,6 +1,7 @@
 import { mkdir, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import type { Datum, Version } from '../core/data.ts'
+import { MillraceError } from '../core/errors.ts'
 import type { Device } from '../core/io/device.ts'
 import { FileCopy } from './file-copy.ts'
 import { copyDurably, syncFolder } from './mover.ts'
@@ -26,9 +27,25 @@ export class Tiers {
   readonly #users = new Map<string, number>()
   readonly #condemned = new Set<string>()
   readonly #sameDevice = new Map<string, boolean>()
+  /** What the system calls each device. */
+  readonly #numbers = new Map<Device, number>()
 
   constructor(run: string) {
     this.folders = new TierFolders(run)
+  }
+
+  /**
+   * Throws if something else is at the place of the device than at first: when it is unmounted, its folder is still
+   * there, on another device, which nobody meant to be filled.
+   */
+  async expectThere(device: Device): Promise<void> {
+    const { dev } = await stat(device.path)
+    const known = this.#numbers.get(device)
+    if (known === undefined) this.#numbers.set(device, dev)
+    else if (known !== dev) {
+      const error = new Error(`${device.path} is on another device than before`)
+      throw unusable(device, Object.assign(error, { code: 'ENODEV', path: device.path }))
+    }
   }
 
   // --- writing ---
@@ -102,6 +119,7 @@ export class Tiers {
     const from = copy?.path ?? (version.datum.path as string)
     const wanted = (): boolean =>
       copy ? version.value === copy : !version.superseded && !version.datum.removed
+    await this.expectThere(device)
     const number = copy ? basename(dirname(from)) : `c${version.id}`
     const place = join(await this.folders.prepare(device), number)
     const part = join(`${place}${PART}`, basename(from))
@@ -165,6 +183,12 @@ export class Tiers {
     if (!kept) this.#kept.set(version.datum, (kept = new Map()))
     kept.set(copy, version)
   }
+}
+
+/** Says which device it is that failed. */
+export function unusable({ name, path }: Device, cause: unknown): MillraceError {
+  const why = cause instanceof Error ? cause.message : String(cause)
+  return new MillraceError('MR_DEVICE', `${name} (${path}) cannot be written: ${why}`, { cause })
 }
 
 async function nearestFolder(path: string): Promise<{ dev: number }> {

@@ -275,6 +275,20 @@ test('given short commands, we should queue those that can wait behind other com
   rig.assertIdle()
 })
 
+test('given a lane whose task turned out to be long, we should queue nothing behind it until it has ended', () => {
+  const rig = new Rig({ cpus: 1 })
+  short(rig, 'quick')
+  const [long, next] = [rig.call('quick'), rig.call('quick')]
+  assert.deepEqual(rig.go(), [long, next])
+  const [lane] = rig.engine.nodes[0]?.lanes ?? []
+  assert(lane)
+  lane.long = long
+  rig.engine.returned(next, 'because', ++rig.now)
+  assert.deepEqual(rig.go(), [])
+  rig.finish(long, 0.01)
+  assert.deepEqual(rig.go(), [next])
+})
+
 test('given a queued task that is cancelled, we should take it out of the middle of its lane', () => {
   const rig = new Rig({ cpus: 1 })
   short(rig, 'quick')

@@ -17,9 +17,12 @@ class Naive {
     priority: number
     state: 'waiting' | 'ready' | 'running' | 'done'
     turn: number
+    fresh: number
+    used: number
   }[] = []
   readonly times = new Map<number, number[]>()
   #turn = 0
+  #ended = 0
   #random = 0x2545f491
 
   constructor(policy: Policy, cores: number) {
@@ -28,7 +31,7 @@ class Naive {
   }
 
   submit(needs: number[], priority: number): void {
-    this.tasks.push({ needs, priority, state: 'waiting', turn: 0 })
+    this.tasks.push({ needs, priority, state: 'waiting', turn: 0, fresh: 0, used: 0 })
     this.#wake()
   }
 
@@ -44,7 +47,10 @@ class Naive {
   finish(task: number, took: number): void {
     const at = this.rank(task)
     this.times.set(at, [...(this.times.get(at) ?? []), took])
-    this.tasks[task]!.state = 'done'
+    const ended = this.tasks[task]!
+    ended.state = 'done'
+    this.#ended++
+    for (const one of [ended, ...ended.needs.map(need => this.tasks[need]!)]) one.used = this.#ended
     this.#wake()
   }
 
@@ -57,7 +63,11 @@ class Naive {
     const highest = Math.max(...ranks)
     const wanted = this.#choose(ranks, highest)
     const chosen = candidates.filter((_, i) => wanted === null || ranks[i] === wanted)
-    const taken = chosen.reduce((a, b) => (this.tasks[a]!.turn > this.tasks[b]!.turn ? a : b))
+    const isBefore = (a: number, b: number): boolean => {
+      const [one, other] = [this.tasks[a]!, this.tasks[b]!]
+      return one.fresh === other.fresh ? one.turn > other.turn : one.fresh > other.fresh
+    }
+    const taken = chosen.reduce((a, b) => (isBefore(a, b) ? a : b))
     this.tasks[taken]!.state = 'running'
     return taken
   }
@@ -86,6 +96,7 @@ class Naive {
       if (one.state !== 'waiting' || !one.needs.every(need => this.tasks[need]!.state === 'done')) continue
       one.state = 'ready'
       one.turn = ++this.#turn
+      one.fresh = one.needs.length === 0 ? 0 : Math.min(...one.needs.map(need => this.tasks[need]!.used))
     }
   }
 

@@ -34,3 +34,21 @@ test(
     for (const table of tables) assert.deepEqual(table, expected)
   },
 )
+
+test('variants: all places where samples differ are found, with I/O tasks and without', async () => {
+  const folder = copyOf('variants')
+  const small = {
+    VARIANTS_SAMPLES: '3',
+    VARIANTS_LENGTH: '4000',
+    VARIANTS_CHECKPOINT: '0.1',
+    VARIANTS_BANDWIDTH: '50',
+    VARIANTS_OUT: 'results',
+  }
+  const { code, stdout, stderr } = await millrace(folder, ['run', 'variants.ts'], small)
+  assert.equal(code, 0, stderr)
+  assert.match(stdout, /"plain tasks".*"samplesFullyRight":3[^]*"I\/O tasks".*"samplesFullyRight":3/)
+  const [plain, io] = ['plain', 'io'].map(name =>
+    readFileSync(join(folder, 'results', `${name}.json`), 'utf8'),
+  )
+  assert.equal(plain, io)
+})

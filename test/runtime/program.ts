@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import {
+  chownSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -55,12 +56,20 @@ export class Program {
     return existsSync(this.path(name)) ? readFileSync(this.path(name), 'utf8') : ''
   }
 
-  start(name: string, args: readonly string[] = [], env: Readonly<Record<string, string>> = {}): void {
+  /** With `uid`, as another user, to whom the folder for temporary files then belongs. */
+  start(
+    name: string,
+    args: readonly string[] = [],
+    env: Readonly<Record<string, string>> = {},
+    uid?: number,
+  ): void {
+    if (uid !== undefined) chownSync(this.#temporary, uid, uid)
     const words = name.endsWith('.ts') ? [tsx, name] : [name]
     const child = spawn(process.execPath, [...words, ...args], {
       cwd: this.folder,
       env: { ...clean(process.env), TMPDIR: this.#temporary, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
+      ...(uid === undefined ? {} : { uid, gid: uid }),
     })
     this.#child = child
     let out = ''

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { barrier, shared, waitOn } from 'millrace'
+import { barrier, cancel, group, shared, waitOn } from 'millrace'
 import * as tasks from '../fixtures/random-streams.ts'
 import type { Stage } from '../fixtures/random-streams.ts'
 
@@ -14,7 +14,7 @@ interface Pipeline {
   /** In how many attempts; there are three. */
   failures: number
   stages: Stage[]
-  sink: 'collect' | 'deliver' | 'leave' | 'late' | 'inside'
+  sink: 'collect' | 'deliver' | 'leave' | 'late' | 'inside' | 'cancel'
   leaveAfter: number
 }
 
@@ -30,7 +30,7 @@ const pipeline: fc.Arbitrary<Pipeline> = fc
     failAt: fc.oneof({ weight: 2, arbitrary: fc.constant(-1) }, { weight: 1, arbitrary: fc.nat(20) }),
     failures: fc.integer({ min: 1, max: 3 }),
     stages: fc.array(stage, { maxLength: 4 }),
-    sink: fc.constantFrom('collect', 'deliver', 'leave', 'late', 'inside'),
+    sink: fc.constantFrom('collect', 'deliver', 'leave', 'late', 'inside', 'cancel'),
     leaveAfter: fc.integer({ min: 1, max: 8 }),
   })
   .map(one => (one.failAt > one.length ? { ...one, failAt: -1 } : one))
@@ -41,10 +41,19 @@ const several = fc.record({
   failures: fc.integer({ min: 0, max: 3 }),
 })
 
-export const programs = fc.record({
-  pipelines: fc.array(pipeline, { minLength: 1, maxLength: 4 }),
-  several: fc.array(several, { maxLength: 2 }),
-})
+export const programs = fc
+  .record({
+    pipelines: fc.array(pipeline, { minLength: 1, maxLength: 4 }),
+    several: fc.array(several, { maxLength: 2 }),
+  })
+  .map(program => {
+    if (program.pipelines.every(({ sink }) => sink !== 'cancel')) return program
+    // Tasks whose thread is stopped under them begin again, and would count one attempt more.
+    return {
+      pipelines: program.pipelines.map(one => ({ ...one, failAt: -1 })),
+      several: program.several.map(one => ({ ...one, failures: 0 })),
+    }
+  })
 
 // --- what it must come to ---
 
@@ -94,13 +103,39 @@ function expected(one: Pipeline): { seen: number[]; fails: boolean } {
 
 const counters = (n: number): Int32Array => shared(Int32Array, n)
 
+function streamOf({ source, length, failAt, failures, stages }: Pipeline, attempts: Int32Array) {
+  let stream = (tasks.sources[source] as (typeof tasks.sources)[0])(attempts, length, failAt, failures)
+  stages.forEach((how, i) => (stream = (i % 2 === 0 ? tasks.through1 : tasks.through4)(stream, how)))
+  return stream
+}
+
+let groups = 0
+
+/** What was delivered before the group was cancelled is what would have been without; nothing comes twice. */
+async function runCancelled(one: Pipeline): Promise<void> {
+  const { seen: all } = expected(one)
+  const counts = counters(2000)
+  const delivered: ReturnType<typeof tasks.deliver>[] = []
+  const name = `cancelled ${++groups}`
+  await group(name, async () => {
+    for await (const value of streamOf(one, counters(1))) {
+      delivered.push(tasks.deliver(counts, delivered.length, value))
+      if (delivered.length === one.leaveAfter) await cancel(name)
+    }
+  }).catch(() => undefined)
+  const values = await Promise.allSettled(delivered.map(value => waitOn(value)))
+  for (const [i, value] of values.entries()) {
+    if (value.status === 'fulfilled') assert.equal(value.value, all[i])
+  }
+  for (const count of counts) assert(count <= 1, 'a value was delivered twice')
+}
+
 async function run(one: Pipeline): Promise<{ seen: number[]; fails: boolean }> {
-  const { source, length, failAt, failures, stages, sink, leaveAfter } = one
+  const { source, length, stages, sink, leaveAfter } = one
   const attempts = counters(1)
   if (sink === 'inside')
     return { seen: await waitOn(tasks.inside(source, attempts, length, stages)), fails: false }
-  let stream = (tasks.sources[source] as (typeof tasks.sources)[0])(attempts, length, failAt, failures)
-  stages.forEach((how, i) => (stream = (i % 2 === 0 ? tasks.through1 : tasks.through4)(stream, how)))
+  const stream = streamOf(one, attempts)
   if (sink === 'collect') {
     try {
       const { seen, error } = await waitOn(tasks.collect(stream))
@@ -158,7 +193,10 @@ export async function check(program: {
   pipelines: Pipeline[]
   several: { order: number[]; failAt: number; failures: number }[]
 }): Promise<void> {
-  const results = program.pipelines.map(async one => assert.deepEqual(await run(one), expected(one)))
+  const results = program.pipelines.map(async one => {
+    if (one.sink === 'cancel') await runCancelled(one)
+    else assert.deepEqual(await run(one), expected(one))
+  })
   await Promise.all([...results, ...program.several.map(runSeveral)])
   await barrier()
 }

@@ -48,6 +48,7 @@ export class Device {
   refusesLearning = false
   /** Why it cannot be used any more. */
   offline: string | null = null
+  offlineSince = Infinity
 
   constructor(index: number, node: number | null, description: DeviceDescription) {
     this.index = index

@@ -38,6 +38,8 @@ export interface Learned {
   kind: string
   device: string
   bandwidth: number
+  /** Tasks that it took to learn it. */
+  spent: number
   trials: { bandwidth: number; concurrency: number; mean: number }[]
 }
 
@@ -268,7 +270,9 @@ export class IoCore {
     if (io.device) this.#telling.device(io.device, this.queue.size, now)
     const isMeasured = took >= 0 && took < Infinity
     if (isMeasured && io.device) this.estimates.record(task.kind, io.device, took)
-    this.limits.ended(task, io, took, io.bytes ?? (io.direction === 'read' ? bytesRead(task) : written), now)
+    const moved = io.bytes ?? (io.direction === 'read' ? bytesRead(task) : written)
+    // Who moves data without files says how much by its size.
+    this.limits.ended(task, io, took, moved || (task.demand.storage?.size ?? 0), now)
   }
 
   /** The version is being committed: whoever reads it is known by now, or comes later. */
@@ -330,6 +334,7 @@ export class IoCore {
   fail(device: Device, reason: string, now: number): void {
     if (device.offline !== null) return
     device.offline = reason
+    device.offlineSince = now
     this.#observer()?.({ type: 'device-failed', at: now, device: device.index, reason })
   }
 

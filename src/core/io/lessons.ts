@@ -1,4 +1,5 @@
-import { costOf, fastest, hasHalved, ladder, nextFrugal } from './trials.ts'
+import { Learning } from './learning.ts'
+import { costOf, fastest, hasHalved, ladder } from './trials.ts'
 import type { Bounds, Rung, Trial } from './trials.ts'
 
 /** Fewer tasks than these tell nothing. */
@@ -19,7 +20,6 @@ export interface Epoch {
   ended: number
   good: number
   total: number
-  peak: number
 }
 
 /**
@@ -35,16 +35,21 @@ export class Lessons {
   spent = 0
   /** What the devices use that have nothing to try while others do. */
   meanwhile: Rung
+  /** While few tasks are learned from, by one of the devices at one time. */
+  learning: Learning | null = null
+  isFrugal = false
+  readonly #executors: number
   readonly #bounds: Bounds | null
   readonly #underWay = new Set<Epoch>()
   /** How it learns; decided at the first trial, because the number of tasks that are known grows. */
   #way: 'in turn' | 'frugal' | 'over' | null
 
   constructor(limit: number, executors: number, bounds: Bounds | null, known: readonly Trial[]) {
-    this.#bounds = bounds
+    this.#executors = executors
+    this.#bounds = limit === Infinity ? null : bounds
     // Where nobody knows the bandwidth, an executor is one unit of it.
     this.limit = limit === Infinity ? executors : limit
-    this.rungs = ladder(this.limit, executors, limit === Infinity ? null : bounds)
+    this.rungs = ladder(this.limit, executors, this.#bounds)
     this.trials = [...known]
     this.#way = known.length > 0 ? 'over' : null
     this.meanwhile = this.rungs[this.rungs.length >> 1] ?? this.highest
@@ -55,7 +60,7 @@ export class Lessons {
   }
 
   get isUnderWay(): boolean {
-    return this.#underWay.size > 0
+    return this.#underWay.size > 0 || this.isFrugal
   }
 
   /** Whether the choice may be made from what is known. */
@@ -67,17 +72,33 @@ export class Lessons {
 
   /** What is to be tried next, if so many tasks may be spent and so many wait. */
   next(allowed: number, waiting: number): Rung | null {
-    if (this.#way === 'over') return null
-    const promised = this.#promised()
-    if (this.#way === 'in turn' || (this.#way === null && costOf(this.rungs) <= allowed)) {
-      const open = this.rungs.filter(rung => !this.#isTaken(rung))
-      if (this.#underWay.size === 0) return open[0] ?? null
-      return open.find(({ concurrency }) => concurrency <= waiting - promised) ?? null
-    }
-    if (allowed < LEAST_LEARNING) return null
-    const left = allowed - this.spent - promised
-    const rung = nextFrugal(this.rungs, [...this.trials, ...this.#hoped()], left, this.limit)
-    return rung && rung.concurrency <= waiting - promised ? rung : null
+    const isInTurn = this.#way === 'in turn' || (this.#way === null && costOf(this.rungs) <= allowed)
+    if (!isInTurn) return null
+    const open = this.rungs.filter(rung => !this.#isTaken(rung))
+    if (this.#underWay.size === 0) return open[0] ?? null
+    return open.find(({ concurrency }) => concurrency <= waiting - this.#promised()) ?? null
+  }
+
+  /** Whether it may be learned from few tasks, because what is to be tried in turn takes too many. */
+  mayLearn(allowed: number, waiting: number): boolean {
+    if (this.#way === 'over' || this.#way === 'in turn' || this.isFrugal) return false
+    if (allowed < LEAST_LEARNING || this.spent >= allowed) return false
+    return waiting > 1 && costOf(this.rungs) > allowed
+  }
+
+  learn(): Learning {
+    this.#way = 'frugal'
+    this.isFrugal = true
+    return (this.learning ??= new Learning(this.limit, this.#executors, this.#bounds ? this.rungs : null))
+  }
+
+  /** Learning from few tasks stops, for good or until there are more. Returns what has come of it. */
+  learned(isOver: boolean): readonly Trial[] {
+    this.isFrugal = false
+    if (isOver) this.#way = 'over'
+    this.trials = this.learning?.trials() ?? []
+    if (this.trials.length > 0) this.meanwhile = fastest(this.trials)
+    return this.trials
   }
 
   #isTaken({ bandwidth }: Rung): boolean {
@@ -93,15 +114,9 @@ export class Lessons {
     return sum
   }
 
-  /** Trials under way, as if more tasks at one time did not slow them down: what is worth trying beside them. */
-  #hoped(): Trial[] {
-    const mean = this.trials.reduce((least, one) => Math.min(least, one.mean), Infinity)
-    return [...this.#underWay].map(({ rung }) => ({ ...rung, mean: mean === Infinity ? 1 : mean }))
-  }
-
-  begin(rung: Rung, allowed: number): Epoch {
-    this.#way ??= costOf(this.rungs) <= allowed ? 'in turn' : 'frugal'
-    const epoch: Epoch = { rung, started: 0, ended: 0, good: 0, total: 0, peak: 0 }
+  begin(rung: Rung): Epoch {
+    this.#way = 'in turn'
+    const epoch: Epoch = { rung, started: 0, ended: 0, good: 0, total: 0 }
     this.#underWay.add(epoch)
     return epoch
   }
@@ -109,16 +124,11 @@ export class Lessons {
   /** Returns the trial that came of it, if any. */
   conclude(epoch: Epoch): Trial | null {
     this.#underWay.delete(epoch)
-    const { rung, good, total, peak } = epoch
+    const { rung, good, total } = epoch
     if (good === 0 || this.#way === 'over') return null
-    const isInTurn = this.#way === 'in turn'
-    // With fewer tasks than the rung allows, it was another rung that was tried.
-    const isPartial = !isInTurn && peak < rung.concurrency
-    const tried = isPartial ? { bandwidth: this.limit / peak, concurrency: peak } : rung
-    if (isPartial && this.trials.some(({ concurrency }) => concurrency === peak)) return null
-    const trial: Trial = { ...tried, mean: Math.max(total / good, 1e-6) }
+    const trial: Trial = { ...rung, mean: Math.max(total / good, 1e-6) }
     this.trials.push(trial)
-    if (isInTurn) this.#lookBack()
+    this.#lookBack()
     this.meanwhile = fastest(this.trials)
     return trial
   }

@@ -65,7 +65,7 @@ export class Limits {
   started(task: Task, io: TaskIo, now: number): void {
     if (!io.device) return
     const bandwidth = task.demand.storage?.bandwidth
-    if (isAuto(bandwidth)) io.isTrial = this.#tuner(task, io, io.device).started()
+    if (isAuto(bandwidth)) io.lesson = this.#tuner(task, io, io.device).started(now)
     else if (bandwidth === 'adaptive') {
       io.begun = this.#adaptiveOn(io.device, io.direction).started(
         task.kind,
@@ -83,7 +83,7 @@ export class Limits {
     this.#now = now
     if (isAuto(bandwidth)) {
       const tuner = this.#tuner(task, io, device)
-      if (tuner.ended(took, io.isTrial, this.#queue.waiting(task.kind))) this.#trialEnded(tuner, device)
+      if (tuner.ended(took, io.lesson, this.#queue.waiting(task.kind), now)) this.#trialEnded(tuner, device)
     } else if (begun) {
       io.begun = null
       const limit = this.#adaptiveOn(device, io.direction)
@@ -250,7 +250,10 @@ export class Limits {
         if (!tuner || tuner.lessons.trials.length < 2 || told.has(tuner.lessons)) continue
         told.add(tuner.lessons)
         const { bandwidth } = tuner.choice
-        all.push({ kind: kind.name, device: tuner.device.name, bandwidth, trials: [...tuner.lessons.trials] })
+        const { name: device } = tuner.device
+        const before = this.#learned.find(one => one.kind === kind.name && one.device === device)
+        const spent = tuner.lessons.spent || (before?.spent ?? 0)
+        all.push({ kind: kind.name, device, bandwidth, spent, trials: [...tuner.lessons.trials] })
       }
     }
     return all

@@ -88,20 +88,29 @@ export class Moves {
     let looked = 0
     for (const version of this.#unread) {
       const { place } = version
-      if (!place || version.readers > 0 || version.obsolete) {
+      if (!place || version.readers > 0 || version.obsolete || this.#isLowest(place.device)) {
         this.#unread.delete(version)
         continue
       }
+      if (place.move) continue
       if (++looked > MOST_LOOKED_AT) return
-      if (place.move || place.bytes === 0) continue
-      const to = this.#below(version, place)
+      const to = place.bytes === 0 ? null : this.#below(version, place)
       if (to) this.#begin(version, place, to, 'flush', now, instruct)
+      else {
+        // The next decision looks at others first.
+        this.#unread.delete(version)
+        this.#unread.add(version)
+      }
     }
+  }
+
+  /** What lies there has nowhere to go. */
+  #isLowest(device: Device): boolean {
+    return device.capacity === Infinity || this.#layersOf(device).at(-1) === device
   }
 
   /** The lowest layer that has room (Algorithm 6); null if there is none below, or none is free. */
   #below(version: Version, { device, bytes, temporary }: Place): Device | null {
-    if (device.capacity === Infinity) return null
     const layers = this.#layersOf(device)
     for (let i = layers.length - 1; i >= 0; i--) {
       const layer = layers[i] as Device

@@ -30,6 +30,10 @@ export function refuseIo(
     Math.min(device[way].limit, node[way].limit)
   const fastest = devices.reduce((a, b) => (limitOf(b) > limitOf(a) ? b : a))
   const most = limitOf(fastest)
+  if (bandwidth > most && most < fastest.device[way].limit)
+    refuse(
+      `${rateText(bandwidth)} of bandwidth, but all storage of ${fastest.node.node.name} together has ${rateText(most)}`,
+    )
   if (bandwidth > most)
     refuse(
       `${rateText(bandwidth)} of bandwidth, but the fastest storage, ${fastest.device.name}, has ${rateText(most)}`,

@@ -66,7 +66,7 @@ export class Storage {
     const { demand } = task
     for (const node of only ? [only] : this.nodes) {
       if (demand.io && (node.freeSlots <= 0 || !node.node.fitsNow(demand))) continue
-      if (!io.needsDevice || node.layers.length === 0) {
+      if (runsWithout(node, io)) {
         if (!best || (best.device === null && node.freeSlots > best.node.freeSlots)) {
           best ??= { node, device: null, bandwidth: 0 }
           best.node = node
@@ -96,12 +96,12 @@ export class Storage {
     const count = this.devices.length + 1
     this.nodes.forEach((node, n) => {
       if (demand.io && (node.freeSlots <= 0 || !node.node.fitsNow(demand))) return
-      if (!io.needsDevice || node.layers.length === 0) {
+      if (runsWithout(node, io)) {
         found.push({ id: n * count, device: null, bandwidth: Infinity, room: Infinity })
         return
       }
       for (const device of node.layers) {
-        if (device.offline !== null || (io.pinned && io.pinned !== device)) continue
+        if (!isOpen(device, io)) continue
         let bandwidth = Math.min(device[direction].spare, node[direction].spare)
         if (source) bandwidth = Math.min(bandwidth, source.read.spare, node.read.spare)
         const room = direction === 'write' ? device.roomFor(io.isTemporary) : Infinity
@@ -117,7 +117,7 @@ export class Storage {
   }
 
   couldUse(task: Task, io: TaskIo, device: Device): boolean {
-    if (!io.needsDevice || device.offline !== null || (io.pinned && io.pinned !== device)) return false
+    if (!io.needsDevice || !isOpen(device, io)) return false
     return device.hasRoom(io.direction === 'write' ? this.sizeOf(task) : 0, io.isTemporary)
   }
 
@@ -127,7 +127,7 @@ export class Storage {
 
   /** The bandwidth that the task would hold on this layer, or -1 if it does not fit there now. */
   #fitting(task: Task, io: TaskIo, node: IoNode, device: Device): number {
-    if (device.offline !== null || (io.pinned && io.pinned !== device)) return -1
+    if (!isOpen(device, io)) return -1
     if (io.direction === 'write' && !device.hasRoom(this.sizeOf(task), io.isTemporary)) return -1
     const { direction, source } = io
     if (source?.learner && source !== device) return -1
@@ -256,6 +256,14 @@ export class Storage {
     version.place = null
   }
 }
+
+/** A device that has failed is left to those who cannot go elsewhere: to wait for it would be to wait for ever. */
+const isOpen = (device: Device, { pinned }: TaskIo): boolean =>
+  pinned === null ? device.offline === null : pinned === device
+
+/** Without a device that works, files are written beside the place where they are wanted. */
+const runsWithout = ({ layers }: IoNode, { needsDevice, pinned }: TaskIo): boolean =>
+  !needsDevice || layers.length === 0 || (pinned === null && layers.every(({ offline }) => offline !== null))
 
 const placeOn = (device: Device, { datum }: Version): Place => ({
   device,

@@ -1,6 +1,7 @@
 import type { Version } from '../data.ts'
 import type { StorageDemand, Task } from '../task.ts'
 import type { Device } from './device.ts'
+import type { Lesson } from './learning.ts'
 import type { IoClass } from './io-queue.ts'
 
 /** What the core knows of a task's I/O; made when it becomes ready, kept until it ends. */
@@ -30,8 +31,8 @@ export interface TaskIo {
   holds: boolean
   /** It was told why it waits. */
   isTold: boolean
-  /** It runs as part of a trial. */
-  isTrial: boolean
+  /** If it is learned from: what was known when it began. */
+  lesson: Lesson | null
   /** For tasks whose limit adapts: what was known when it began. */
   begun: { area: number; at: number; expected: number } | null
   /** Where it waits while it is ready. */
@@ -122,7 +123,7 @@ export function describeIo(task: Task, devices: readonly Device[]): TaskIo {
     startedAt: -1,
     holds: false,
     isTold: false,
-    isTrial: false,
+    lesson: null,
     begun: null,
     queuedIn: null,
   }

@@ -60,48 +60,6 @@ export const fastest = (trials: readonly Trial[]): Trial =>
     .reduce((a, b) => (throughput(b) > throughput(a) * GAIN ? b : a))
 
 /**
- * With few tasks to spend: from one task upwards by a factor of about four while throughput grows, then the
- * untried rungs beside the best. The trials that cost many tasks come last, and only if they promise something.
- */
-export function nextFrugal(
-  rungs: readonly Rung[],
-  trials: readonly Trial[],
-  left: number,
-  limit: number,
-): Rung | null {
-  const upward = [...rungs].sort((a, b) => a.concurrency - b.concurrency || b.bandwidth - a.bandwidth)
-  const distinct = upward.filter((rung, i) => rung.concurrency !== upward[i - 1]?.concurrency)
-  const first = distinct[0]
-  if (!first) return null
-  if (trials.length === 0) return first.concurrency <= left ? first : null
-  const tried = [...trials].sort((a, b) => a.concurrency - b.concurrency)
-  const best = fastest(tried)
-  const above = distinct.filter(({ concurrency }) => concurrency > best.concurrency)
-  if (best === tried.at(-1)) {
-    const goal = best.concurrency * 4
-    const leap = above.findLast(({ concurrency }) => concurrency <= goal) ?? above[0]
-    if (!leap) return beside(distinct, tried, best, left)
-    if (leap.concurrency <= left) return leap
-    const affordable = above.findLast(({ concurrency }) => concurrency <= left)
-    if (affordable) return affordable
-    const middle = Math.floor(left)
-    if (middle >= best.concurrency * 1.5) return { bandwidth: limit / middle, concurrency: middle }
-  }
-  return beside(distinct, tried, best, left)
-}
-
-function beside(rungs: readonly Rung[], tried: readonly Trial[], best: Trial, left: number): Rung | null {
-  const isNew = ({ concurrency }: Rung): boolean =>
-    concurrency <= left && !tried.some(trial => trial.concurrency === concurrency)
-  const next = tried[tried.indexOf(best) + 1]
-  const before = tried[tried.indexOf(best) - 1]
-  const above = rungs.find(({ concurrency }) => concurrency > best.concurrency)
-  if (above && next && above.concurrency < next.concurrency && isNew(above)) return above
-  const below = rungs.findLast(({ concurrency }) => concurrency < best.concurrency)
-  return below && before && below.concurrency > before.concurrency && isNew(below) ? below : null
-}
-
-/**
  * The time that `tasks` tasks would take: full groups, and a rest that runs as the nearest larger group that
  * was tried.
  */

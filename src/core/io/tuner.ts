@@ -1,5 +1,6 @@
 import type { Kind } from '../task.ts'
 import type { Device } from './device.ts'
+import type { Learning, Lesson } from './learning.ts'
 import type { Epoch, Lessons } from './lessons.ts'
 import { bestFor } from './trials.ts'
 import type { Rung, Trial } from './trials.ts'
@@ -22,6 +23,9 @@ export class AutoTuner {
   choice: Rung
   running = 0
   #epoch: Epoch | null = null
+  /** While it learns from few tasks, and the most of them that it may spend. */
+  #learning: Learning | null = null
+  #allowed = 0
   readonly #report: TunerReport
   #isTold = false
 
@@ -34,18 +38,23 @@ export class AutoTuner {
   }
 
   get isLearning(): boolean {
-    return this.#epoch !== null
+    return this.#epoch !== null || this.#learning !== null
   }
 
   /** Whether it wants the device for itself, for a trial that so many tasks may be spent on. */
   wants(allowed: number, waiting: number): boolean {
-    return this.#epoch !== null || this.lessons.next(allowed, waiting) !== null
+    if (this.isLearning || this.lessons.next(allowed, waiting)) return true
+    return this.lessons.mayLearn(allowed, waiting)
   }
 
   /** The device is empty and its own: a trial begins. */
   begin(allowed: number, waiting: number): void {
     const rung = this.lessons.next(allowed, waiting)
-    if (rung) this.#epoch = this.lessons.begin(rung, allowed)
+    if (rung) this.#epoch = this.lessons.begin(rung)
+    else if (this.lessons.mayLearn(allowed, waiting)) {
+      this.#learning = this.lessons.learn()
+      this.#allowed = allowed
+    }
   }
 
   /** The trial cannot begin, or go on: what has run so far has to do. */
@@ -53,32 +62,38 @@ export class AutoTuner {
     const epoch = this.#epoch
     this.#epoch = null
     if (epoch) this.#conclude(epoch)
+    if (this.#learning) this.#stopLearning(false)
   }
 
   /** The bandwidth that a task may start with now; negative: none. */
   offer(): number {
     const epoch = this.#epoch
     if (epoch) return epoch.started < epoch.rung.concurrency ? epoch.rung.bandwidth : -1
+    if (this.#learning) {
+      const { bandwidth, concurrency } = this.#learning
+      return this.running < concurrency && this.lessons.spent < this.#allowed ? bandwidth : -1
+    }
     const { bandwidth, concurrency } = this.lessons.isUnderWay ? this.lessons.meanwhile : this.choice
     return this.running < concurrency ? bandwidth : -1
   }
 
-  /** Returns whether the task is part of a trial. */
-  started(): boolean {
+  /** Returns what `ended` is to be told if it is learned from the task. */
+  started(now: number): Lesson | null {
     this.running++
     const epoch = this.#epoch
-    if (!epoch) return false
-    epoch.started++
-    epoch.peak = Math.max(epoch.peak, epoch.started - epoch.ended)
+    if (!this.isLearning) return null
     this.lessons.spent++
-    return true
+    if (!epoch) return this.#learning?.begin(now) ?? null
+    epoch.started++
+    return { at: now, area: 0 }
   }
 
   /** Returns true if a trial has ended with it. `took` counts only if the task ended well. */
-  ended(took: number, isTrial: boolean, waiting: number): boolean {
+  ended(took: number, lesson: Lesson | null, waiting: number, now: number): boolean {
     this.running--
     const epoch = this.#epoch
-    if (!epoch || !isTrial) return false
+    if (!lesson) return false
+    if (!epoch) return this.#learnFrom(lesson, took, waiting, now)
     epoch.ended++
     if (took >= 0 && took < Infinity) {
       epoch.good++
@@ -89,6 +104,22 @@ export class AutoTuner {
     this.#epoch = null
     this.#conclude(epoch)
     return true
+  }
+
+  #learnFrom(lesson: Lesson, took: number, waiting: number, now: number): boolean {
+    this.lessons.learning?.end(lesson, took, now)
+    if (!this.#learning) return false
+    const isSpent = this.lessons.spent >= this.#allowed
+    const isIdle = this.running === 0 && (isSpent || waiting === 0)
+    const { isOver } = this.#learning
+    if (!isOver && !isIdle) return false
+    this.#stopLearning(isOver || isSpent)
+    return true
+  }
+
+  #stopLearning(isOver: boolean): void {
+    this.#learning = null
+    for (const trial of this.lessons.learned(isOver)) this.#report.trial(this, trial)
   }
 
   #conclude(epoch: Epoch): void {

@@ -42,6 +42,34 @@ test('Algorithm 6: what nobody reads should move to the lowest layer that has ro
   )
 })
 
+test('however many files nobody reads, all should move, also behind some that have nowhere to go', () => {
+  const rig = new IoRig({
+    storage: [device('nvme', 60, { capacity: 1000 }), device('pfs', 10)],
+    flush: 'idle',
+  })
+  const files = Array.from({ length: 40 }, () => rig.file())
+  // None may move before all are there.
+  const busy = rig.write('busy', { bandwidth: 1 * MB, device: 'pfs' })
+  for (const [i, file] of files.entries()) {
+    const task = rig.write('w', { size: 10, device: i < 20 ? 'pfs' : 'nvme' }, {}, file)
+    rig.go()
+    rig.finish(task, rig.now + 1, 10)
+  }
+  rig.finish(busy)
+  for (let moved = 0; moved < movesOf(rig).length || moved === 0; moved++) {
+    rig.go()
+    const move = movesOf(rig)[moved]
+    if (!move) break
+    rig.engine.io.moved(move, rig.now)
+    rig.go()
+  }
+  assert.deepEqual(
+    files.map(({ current }) => current.place?.device.name),
+    files.map(() => 'pfs'),
+  )
+  assert.equal(movesOf(rig).length, 20)
+})
+
 test('what will be read should stay, and go when its last reader has ended', () => {
   const rig = rigWith({ flush: 'idle' })
   const file = rig.file()

@@ -39,7 +39,7 @@ test('a task that waits for learning, for its limit or for its turn should say s
   const adaptive = new IoRig({ storage: [device('disk', 100)] })
   const tasks = adaptive.many(20, 'io', { bandwidth: 'adaptive' })
   adaptive.go()
-  assert.match(adaptive.engine.explain(tasks.at(-1) as Task), /disk does best with 4 tasks at a time now/)
+  assert.match(adaptive.engine.explain(tasks.at(-1) as Task), /disk does best with 2 tasks at a time now/)
 })
 
 test('a task that waits for others, runs, or has ended should say that', () => {

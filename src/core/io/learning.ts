@@ -1,0 +1,78 @@
+import { Alone, LevelSearch, levelsUpTo } from './level-search.ts'
+import type { Rung, Trial } from './trials.ts'
+
+/** What a task that is learned from is told to remember. */
+export interface Lesson {
+  at: number
+  area: number
+}
+
+/**
+ * Learning with few tasks: instead of a group of tasks for each bandwidth, one that comes after the other, tasks come and
+ * go while the limit is looked for. So tasks that show what a limit gives are not spent on waiting for the last of a group.
+ */
+export class Learning {
+  started = 0
+  ended = 0
+  readonly #search: LevelSearch
+  readonly #rungs: ReadonlyMap<number, number>
+  /** Integral of the number of running tasks over time. */
+  #area = 0
+  #updatedAt = 0
+  readonly #alone = new Alone()
+
+  /** With bounds, only what they allow is tried: `rungs` instead of all numbers of tasks. */
+  constructor(limit: number, executors: number, rungs: readonly Rung[] | null) {
+    const levels = rungs?.map(({ concurrency }) => concurrency) ?? levelsUpTo(executors)
+    const bandwidths = rungs?.map(({ bandwidth }) => bandwidth) ?? levels.map(level => limit / level)
+    this.#rungs = new Map(levels.map((level, i) => [level, bandwidths[i] as number]))
+    this.#search = new LevelSearch(
+      [...this.#rungs.keys()].sort((a, b) => a - b),
+      true,
+    )
+  }
+
+  get isOver(): boolean {
+    return this.#search.isSettled
+  }
+
+  /** Tasks that may run at one time now. */
+  get concurrency(): number {
+    return this.#search.limit
+  }
+
+  get bandwidth(): number {
+    return this.#rungs.get(this.concurrency) as number
+  }
+
+  begin(now: number): Lesson {
+    this.#advance(now)
+    this.started++
+    return { at: now, area: this.#area }
+  }
+
+  /** `took` is not finite, or negative, if it says nothing. */
+  end(lesson: Lesson, took: number, now: number): void {
+    this.#advance(now)
+    this.ended++
+    const time = now - lesson.at
+    if (!(took > 0 && took < Infinity) || time <= 0) return
+    const shared = (this.#area - lesson.area) / time
+    const waited = shared * (1 - this.#alone.add(took) / took)
+    this.#search.add({ began: lesson.at, ended: now, shared, rate: shared / took, waited })
+  }
+
+  #advance(now: number): void {
+    this.#area += (this.started - this.ended) * Math.max(0, now - this.#updatedAt)
+    this.#updatedAt = Math.max(now, this.#updatedAt)
+  }
+
+  /** What was learned so far. */
+  trials(): Trial[] {
+    return this.#search.rates().map(({ level, rate }) => ({
+      bandwidth: this.#rungs.get(level) as number,
+      concurrency: level,
+      mean: level / rate,
+    }))
+  }
+}

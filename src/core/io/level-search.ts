@@ -1,0 +1,356 @@
+/** A higher level has to give so much more to be worth it, and a lower one must not lose more than this. */
+const WORTH = 1.02
+const NO_LOSS = 0.99
+/** Rates so far from what is known say that the device has changed, if so many of them come in a row. */
+const CHANGED = 0.2
+const IN_A_ROW = 4
+/** After so many tasks the levels beside the best are tried: soon for the first time; each time in vain doubles it. */
+const FIRST_PATIENCE = 12
+const PATIENCE = 60
+const MOST_PATIENCE = 480
+/** Where a device is used well, so many tasks wait for others; with fewer it has time left, with more it is crowded. */
+const FEW_WAIT = 0.3
+const FEW_WAIT_OF_MANY = 0.05
+const SOME_WAIT = 1
+const GOOD_WAIT = 1.5
+const MANY_WAIT = 4
+
+/** From this level on, up goes by small steps only. */
+const CAREFUL = 8
+
+/** Tasks with which it begins. */
+const FIRST = 2
+
+const median = (values: readonly number[]): number => {
+  const sorted = [...values].sort((a, b) => a - b)
+  return ((sorted[(sorted.length - 1) >> 1] as number) + (sorted[sorted.length >> 1] as number)) / 2
+}
+
+/** Numbers of tasks at one time that are worth telling apart. */
+export function levelsUpTo(most: number): number[] {
+  const levels: number[] = []
+  for (let base = 1; base <= most; base *= 2) {
+    levels.push(base)
+    if (base > 1 && base * 1.5 <= most) levels.push(base * 1.5)
+  }
+  if (levels.at(-1) !== most) levels.push(most)
+  return levels
+}
+
+/** What the device gave at a level, in bytes per millisecond. One task that was held up must not count for much. */
+class Level {
+  readonly #rates: number[] = []
+  readonly #first: number[] = []
+  rate = 0
+
+  add(rate: number): void {
+    this.#rates.push(rate)
+    if (this.#rates.length > 2 * IN_A_ROW) this.#rates.shift()
+    this.rate = median(this.#rates)
+  }
+
+  /** From a task that began together with others: it has to do while there is nothing better. */
+  addFirst(rate: number): void {
+    if (this.#rates.length > 0) return
+    this.#first.push(rate)
+    this.rate = median(this.#first)
+  }
+
+  /** The last few lie on one side of those before, and far from them. */
+  get change(): 'slower' | 'faster' | null {
+    if (this.#rates.length < 2 * IN_A_ROW) return null
+    const before = median(this.#rates.slice(0, IN_A_ROW))
+    const last = this.#rates.slice(IN_A_ROW)
+    if (last.every(rate => rate < before * (1 - CHANGED))) return 'slower'
+    return last.every(rate => rate > before * (1 + CHANGED)) ? 'faster' : null
+  }
+
+  /** Only the last few still hold. */
+  forgetOld(): void {
+    this.#rates.splice(0, IN_A_ROW)
+    this.rate = median(this.#rates)
+  }
+}
+
+/** The least time of long ago counts less and less: the device may have become slower. */
+const FORGETTING = 1.0005
+const LUCKY = 0.8
+
+/** How long a task takes that has the device for itself: what several in a row took at best, as one can be lucky. */
+export class Alone {
+  #least = Infinity
+  readonly #last: number[] = []
+
+  /** Tells of a task, and gives what is known with it. */
+  add(time: number): number {
+    this.#last.push(time)
+    if (this.#last.length > IN_A_ROW) this.#last.shift()
+    // So much luck twice in a row is none.
+    const isFaster = this.#last.length > 2 && this.#last.slice(-2).every(one => one < this.#least * LUCKY)
+    if (isFaster) this.#last.splice(0, this.#last.length - 2)
+    this.#least = Math.min(this.#least * FORGETTING, median(this.#last))
+    return this.#least
+  }
+
+  forget(): void {
+    this.#least = Infinity
+    this.#last.length = 0
+  }
+}
+
+/** What one task tells about the device. */
+export interface Sample {
+  began: number
+  ended: number
+  /** Tasks with which it shared the device on average, itself among them. */
+  shared: number
+  /** Bytes per millisecond that all of them were given. */
+  rate: number
+  /** How many of them waited for others. */
+  waited: number
+}
+
+/**
+ * Looks for the number of tasks at one time that gets the most out of a device.
+ *
+ * Two things are known of a level. How many tasks wait for others shows after two or three tasks, and says when the
+ * device has time left or is crowded; so a limit that is far off is found soon. Which of two levels beside each other
+ * gives more takes longer to see, and is looked at from time to time.
+ */
+export class LevelSearch {
+  readonly #levels: readonly number[]
+  readonly #isHasty: boolean
+  #known: Level[] = []
+  #at: number
+  /** The level from which it came here to look, while it looks. */
+  #from: number | null = null
+  #fromWait = 0
+  /** Steps that are still to be tried from the best level, and whether all of them will have been. */
+  #untried: number[] = []
+  #isRound = false
+  #patience = FIRST_PATIENCE
+  #hasBegun = false
+  /** No level is known yet: steps are large. */
+  #isNew = true
+  /** When this level was chosen, and when the first of the tasks that began since then has ended. */
+  #chosenAt = 0
+  #steadyAt: number | null = null
+  /** Tasks that were measured at this level since then: those that began together, and those after them. */
+  #seenFirst = 0
+  #seen = 0
+  /** How many tasks waited, by each of the last few. */
+  #waits: number[] = []
+  /** Bounds of waiting beyond which something is done: wider where it was done in vain. */
+  #fewWait = Infinity
+  #manyWait = MANY_WAIT
+
+  /** How often the device has become slower: then the time of a task that is alone is not known any more. */
+  slower = 0
+
+  /** `levels` upwards; `isHasty`: there are few tasks to find out with. */
+  constructor(levels: readonly number[], isHasty = false) {
+    this.#levels = levels
+    this.#isHasty = isHasty
+    if (isHasty) this.#patience = IN_A_ROW
+    this.#at = this.#nearest(2)
+  }
+
+  /** It has found a level, and has looked at those beside it. */
+  get isSettled(): boolean {
+    return this.#from === null && this.#patience >= PATIENCE
+  }
+
+  /** What is known of levels: bytes per millisecond. */
+  rates(): { level: number; rate: number }[] {
+    const found: { level: number; rate: number }[] = []
+    this.#known.forEach(({ rate }, i) => {
+      if (rate > 0) found.push({ level: this.#levels[i] as number, rate })
+    })
+    const [level, from] = [this.limit, this.#from]
+    if (this.rate > 0 || from === null || !this.#isNew) return found
+    // On its way up, because nobody waited: so tasks take no longer here.
+    found.push({ level, rate: (this.#rateAt(from) / (this.#levels[from] as number)) * level })
+    return found
+  }
+
+  get limit(): number {
+    return this.#levels[this.#at] as number
+  }
+
+  /** Bytes per millisecond that the device gives at this limit; 0 while nothing is known. */
+  get rate(): number {
+    return this.#rateAt(this.#at)
+  }
+
+  #rateAt(level: number): number {
+    return this.#known[level]?.rate ?? 0
+  }
+
+  #nearest(count: number): number {
+    let best = 0
+    this.#levels.forEach((level, i) => {
+      if (Math.abs(level - count) < Math.abs((this.#levels[best] as number) - count)) best = i
+    })
+    return best
+  }
+
+  // --- measuring ---
+
+  add({ began, ended, shared, rate, waited }: Sample): void {
+    // Tasks that began with another limit, or when there were too few, say nothing about this one.
+    if (began < this.#chosenAt || this.#nearest(shared) !== this.#at) return
+    const level = (this.#known[this.#at] ??= new Level())
+    // Tasks that begin all at one time share the device in another way than tasks that come and go.
+    const isFirst = began < (this.#steadyAt ??= ended)
+    if (!isFirst && this.#seen === 0) this.#waits = []
+    this.#waits.push(waited)
+    if (this.#waits.length > IN_A_ROW) this.#waits.shift()
+    if (isFirst) {
+      level.addFirst(rate)
+      this.#seenFirst++
+    } else this.#measure(level, rate)
+    this.#decide(ended)
+  }
+
+  #measure(level: Level, rate: number): void {
+    level.add(rate)
+    this.#seen++
+    const { change } = level
+    if (!change) return
+    level.forgetOld()
+    this.#forget(change)
+    this.#known[this.#at] = level
+  }
+
+  /** The device has changed: what is known of other levels does not hold any more. */
+  #forget(change: 'slower' | 'faster'): void {
+    if (change === 'slower') this.slower++
+    this.#known = []
+    this.#from = null
+    this.#untried = []
+    this.#isRound = false
+    this.#patience = FIRST_PATIENCE
+    this.#fewWait = Infinity
+    this.#manyWait = MANY_WAIT
+  }
+
+  // --- deciding ---
+
+  get #few(): number {
+    return Math.max(FEW_WAIT, FEW_WAIT_OF_MANY * this.limit)
+  }
+
+  #decide(now: number): void {
+    // The first tasks of all show how long one takes that is hardly disturbed.
+    if (!this.#hasBegun) {
+      if (this.#seenFirst + this.#seen < FIRST) return
+      this.#hasBegun = true
+      if (this.#step(2, now)) return
+    }
+    const wait = this.#waits.length < 2 ? null : median(this.#waits)
+    const isSteady = this.#seen >= 2
+    if (isSteady && wait !== null && wait >= this.#few) this.#isNew = false
+    if (this.#from !== null) this.#look(this.#from, wait, now)
+    else if (isSteady && wait !== null && wait > this.#manyWait) this.#leave(wait, now)
+    else if (wait !== null && wait < Math.min(this.#few, this.#fewWait)) this.#goUp(wait, now)
+    else if (this.#seen >= this.#patience) {
+      const isCrowded = (wait ?? 0) > SOME_WAIT || this.#patience === IN_A_ROW
+      this.#isRound = true
+      this.#lookFurther(isCrowded ? [-1, 1] : [1, -1], now)
+    }
+  }
+
+  #goUp(wait: number, now: number): void {
+    if (!this.#step(this.#isNew ? 2 : 1, now)) this.#fewWait = wait - FEW_WAIT
+  }
+
+  /** So many tasks wait that the device must have become slower: those that wait in vain are left out. */
+  #leave(wait: number, now: number): void {
+    const to = this.#nearest(Math.max(1, this.limit - (wait - GOOD_WAIT)))
+    if (to === this.#at) {
+      this.#manyWait = wait + 1
+      return
+    }
+    this.#forget('slower')
+    this.#fewWait = -Infinity
+    this.#patience = IN_A_ROW
+    this.#go(to, now)
+  }
+
+  /** Goes to another level to see what it gives; false if there is none. */
+  #step(steps: number, now: number): boolean {
+    // Too many tasks cost more than too few, and the more there are the longer it takes to see it.
+    const careful = steps > 0 && this.limit >= CAREFUL && !(this.#isHasty && this.#isNew) ? 1 : steps
+    const to = Math.min(this.#levels.length - 1, Math.max(0, this.#at + careful))
+    if (to === this.#at) return false
+    this.#from = this.#at
+    this.#fromWait = this.#waits.length > 0 ? median(this.#waits) : 0
+    this.#known[to] = new Level()
+    this.#go(to, now)
+    return true
+  }
+
+  #lookFurther(steps: number[], now: number): void {
+    this.#untried = steps
+    for (let step = steps.shift(); step; step = steps.shift()) {
+      if (this.#isHopeless(this.#at + step) && this.#patience < MOST_PATIENCE) continue
+      if (this.#step(step, now)) return
+    }
+    this.#seen = 0
+    if (!this.#isRound && this.#isHasty) return
+    this.#isRound = false
+    this.#patience = Math.min(Math.max(PATIENCE, this.#patience * 2), MOST_PATIENCE)
+  }
+
+  /** A level that was so much worse is not tried again before the device changes. */
+  #isHopeless(level: number): boolean {
+    const rate = this.#rateAt(level)
+    return rate > 0 && rate < this.rate * 0.85
+  }
+
+  /** Stays if the level is better than the one before, or as good with fewer tasks. */
+  #look(from: number, wait: number | null, now: number): void {
+    const isHigher = this.#at > from
+    // As long as nobody waits, more tasks get more.
+    if (isHigher && wait !== null && wait < this.#few) return this.#stay(from, now)
+    const gain = this.#rateAt(this.#at) / this.#rateAt(from)
+    const isBad = gain < this.#hopeless()
+    if (!isBad && this.#seen < Math.min(8, Math.max(3, Math.ceil(this.limit / 2)))) return
+    if (!(gain <= (isHigher ? WORTH : NO_LOSS))) return this.#stay(from, now)
+    this.#from = null
+    this.#isNew = false
+    if (isHigher) this.#fewWait = this.#fromWait - FEW_WAIT
+    this.#go(from, now)
+    this.#lookFurther(this.#untried, now)
+  }
+
+  /** A gain below which the level need not be looked at any longer: the more is known, the higher. */
+  #hopeless(): number {
+    if (this.#seen >= IN_A_ROW) return 0.9
+    if (this.#seen >= 2) return 0.8
+    // Of many tasks that begin together, the first that end tell enough.
+    if (this.#seenFirst >= IN_A_ROW && this.limit > CAREFUL) return 0.9
+    return this.#seenFirst >= 2 ? 0.65 : 0
+  }
+
+  #stay(from: number, now: number): void {
+    const wait = this.#waits.length > 0 ? median(this.#waits) : 0
+    const isHigher = this.#at > from
+    this.#from = null
+    this.#fewWait = Infinity
+    this.#manyWait = Math.max(MANY_WAIT, wait + GOOD_WAIT)
+    this.#patience = PATIENCE
+    // It pays to go on the same way, unless so many wait already that more will not help.
+    const next = !isHigher ? [-1] : wait > SOME_WAIT ? [] : [this.#isNew ? 2 : 1]
+    this.#lookFurther(next, now)
+  }
+
+  #go(to: number, now: number): void {
+    this.#at = to
+    this.#chosenAt = now
+    this.#steadyAt = null
+    this.#seenFirst = 0
+    this.#seen = 0
+    this.#waits = []
+  }
+}

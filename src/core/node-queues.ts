@@ -1,0 +1,145 @@
+import { Locality } from './locality.ts'
+import type { Node } from './machine.ts'
+import { before } from './ready-queue.ts'
+import type { Head, Placer, ReadyQueue } from './ready-queue.ts'
+import type { Task } from './task.ts'
+
+/** What the queues ask of whoever knows the nodes. */
+export interface NodePlacer extends Placer {
+  /** The first node from this one on with a free lane, that is not kept for a task. */
+  next(from: number): Node | null
+  /** The same for tasks of one node only. */
+  at(node: Node): Placer
+  isHeld(node: Node): boolean
+}
+
+/** So many queues are looked into in vain before a node waits for what comes to its own. */
+const TRIES = 4
+
+/**
+ * Several nodes: each has a queue of the tasks that are close to their inputs there, and one queue is for all. A node
+ * takes from its own and from that of all, and steals when both have nothing for it, so that none is idle while
+ * there is work. Being close counts among tasks of priority 0; others are in the queue of all, before or after them.
+ */
+export class NodeQueues<Q extends ReadyQueue> {
+  size = 0
+  readonly locality = new Locality()
+  readonly own: readonly Q[]
+  readonly anywhere: Q
+  readonly #nodes: readonly Node[]
+  readonly #homes = new WeakMap<Task, Q>()
+  /** What is in a cache comes before what is in none, so the own queue before that of all. */
+  readonly #ownFirst: boolean
+  #queueable = 0
+
+  constructor(nodes: readonly Node[], make: (cores: number) => Q, ownFirst: boolean) {
+    this.#nodes = nodes
+    this.own = nodes.map(node => make(node.cpus))
+    this.anywhere = make(nodes.reduce((sum, node) => sum + node.cpus, 0))
+    this.#ownFirst = ownFirst
+  }
+
+  queueOf(task: Task): Q {
+    return this.#homes.get(task) ?? this.anywhere
+  }
+
+  push(task: Task): void {
+    const queue = this.#home(task)
+    this.#homes.set(task, queue)
+    queue.push(task)
+    this.#count(task, 1)
+  }
+
+  forget(task: Task): void {
+    this.queueOf(task).forget(task)
+    this.#count(task, -1)
+  }
+
+  take(placer: NodePlacer): Task | null {
+    for (let node = placer.next(0); node && this.size > 0; node = placer.next(node.index + 1)) {
+      const task = this.#takeFor(node, placer)
+      if (task) return task
+    }
+    return this.#queueable > 0 ? this.#behindOthers(placer) : null
+  }
+
+  heads(): Head[] {
+    return [this.anywhere, ...this.own].flatMap(queue => (queue.size > 0 ? queue.heads() : []))
+  }
+
+  #home(task: Task): Q {
+    if (task.priority !== 0 || task.io) return this.anywhere
+    const isSuited = (node: number): boolean =>
+      task.kind.implementations.some(({ demand }) => this.#nodes[node]?.suits(demand ?? task.demand))
+    const close = this.locality.candidates(task).find(isSuited)
+    return (close === undefined ? undefined : this.own[close]) ?? this.anywhere
+  }
+
+  #takeFor(node: Node, placer: NodePlacer): Task | null {
+    const at = placer.at(node)
+    const passed: Q[] = []
+    for (const queue of this.#inOrder(node)) {
+      if (queue.size === 0) continue
+      const task = this.#takeFrom(queue, at)
+      if (task) {
+        // Who waits for more room than there is must not wait for ever.
+        for (const other of passed) {
+          for (const head of other.heads()) if (at.inTheWay(task, head.task)) head.task.bypassed++
+        }
+        return task
+      }
+      if (placer.isHeld(node)) return null
+      passed.push(queue)
+    }
+    return null
+  }
+
+  *#inOrder(node: Node): Generator<Q> {
+    const own = this.own[node.index] as Q
+    const first = this.anywhere.size > 0 ? this.anywhere.heads()[0]?.task : undefined
+    const isFirst = first !== undefined && this.#isBefore(first, own)
+    if (isFirst) yield this.anywhere
+    yield own
+    if (first && !isFirst && first.priority >= 0) yield this.anywhere
+    let tries = TRIES
+    for (let i = 1; i < this.own.length && tries > 0; i++) {
+      const other = this.own[(node.index + i) % this.own.length] as Q
+      if (other.size === 0) continue
+      tries--
+      yield other
+    }
+    if (first && first.priority < 0) yield this.anywhere
+  }
+
+  #isBefore(first: Task, own: Q): boolean {
+    if (first.priority !== 0) return first.priority > 0
+    if (this.#ownFirst || own.size === 0) return false
+    const head = own.heads()[0]?.task
+    return head === undefined || before(first, head)
+  }
+
+  #takeFrom(queue: Q, at: Placer): Task | null {
+    const size = queue.size
+    const task = queue.take(at)
+    // Some may have been set aside.
+    this.size += queue.size - size
+    if (task?.queueable) this.#queueable--
+    return task
+  }
+
+  /** No lane is free, but short tasks may queue on one. */
+  #behindOthers(placer: NodePlacer): Task | null {
+    let tries = TRIES
+    for (const queue of [this.anywhere, ...this.own]) {
+      if (queue.size === 0) continue
+      const task = this.#takeFrom(queue, { ...placer, hold: () => false })
+      if (task || --tries === 0) return task
+    }
+    return null
+  }
+
+  #count(task: Task, by: number): void {
+    this.size += by
+    if (task.queueable) this.#queueable += by
+  }
+}

@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { Datum } from '../../src/core/data.ts'
+import { POLICIES, fifo, fifoData, lifo, lifoHrf, rank } from '../../src/core/policy.ts'
+import type { Policy } from '../../src/core/policy.ts'
+import { demandOf } from '../../src/core/task.ts'
+import { simulate } from '../../src/simulate/simulate.ts'
+import type { Workload } from '../../src/simulate/workload.ts'
+
+interface Ran {
+  makespan: number
+  /** By number of the task, from 1. */
+  nodes: Map<number, number>
+}
+
+const disk = { name: 'd', path: '/d', read: 100, write: 100, capacity: null }
+const nodeOf = (i: number) => ({ name: `n${i}`, cpus: 2, memory: 1, tags: [], storage: [disk], link: 20 })
+
+/** The paper's example on nodes with disks of their own: A_i writes what B_i reads; C reads what all B have written. */
+const pairs = (seconds: readonly number[]): Workload => ({
+  name: 'pairs',
+  begin(simulation) {
+    const one = (name: string) => ({ kind: simulation.kind(name), demand: demandOf(1, 0, []) })
+    const ends: Datum[] = []
+    for (const [i, time] of seconds.entries()) {
+      const [a, b] = [new Datum(`/a${i}`, false, false), new Datum(`/b${i}`, false, false)]
+      const both = [
+        { datum: a, mode: 'in' as const },
+        { datum: b, mode: 'out' as const },
+      ]
+      simulation.submit(one('A'), [{ datum: a, mode: 'out' }], { compute: time * 1000, bytes: [100] })
+      simulation.submit(one('B'), both, { compute: 1000, bytes: [100, 10] })
+      ends.push(b)
+    }
+    simulation.submit(
+      one('C'),
+      ends.map(datum => ({ datum, mode: 'in' as const })),
+      { compute: 0, bytes: ends.map(() => 10) },
+    )
+  },
+})
+
+async function run(policy: Policy, seconds: readonly number[], nodes: number): Promise<Ran> {
+  const ran: Ran = { makespan: 0, nodes: new Map() }
+  const { makespan } = await simulate(pairs(seconds), {
+    platform: { nodes: Array.from({ length: nodes }, (_, i) => nodeOf(i)) },
+    policy,
+    observer: event => {
+      if (event.type === 'started') ran.nodes.set(event.task, event.node)
+    },
+  })
+  ran.makespan = makespan
+  return ran
+}
+
+const close = ({ nodes }: Ran, count: number): number =>
+  Array.from({ length: count }, (_, i) => i).filter(i => nodes.get(1 + 2 * i) === nodes.get(2 + 2 * i)).length
+
+for (const policy of [fifo, lifo, fifoData, lifoHrf, rank]) {
+  test(`${policy.name}: what a task reads is read where it was made, when all nodes have enough to do`, async () => {
+    const ran = await run(
+      policy,
+      Array.from({ length: 40 }, () => 1),
+      4,
+    )
+    // With one queue for all nodes, lifo reads everything through the network, and takes 87 s.
+    assert.equal(close(ran, 40), 40)
+    assert(ran.makespan < 50, `${ran.makespan} s`)
+  })
+
+  test(`${policy.name}: nodes without work of their own steal what is close to another`, async () => {
+    const nodes = new Map<number, number>()
+    const fan: Workload = {
+      name: 'fan',
+      begin(simulation) {
+        const one = (name: string) => ({ kind: simulation.kind(name), demand: demandOf(1, 0, []) })
+        const datum = new Datum('/a', false, false)
+        simulation.submit(one('A'), [{ datum, mode: 'out' }], { compute: 1000, bytes: [100] })
+        for (let i = 0; i < 12; i++) {
+          simulation.submit(one('B'), [{ datum, mode: 'in' }], { compute: 10_000, bytes: [100] })
+        }
+      },
+    }
+    await simulate(fan, {
+      platform: { nodes: [nodeOf(0), nodeOf(1), nodeOf(2)] },
+      policy,
+      observer: event => {
+        if (event.type === 'started' && event.task > 1)
+          nodes.set(event.node, (nodes.get(event.node) ?? 0) + 1)
+      },
+    })
+    assert.equal(nodes.size, 3)
+  })
+}
+
+test('no node has a free CPU while a task is ready, whatever is close to which node', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.constantFrom(...POLICIES),
+      fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 30 }),
+      fc.integer({ min: 2, max: 4 }),
+      async (policy, seconds, nodes) => {
+        let [ready, running, at] = [0, 0, 0]
+        const check = (): void =>
+          assert(ready === 0 || running === nodes * 2, `${ready} ready, ${running} run`)
+        await simulate(pairs(seconds), {
+          platform: { nodes: Array.from({ length: nodes }, (_, i) => nodeOf(i)) },
+          policy,
+          observer: event => {
+            // Within one moment things happen one after the other.
+            if (event.at > at) check()
+            at = Math.max(at, event.at)
+            if (event.type === 'ready') ready++
+            if (event.type === 'started') [ready, running] = [ready - 1, running + 1]
+            if (event.type === 'finished') running--
+          },
+        })
+        assert.equal(ready + running, 0)
+      },
+    ),
+    { numRuns: 100 },
+  )
+})
