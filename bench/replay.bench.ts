@@ -1,7 +1,7 @@
 import { bench } from './harness.ts'
 import type { Arm, Case } from './harness.ts'
 import { throttleMissing } from './io/devices.ts'
-import { MEMORY, recordCopyfile } from './replay/copyfile.ts'
+import { PAGE_CACHE, recordCopyfile } from './replay/copyfile.ts'
 import { recordOverlap, recordTiers } from './replay/programs.ts'
 import type { Recording, Workload } from './replay/programs.ts'
 import { predictedSeconds, realSeconds } from './replay/recorded.ts'
@@ -44,17 +44,20 @@ function casesOf(name: string, about: string, missing: string | undefined, given
     ]
   })
   const shared = { better: 'lower', take: 'median', rounds: 1 } as const
-  const wrong = (predict: (variant: Variant) => Promise<number>) => (): Promise<number> =>
-    misplaced(variants, real, predict)
-  const [first] = variants
+  // Variants that are one program with several policies can all be told from one run.
+  const ofOneProgram = variants.filter(({ changes }) => changes.policy ?? changes.ioPolicy)
+  const [first] = ofOneProgram
   const whatIf = async ({ changes }: Variant): Promise<number> => {
     const { run, constants } = await (first as Variant).record()
     return predictedSeconds(run, constants, changes)
   }
-  const orders: Arm[] = [{ system: 'millrace, replays', missing, run: wrong(replayed) }]
-  // Variants that are one program with several policies can all be told from one run.
-  const isWhatIf = variants.every(({ changes }) => changes.policy ?? changes.ioPolicy)
-  if (isWhatIf) orders.push({ system: 'millrace, what-if from the first run', missing, run: wrong(whatIf) })
+  const orders: Arm[] = [
+    { system: 'millrace, replays', missing, run: () => misplaced(variants, real, replayed) },
+  ]
+  if (first) {
+    const run = (): Promise<number> => misplaced(ofOneProgram, real, whatIf)
+    orders.push({ system: 'millrace, what-if from the first run', missing, run })
+  }
   return [
     { ...shared, name, unit: 's', about, arms, goals },
     {
@@ -88,12 +91,12 @@ async function misplaced(
 const tiers = (workload: Workload): Case[] =>
   casesOf(
     `tiers, ${workload}`,
-    'the program of the bench tiers: layers with each I/O policy',
+    'the program of the bench tiers: layers with each I/O policy, and the slow disk alone',
     throttleMissing(),
-    ['fcfs', 'priority', 'backfill'].map(ioPolicy => ({
-      name: ioPolicy,
-      record: () => recordTiers(workload, ioPolicy),
-      changes: { ioPolicy },
+    ['fcfs', 'priority', 'backfill', 'slow'].map(policy => ({
+      name: policy === 'slow' ? 'slow disk alone' : policy,
+      record: () => recordTiers(workload, policy),
+      changes: policy === 'slow' ? {} : { ioPolicy: policy },
     })),
   )
 
@@ -114,23 +117,13 @@ await bench('replay', [
   ...tiers('homogeneous'),
   ...tiers('heterogeneous'),
   ...casesOf(
-    'layers against none',
-    'the same program with layers, and with the slow disk alone',
-    throttleMissing(),
-    ['backfill', 'slow'].map(policy => ({
-      name: policy === 'slow' ? 'slow disk alone' : 'layers',
-      record: () => recordTiers('heterogeneous', policy),
-      changes: {},
-    })),
-  ),
-  ...casesOf(
     'copyfile',
     'the workflow of the bench copyfile, one copy at a time',
     slowDiskMissing(),
     POLICIES.map(policy => ({
       name: policy,
       record: async () => (await copies()).get(policy) as Recording,
-      changes: { policy, node: { cpus: 1, cache: MEMORY } },
+      changes: { policy, node: { cpus: 1, cache: PAGE_CACHE } },
     })),
   ),
 ])

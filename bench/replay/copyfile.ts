@@ -11,8 +11,9 @@ const MEGABYTES = 24
 const READ = 40
 const WRITE = 50
 const SIZES = [`files=${FILES}`, `megabytes=${MEGABYTES}`]
-/** Page cache of the commands: a tenth of all data. */
-export const MEMORY = (3 * FILES * MEGABYTES * 2 ** 20) / 10
+/** What the commands have: a tenth of all data. A copy has its file in its own memory; the rest caches pages. */
+const MEMORY = (3 * FILES * MEGABYTES * 2 ** 20) / 10
+export const PAGE_CACHE = MEMORY - MEGABYTES * 2 ** 20
 
 /** One copy after the other, with either policy: the same files each time, none of them in memory. */
 export async function recordCopyfile(policies: readonly string[]): Promise<Map<string, Recording>> {

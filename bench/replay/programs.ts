@@ -16,8 +16,8 @@ export interface Recording {
 const OVERLAP_DISK = 40
 const TIERS_DISK = 20
 const SIZES = {
-  homogeneous: Array.from({ length: 16 }, () => 4e6),
-  heterogeneous: Array.from({ length: 18 }, (_, i) => (i % 3 === 0 ? 8e6 : 2e6)),
+  homogeneous: Array.from({ length: 24 }, () => 4e6),
+  heterogeneous: Array.from({ length: 24 }, (_, i) => (i % 3 === 0 ? 8e6 : 2e6)),
 }
 export type Workload = keyof typeof SIZES
 

@@ -2,13 +2,16 @@ import { readJournal } from '../report/journal-reader.ts'
 import { DeviceStatistics } from '../report/device-statistics.ts'
 import { findRun } from '../report/runs.ts'
 import { printLines } from './output.ts'
+import { SimulatedEvents } from './simulated-events.ts'
 import type { Given } from './spec.ts'
 
 /** `millrace explain`: what a run found out about its storage. */
 export async function execute({ operands: [name = 'last'] }: Given): Promise<void> {
   const run = await findRun(process.cwd(), name)
   const devices = new DeviceStatistics()
-  for await (const event of readJournal(run.journal)) devices.observe(event)
+  const events = new SimulatedEvents(readJournal(run.journal))
+  for await (const event of events) devices.observe(event)
   const lines = devices.explain()
+  printLines(events.heading)
   printLines(lines.length > 0 ? lines : ['This run learned no limits, moved nothing, and no device failed.'])
 }

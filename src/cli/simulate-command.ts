@@ -4,7 +4,7 @@ import type { CommandSpec, OptionSpec } from './spec.ts'
 export const simulateCommand = (policies: readonly string[], files: readonly OptionSpec[]): CommandSpec => ({
   name: 'simulate',
   summary: 'run a program, workflow or recorded run in virtual time',
-  usage: 'millrace simulate FILE --platform PLATFORM [options] [-- ARGUMENT...]',
+  usage: 'millrace simulate FILE [--platform PLATFORM] [options] [-- ARGUMENT...]',
   operands: [
     { name: 'FILE', required: true },
     { name: 'ARGUMENT', required: false, rest: true },
@@ -39,8 +39,8 @@ export const simulateCommand = (policies: readonly string[], files: readonly Opt
     { name: 'journal', negative: 'only', help: ['keep nothing in .millrace'] },
   ],
   notes: [
-    'FILE: a program whose tasks have a cost, a workflow (WfFormat .json) or a run of',
-    '`millrace runs`. Equal input gives equal output, on every machine.',
+    'FILE: a program or flow.ts with costs, a workflow in WfFormat, or a run of',
+    '`millrace runs`, without a platform too. Equal input gives equal output.',
     'Example: millrace simulate flow.json --platform cluster.yaml --compare fifo,lifo',
   ],
   load: () => import('./simulate.ts'),

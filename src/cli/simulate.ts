@@ -36,7 +36,7 @@ export async function execute(given: Given): Promise<void> {
   // What the program prints is not the result: it goes to stderr.
   const release = divert(process.stdout, text => process.stderr.write(text))
   try {
-    const input = await loadInput(await findFile(file), loadProgram)
+    const input = await loadInput(await findFile(file), loadProgram, { operands: args, rest: given.rest })
     const { platform, source } = described ?? platformBehind(input)
     const variants = await variantsOf(given, platform, input.recorded)
     const [only] = variants

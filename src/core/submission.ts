@@ -23,7 +23,8 @@ export function refuse({ kind, demand }: TaskSpec, nodes: readonly Node[]): neve
 
 /** `told`: the demands that the observer knows. */
 export function tellSubmitted(observer: Observer, task: Task, told: Set<Demand>, now: number): void {
-  const { demand } = task
+  // Sizes that are computed per call are told rounded, or there would be as many demands as tasks.
+  const demand = task.demand.alike
   const isTold = isPlain(demand)
   if (!isTold && !told.has(demand)) {
     const { id, cpus, memory, tags, io, storage } = demand

@@ -19,6 +19,7 @@ export type {
   InputSpec,
   Parameters,
   RuleContext,
+  RuleCost,
   RuleOptions,
   TargetBody,
   TargetContext,

@@ -24,6 +24,7 @@ const OPTIONS: readonly (keyof RuleOptions)[] = [
   'env',
   'cwd',
   'exitCodes',
+  'cost',
   'uses',
 ]
 

@@ -67,6 +67,16 @@ export type Action<O, I, W> = (
 /** A value, or a function of the wildcards. */
 type PerTask<T, W> = T | ((wildcards: W) => T)
 
+/** Without `reads`, it reads its inputs as large as they are; what it writes is divided among its outputs. */
+export interface RuleCost<W = { readonly [name: string]: string }> {
+  /** Seconds of computing, or '3min'. @default 0 */
+  compute?: PerTask<number | string, W>
+  /** Bytes that it reads, or '290MB'. */
+  reads?: PerTask<number | string, W>
+  /** Bytes that it writes. @default 0 */
+  writes?: PerTask<number | string, W>
+}
+
 export interface RuleOptions<W = { readonly [name: string]: string }> {
   /** How the rule is called in progress, traces and errors. @default its first output */
   name?: string
@@ -94,6 +104,8 @@ export interface RuleOptions<W = { readonly [name: string]: string }> {
   cwd?: PerTask<string, W>
   /** Exit codes that count as success. @default [0] */
   exitCodes?: readonly number[]
+  /** What a task costs, for `millrace simulate`, which does not run it. */
+  cost?: RuleCost<W>
   /** Values that the work depends on besides its inputs: when they change, it is done again. */
   uses?: PerTask<unknown, W>
 }

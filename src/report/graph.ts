@@ -29,6 +29,9 @@ export async function graphLines(events: AsyncIterable<RunEvent>): Promise<strin
     tasks.observe(event)
   }
   const names = new Map([...statistics.kinds.values()].map(kind => [kind.kind, kind.name]))
-  if (tasks.isTooLarge) return groupedGraph(kinds, statistics, MAX_DRAWN_TASKS)
-  return detailedGraph(tasks, names)
+  const lines = tasks.isTooLarge
+    ? groupedGraph(kinds, statistics, MAX_DRAWN_TASKS)
+    : detailedGraph(tasks, names)
+  if (statistics.run?.simulated) lines.splice(1, 0, '  label="simulated"')
+  return lines
 }

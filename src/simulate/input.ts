@@ -1,10 +1,13 @@
 import { readFileSync } from 'node:fs'
-import { basename, extname } from 'node:path'
+import { basename, dirname, extname } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { MillraceError } from '../core/errors.ts'
+import { checkParameters, giveParameters } from '../flow/params.ts'
+import { flowState } from '../flow/registry.ts'
 import { setHost } from '../model/client.ts'
 import type { Definition } from '../model/definition.ts'
 import { DEFINITION } from '../model/task.ts'
+import { flowWorkload } from './flow-workload.ts'
 import { journalWorkload } from './journal-workload.ts'
 import { readRecordedRun } from './recorded-run.ts'
 import type { RecordedRun } from './recorded-run.ts'
@@ -24,16 +27,66 @@ export interface Input {
 }
 
 /** What a file holds: a program, a workflow instance (.json), or the journal of a run. */
-export async function loadInput(file: string, load: (url: string) => Promise<unknown>): Promise<Input> {
+export async function loadInput(
+  file: string,
+  load: (url: string) => Promise<unknown>,
+  words: Words = { operands: [], rest: [] },
+): Promise<Input> {
   const ending = extname(file)
   const bytes = read(file)
-  if (PROGRAMS.includes(ending)) return { workload: await program(file, load), source: bytes.toString() }
+  if (PROGRAMS.includes(ending)) {
+    const source = bytes.toString()
+    const isFlow = /['"]millrace\/flow['"]/.test(source)
+    return { workload: await (isFlow ? flow(file, source, load, words) : program(file, load)), source }
+  }
   if (ending === '.json') {
     const source = bytes.toString()
     return { workload: wfWorkload(readWfFormat(source, file)), source }
   }
   const recorded = await readRecordedRun(file)
   return { workload: journalWorkload(recorded), source: bytes.toString('latin1'), recorded }
+}
+
+/** What stands behind the file on the command line: of a workflow, targets and parameters. */
+export interface Words {
+  readonly operands: readonly string[]
+  readonly rest: readonly string[]
+}
+
+async function flow(
+  file: string,
+  source: string,
+  load: (url: string) => Promise<unknown>,
+  { operands, rest }: Words,
+): Promise<Workload> {
+  giveParameters(rest)
+  const host = new SimulatedHost()
+  setHost(host)
+  const folder = dirname(file)
+  await inFolder(folder, () => load(pathToFileURL(file).href))
+  checkParameters(source)
+  const { registry } = flowState
+  const [first] = registry.targets.keys()
+  const all = first === undefined ? [...registry.concrete.keys()] : [first]
+  const targets = operands.length > 0 ? operands : all
+  if (targets.length === 0) {
+    throw new MillraceError('MR_FLOW_FILE', `${basename(file)} does not say what to make`, {
+      hint: "Add a target: target('all', […]), or name a file: millrace simulate flow.ts FILE",
+    })
+  }
+  const workload = flowWorkload(basename(file), registry, targets, host)
+  return { ...workload, begin: simulation => inFolder(folder, () => workload.begin(simulation)) }
+}
+
+/** Paths of a workflow are relative to its folder. */
+async function inFolder<T>(folder: string, action: () => T | Promise<T>): Promise<T> {
+  const before = process.cwd()
+  process.chdir(folder)
+  try {
+    return await action()
+  } finally {
+    process.chdir(before)
+  }
 }
 
 async function program(file: string, load: (url: string) => Promise<unknown>): Promise<Workload> {

@@ -7,6 +7,7 @@ import { MillraceError } from '../core/errors.ts'
 import { Implementation } from '../core/task.ts'
 import type { Group, Kind } from '../core/task.ts'
 import type { Client } from '../model/client.ts'
+import type { Slot } from '../model/call.ts'
 import type { Definition } from '../model/definition.ts'
 import { buildDemand, priorityOf, retriesOf } from '../model/demand.ts'
 import { CancelledError } from '../model/errors.ts'
@@ -45,6 +46,10 @@ export class ProgramClient implements Client, Watcher {
     return this.#simulation.clock.now
   }
 
+  get paths(): Paths {
+    return this.#tracker.paths
+  }
+
   /** Waits of the program that have not ended. */
   get waits(): number {
     return this.#waits.size
@@ -53,6 +58,18 @@ export class ProgramClient implements Client, Watcher {
   call(definition: Definition, args: readonly unknown[]): unknown {
     if (definition.stream) refuse(`${definition.name} is a generator; how many values it has is not known`)
     const { slots } = this.#tracker.call(definition, args)
+    const results = this.submit(definition, args, slots)
+    this.#keepResults(definition, args, results)
+    return definition.returns > 0 ? results.map(datum => new Future(datum)) : new Future(results[0] as Datum)
+  }
+
+  /** `kind`: what it is one of, if that is not the definition itself. Returns what it will give back. */
+  submit(
+    definition: Definition,
+    args: readonly unknown[],
+    slots: readonly Slot[],
+    kind: Definition = definition,
+  ): Datum[] {
     const results: Datum[] = []
     for (let i = 0; i < Math.max(1, definition.returns); i++) results.push(new Datum(null, false, false))
     const accesses: AccessRequest[] = slots.map(({ datum, mode }) => ({ datum, mode }))
@@ -62,8 +79,8 @@ export class ProgramClient implements Client, Watcher {
     const work = buildWork(definition, args, slots, datum => this.#sizes.get(datum.current.id) ?? 0)
     const task = this.#simulation.submit(
       {
-        kind: this.#kind(definition),
-        demand: buildDemand(definition, definition.variants[0]?.options ?? {}, args),
+        kind: this.#kind(kind),
+        demand: buildDemand(definition, definition.variants[0]?.options ?? options, args),
         priority: priorityOf(definition, args),
         onFailure: options.onFailure ?? 'fail',
         retries: retriesOf(definition),
@@ -74,8 +91,7 @@ export class ProgramClient implements Client, Watcher {
       work,
     )
     task.accesses.forEach(({ write }, i) => write && this.#sizes.set(write.id, work.bytes?.[i] ?? 0))
-    this.#keepResults(definition, args, results)
-    return definition.returns > 0 ? results.map(datum => new Future(datum)) : new Future(results[0] as Datum)
+    return results
   }
 
   iterate(): never {

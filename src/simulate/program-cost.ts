@@ -13,7 +13,7 @@ export function buildWork(
   slots: readonly Slot[],
   sizeOf: (datum: Datum) => number,
 ): Work {
-  const what = `task ${definition.name}`
+  const what = `${definition.key.startsWith('flow#') ? 'rule' : 'task'} ${definition.name}`
   const { cost, size, io } = definition.options
   if (!cost && !io) {
     throw new MillraceError(

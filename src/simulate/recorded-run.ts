@@ -18,8 +18,11 @@ export interface RecordedTask {
   readonly after: number | null
   /** Since that, or since the call before. */
   readonly gap: number
+  readyAt: number
   startedAt: number
   endedAt: number
+  /** For which its CPU was free, nothing was missing, and it had not begun: it was being brought there. */
+  delay: number
   /** While it waited for tasks that it had called it did nothing. */
   blocked: number
   blockedAt: number
@@ -60,6 +63,9 @@ export interface RecordedRun {
 /** A call so soon after the end of a task, and so late after the call before, was waiting for that end. */
 const SOON = 2
 
+/** Starting a thread and bringing a task there takes no longer; what is above was something else. Milliseconds. */
+const LONGEST_START = 250
+
 export async function readRecordedRun(path: string): Promise<RecordedRun> {
   const reader = new RunReader()
   for await (const event of readJournal(path)) reader.observe(event)
@@ -74,11 +80,17 @@ export class RunReader {
   readonly #tasks = new Map<number, RecordedTask>()
   readonly #moves = new Map<number, RecordedMove>()
   readonly #files = new Map<number, RecordedFile>()
+  /** Where tasks run, and since when nothing does there. */
+  readonly #lanes = new Map<number, string>()
+  readonly #freeAt = new Map<string, number>()
+  #hasWide = false
   #lastCall = 0
   #lastEnd: { task: number; at: number } | null = null
 
   run(path: string): RecordedRun {
     const tasks = [...this.#tasks.values()].filter(({ endedAt }) => endedAt >= 0)
+    // Which CPUs a task holds beside its first is not recorded: others may have waited for these.
+    if (this.#hasWide) for (const task of tasks) task.delay = 0
     if (this.#facts && tasks.length > 0) {
       return {
         facts: this.#facts,
@@ -107,6 +119,9 @@ export class RunReader {
         break
       case 'submitted':
         this.#submitted(event)
+        break
+      case 'ready':
+        this.#ready(event)
         break
       case 'started':
         this.#started(event)
@@ -147,8 +162,10 @@ export class RunReader {
       demand: demand ?? null,
       after: hasWaited ? end.task : null,
       gap: Math.max(0, at - since),
+      readyAt: at,
       startedAt: -1,
       endedAt: -1,
+      delay: 0,
       blocked: 0,
       blockedAt: -1,
       cpus: 1,
@@ -159,10 +176,21 @@ export class RunReader {
     this.#lastCall = at
   }
 
+  #ready({ task, at }: Of<'ready'>): void {
+    const one = this.#tasks.get(task)
+    if (one) one.readyAt = at
+  }
+
   /** Of several attempts the last counts. */
-  #started({ task, at, cpus, device }: Of<'started'>): void {
+  #started({ task, at, cpus, device, node, lane }: Of<'started'>): void {
     const one = this.#tasks.get(task)
     if (!one) return
+    const place = `${node} ${lane}`
+    this.#lanes.set(task, place)
+    if (cpus > 1) this.#hasWide = true
+    const free = Math.max(one.readyAt, this.#freeAt.get(place) ?? 0)
+    // Who asks for more than a CPU may have waited for that.
+    one.delay = one.demand === null ? Math.min(LONGEST_START, Math.max(0, at - free)) : 0
     Object.assign(one, { startedAt: at, blocked: 0, blockedAt: -1, released: null, device: device ?? null })
     one.isIo = cpus === 0
     one.cpus = Math.max(1, cpus)
@@ -195,6 +223,9 @@ export class RunReader {
       one.endedAt = at
       one.usage = usage ?? null
     }
+    const lane = this.#lanes.get(task)
+    if (lane !== undefined) this.#freeAt.set(lane, at)
+    this.#lanes.delete(task)
     this.#lastEnd = { task, at }
   }
 

@@ -3,7 +3,7 @@ import type { Of, RecordedFile, RecordedRun, RecordedTask } from './recorded-run
 
 /** What a recorded task did, apart from where: what another machine would do in its own time. */
 export interface Split {
-  /** Milliseconds that went neither into reading nor into writing. */
+  /** Milliseconds that went neither into reading nor into writing, with those that went into starting it. */
   compute: number
   /** Bytes of what it read, in order. */
   read: number[]
@@ -72,7 +72,7 @@ export function splitTimes(run: RecordedRun): Map<number, Split> {
     const { length, parts } = doers.get(task.id) as Doer
     const moving = parts.reduce((sum, { time }) => sum + time, 0)
     const busy = (task.usage?.cpuMs ?? 0) / task.cpus
-    const compute = Math.max(0, length - moving, Math.min(busy, length))
+    const compute = Math.max(0, length - moving, Math.min(busy, length)) + task.delay
     splits.set(task.id, { compute, read: amounts.read(task), written: amounts.written(task) })
   }
   return splits

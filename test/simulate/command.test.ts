@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { makeFolder, millrace } from '../cli/folder.ts'
 import { sample } from './wf-sample.ts'
@@ -150,6 +152,30 @@ test('a recorded run is replayed on its own machine, and with a slower disk its 
   if (here.devices[0]?.written === 0) return
   assert.equal(here.devices[0]?.written, 6e6)
   assert(slow.makespan >= 6, `${slow.makespan} s`)
+})
+
+test('equal input gives equal bytes: results, events, trace, graph and picture', async () => {
+  let run = ''
+  const made = async (): Promise<string[]> => {
+    const words = ['simulate', 'app.ts', '--platform', 'p.yaml', '--json', '--seed', '7', '--jitter', '0.2']
+    const files = ['--trace', 't.json', '--graph', 'g.dot', '--picture', 'p.svg']
+    const { code, stdout, stderr } = await millrace(folder, [...words, ...files])
+    assert.equal(code, 0, stderr)
+    run = (JSON.parse(stdout) as { run: string }).run
+    // Where the journal is cut into blocks depends on time; what is in it does not.
+    const events = await millrace(folder, ['show', run, '--json'])
+    const written = ['t.json', 'g.dot', 'p.svg'].map(one => readFileSync(join(folder, one), 'utf8'))
+    return [stdout, events.stdout, ...written]
+  }
+  const [once, again] = [await made(), await made()]
+  assert.deepEqual(again, once)
+  assert.match(once[2] ?? '', /simulated/, 'the trace says so')
+  assert.match(once[3] ?? '', /simulated/, 'the graph says so')
+  assert.match(once[4] ?? '', /simulated/, 'the picture says so')
+  for (const words of [['show', run], ['story', 'save#5', run], ['runs'], ['explain', run]]) {
+    const { stdout, stderr } = await millrace(folder, words)
+    assert.match(stdout + stderr, /simulated/, `millrace ${words.join(' ')} says so`)
+  }
 })
 
 const WRONG: [string, string[], RegExp][] = [
