@@ -1,6 +1,5 @@
-import { constants } from 'node:fs'
+import { constants, existsSync, rmSync } from 'node:fs'
 import { copyFile, cp, link, lstat, rename, rm, rmdir } from 'node:fs/promises'
-import { rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { nearestValid } from '../core/data.ts'
 import type { Datum, Version } from '../core/data.ts'
@@ -317,7 +316,10 @@ export class FileStore {
         if (version.state !== 'ready' || next.value.removed || next.value.temporary) continue
         await this.publish(version).catch((error: unknown) => {
           const copy = version.value
-          if (copy instanceof FileCopy && copy.staged) stranded.push({ version, path: copy.path, error })
+          if (!(copy instanceof FileCopy) || !copy.staged) return
+          // Someone removed the folder that it was to come to, and was in: nobody misses it.
+          const isUnwanted = !existsSync(copy.path) && !existsSync(dirname(version.datum.path ?? ''))
+          if (!isUnwanted) stranded.push({ version, path: copy.path, error })
         })
       }
     }
