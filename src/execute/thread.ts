@@ -416,7 +416,13 @@ function handle(message: ToThread): void {
     case 'forget-memory':
       return memory.forget(message.number)
     case 'abandon':
-      return client.abandon(message.task)
+      client.abandon(message.task)
+      // It may have held the thread for an answer that was to come at once.
+      if (active?.id === message.task) {
+        release(active)
+        schedule()
+      }
+      return
     case 'answer':
       return client.answer(message)
     case 'alive?':
