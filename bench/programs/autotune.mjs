@@ -5,12 +5,12 @@
 // milliseconds at which the tasks ended, from the change on if there is one.
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { open } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { isMainThread } from 'node:worker_threads'
 import { IN, auto, barrier, configure, main, task, waitOn } from 'millrace'
 import { clock } from './clock.mjs'
+import { writeSynced } from './write-synced.mjs'
 
 // By the environment, because threads load this module too and see no arguments.
 process.env['BENCH_IO'] ??= process.argv.slice(2).join(' ')
@@ -35,16 +35,6 @@ function send(data, length = data.length) {
   })
 }
 
-async function write(data, name) {
-  const file = await open(name, 'w')
-  try {
-    await file.write(data)
-    await file.sync()
-  } finally {
-    await file.close()
-  }
-}
-
 const io = { io: true, direction: 'write', size: Number(bytes) }
 
 export const save = task(
@@ -55,7 +45,7 @@ export const save = task(
   },
   async (data, name) => {
     const buffer = Buffer.from(data.buffer, data.byteOffset, data.byteLength)
-    const digest = kind === 'disk' ? await write(buffer, name) : (await send(buffer)).toString('hex')
+    const digest = kind === 'disk' ? await writeSynced(buffer, name) : (await send(buffer)).toString('hex')
     return { digest, at: clock() }
   },
 )

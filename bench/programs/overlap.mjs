@@ -2,11 +2,11 @@
 // (checkpoints are tasks like the others), or they are I/O tasks: so many at a time, adaptive, or unlimited. Prints the
 // seconds in all, and the mean milliseconds of a task that computes.
 import { readFileSync, writeFileSync } from 'node:fs'
-import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isMainThread } from 'node:worker_threads'
 import { FILE_OUT, IN, barrier, configure, main, task, waitOn } from 'millrace'
 import { arithmetic } from './arithmetic.mjs'
+import { writeSynced } from './write-synced.mjs'
 
 // By the environment, because threads load this module too and see no arguments.
 process.env['BENCH_IO'] ??= process.argv.slice(2).join(' ')
@@ -30,15 +30,7 @@ export const checkpoint = task(
     params: [IN, FILE_OUT],
     ...(limit === 'plain' ? {} : { io: true, size: Number(bytes), ...asked }),
   },
-  async (data, path) => {
-    const file = await open(path, 'w')
-    try {
-      await file.write(data)
-      await file.sync()
-    } finally {
-      await file.close()
-    }
-  },
+  writeSynced,
 )
 
 main(async () => {

@@ -5,11 +5,11 @@
 // their paths.
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isMainThread } from 'node:worker_threads'
 import { FILE_OUT, IN, barrier, configure, main, task, waitOn, waitOnFile } from 'millrace'
 import { arithmetic } from './arithmetic.mjs'
+import { writeSynced } from './write-synced.mjs'
 
 // By the environment, because threads load this module too and see no arguments.
 process.env['BENCH_IO'] ??= process.argv.slice(2).join(' ')
@@ -25,20 +25,10 @@ export const compute = task({ name: 'compute', returns: 2 }, (n, bytes, times) =
   return [new Uint8Array(bytes).fill(state & 255), state & 255]
 })
 
-async function save(data, path) {
-  const file = await open(path, 'w')
-  try {
-    await file.write(data)
-    await file.sync()
-  } finally {
-    await file.close()
-  }
-}
-
 /** Two at a time fill the slow layer; large files ask for more of it than small ones. */
 const kind = (name, bytes) =>
   task({ name, io: true, params: [IN, FILE_OUT], size: bytes, bandwidth: askedFor(bytes) }, (data, path) =>
-    save(data, path),
+    writeSynced(data, path),
   )
 const largest = Math.max(...sizes)
 const askedFor = bytes => (Number(bandwidth) / 2) * (bytes / largest)

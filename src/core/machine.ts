@@ -47,7 +47,7 @@ export class Lane {
 
 /**
  * How much short work a lane may hold, in milliseconds: enough to hide a round trip, too little to matter when
- * misjudged. Nothing that takes longer than `SHORT` queues. A program takes as long to start as many functions run.
+ * misjudged. What takes longer than `SHORT` is not counted as such. A program takes as long to start as many functions run.
  */
 const LANE_LOAD = { function: 2, command: 8 }
 const SHORT = { function: 0.5, command: 4 }

@@ -6,6 +6,7 @@ import { MillraceError } from '../core/errors.ts'
 import type { Task } from '../core/task.ts'
 import { Pattern } from '../flow/pattern.ts'
 import type { Rule } from '../flow/registry.ts'
+import { ruleDefinition } from '../flow/rule-definition.ts'
 import type { FlowState } from '../flow/run-state.ts'
 import { NO_FILE, asArgument, callAction, valueFor } from '../flow/work.ts'
 import type { Work } from '../flow/work.ts'
@@ -147,22 +148,12 @@ export class FlowTasks {
         released: (args, slot, path) => this.#released(workOf(args), args as Argument[], slot, path),
       },
     }
-    const definition: Definition = {
-      key: `flow#${rule.number}`,
-      name: rule.name,
-      unnamed: false,
-      form: 'command',
-      module: String(rule.site),
-      params: null,
-      readsOnly: false,
-      returns: 0,
-      stream: null,
+    const definition = ruleDefinition(rule, {
       options,
       timeout: evaluateTimeout(`rule ${rule.name}`, timeout),
       variants: [{ name: rule.name, module: '', options, run: () => [] }],
-      kind: null,
       extra,
-    }
+    })
     this.#definitions.set(key, definition)
     return definition
   }

@@ -4,6 +4,7 @@ import { FileTable } from '../flow/file-table.ts'
 import { Makers } from '../flow/makers.ts'
 import { parameters } from '../flow/params.ts'
 import type { Registry, Rule, Target } from '../flow/registry.ts'
+import { ruleDefinition } from '../flow/rule-definition.ts'
 import { NO_FILE, valueFor, workflowPath } from '../flow/work.ts'
 import type { Work } from '../flow/work.ts'
 import type { Slot } from '../model/call.ts'
@@ -169,22 +170,7 @@ class SimulatedFlow {
   #definition(rule: Rule): Definition {
     let definition = this.#definitions.get(rule)
     if (!definition) {
-      definition = {
-        key: `flow#${rule.number}`,
-        name: rule.name,
-        unnamed: false,
-        form: 'command',
-        module: String(rule.site),
-        params: null,
-        readsOnly: false,
-        returns: 0,
-        stream: null,
-        options: {},
-        timeout: 0,
-        variants: [],
-        kind: null,
-        extra: null,
-      }
+      definition = ruleDefinition(rule, { options: {}, timeout: 0, variants: [], extra: null })
       this.#definitions.set(rule, definition)
     }
     return definition
