@@ -157,7 +157,7 @@ export class Devices {
         write: write.used,
         used,
         running: running.size,
-        waiting: io.queue.size,
+        waiting: io.waitingFor(device),
       }
       const text = Object.values(state).join(' ')
       if (this.#sampled.get(device) === text) continue
