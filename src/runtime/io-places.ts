@@ -1,13 +1,19 @@
 import type { Kind, Task } from '../core/task.ts'
+import { someDefinition } from '../model/definition.ts'
+import type { Definition } from '../model/definition.ts'
 import { jobOf, liveOf } from './job.ts'
 
 /** Threads for I/O tasks that do not let go of theirs; more of them wait for each other. */
 const MOST_ALONE = 8
+/** A thread that is held up for so long is not just waiting for a CPU; milliseconds. */
+const CERTAIN = 50
+/** Tasks of a kind that has not been seen to run, on one thread: to start one costs more than to wait for a few of them. */
+const TOGETHER = 4
 
 /**
  * Which thread carries an I/O task. Asynchronous ones share a single thread, by the hundred. A kind whose
  * tasks block their thread (writeFileSync, parsing) would hold up all of them: its tasks get other threads,
- * one at a time on each as long as there are enough.
+ * one at a time on each as long as there are enough. So do the first of a kind that does not look asynchronous.
  */
 export class IoPlaces {
   readonly #first: number
@@ -15,6 +21,8 @@ export class IoPlaces {
   #common: number
   readonly #alone: number[] = []
   readonly #blocking = new Set<Kind>()
+  /** How many tasks of a kind have kept their thread from others. */
+  readonly #blocked = new Map<Kind, number>()
   readonly #tasks = new Map<number, Set<Task>>()
   /** Threads that get nothing new, with the tasks in them that nobody waits for any more. */
   readonly #retired = new Map<number, Set<number>>()
@@ -30,10 +38,32 @@ export class IoPlaces {
     return thread >= this.#first
   }
 
+  /** Threads that are worth starting before the first task needs them. */
+  ahead(): number[] {
+    const isIo = ({ form, options }: Definition): boolean => form === 'function' && options.io === true
+    if (!someDefinition(isIo)) return []
+    const isUnclear = someDefinition(one => isIo(one) && !isAsynchronous(one, 0))
+    return isUnclear ? [this.#common, this.#freest()] : [this.#common]
+  }
+
   place(task: Task): number {
-    const thread = this.#isBlocking(task) ? this.#freest() : this.#common
+    const thread = this.#threadFor(task)
     this.#on(thread).add(task)
     return thread
+  }
+
+  #threadFor(task: Task): number {
+    if (this.#blocking.has(task.kind)) return this.#freest()
+    return isUnseen(task) ? this.#trying(task.kind) : this.#common
+  }
+
+  /** Where others of the kind have been put to find out what they do, or a thread of its own. */
+  #trying(kind: Kind): number {
+    const isTried = (thread: number): boolean => {
+      const tasks = this.#on(thread)
+      return tasks.size > 0 && tasks.size < TOGETHER && [...tasks].every(one => one.kind === kind)
+    }
+    return this.#alone.find(isTried) ?? this.#freest()
   }
 
   /** Returns true when the thread is of no use any more. */
@@ -42,10 +72,15 @@ export class IoPlaces {
     return this.isDone(thread)
   }
 
-  /** Returns the tasks of the kind that are on the common thread and could be elsewhere. */
-  blocks(kind: Kind): Task[] {
+  /** Returns the tasks of its kind that wait behind others and could be elsewhere. */
+  blocked({ kind, implementation }: Task, milliseconds: number): Task[] {
+    const count = (this.#blocked.get(kind) ?? 0) + 1
+    this.#blocked.set(kind, count)
+    const isUsual = count > 1 && count >= implementation.ended / 2
+    if (milliseconds < CERTAIN && !isUsual) return []
+    const threads = this.#blocking.has(kind) ? [this.#common] : [this.#common, ...this.#alone]
     this.#blocking.add(kind)
-    return [...this.#on(this.#common)].filter(task => task.kind === kind)
+    return threads.flatMap(thread => [...this.#on(thread)].filter(task => task.kind === kind))
   }
 
   /** Nobody waits for the task any more, but it cannot be stopped alone: the thread ends when the others have. */
@@ -73,14 +108,6 @@ export class IoPlaces {
     this.#tasks.delete(thread)
   }
 
-  /** Before the first of a kind has shown what it does, its form is all there is to go by. */
-  #isBlocking(task: Task): boolean {
-    if (this.#blocking.has(task.kind)) return true
-    const variant = task.kind.implementations.indexOf(task.implementation)
-    const run = jobOf(task).definition.variants[Math.max(0, variant)]?.run
-    return task.implementation.ended === 0 && run?.constructor.name !== 'AsyncFunction'
-  }
-
   #freest(): number {
     let best = -1
     for (const thread of this.#alone) {
@@ -96,6 +123,16 @@ export class IoPlaces {
     if (!tasks) this.#tasks.set(thread, (tasks = new Set()))
     return tasks
   }
+}
+
+const isAsynchronous = ({ variants }: Definition, variant: number): boolean =>
+  variants[variant]?.run.constructor.name === 'AsyncFunction'
+
+/** Before the first of a kind has shown what it does, its form is all there is to go by. */
+function isUnseen(task: Task): boolean {
+  if (task.implementation.ended > 0) return false
+  const variant = task.kind.implementations.indexOf(task.implementation)
+  return !isAsynchronous(jobOf(task).definition, Math.max(0, variant))
 }
 
 /** An attempt can be given up where it is, unless it has memory that it might go on writing. */
