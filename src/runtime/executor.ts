@@ -237,6 +237,7 @@ export class Executor {
         if (this.#runtime.now() > GUARDED_FROM) this.#guard.start()
         this.#threads.drain()
         this.#takeBack()
+        this.#threads.freeHeld()
         this.devices.sample()
         this.#runtime.decide()
       }, TICK)

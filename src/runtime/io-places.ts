@@ -9,6 +9,8 @@ const MOST_ALONE = 8
 const CERTAIN = 50
 /** Tasks of a kind that has not been seen to run, on one thread: to start one costs more than to wait for a few of them. */
 const TOGETHER = 4
+/** After so many looks, those that have not begun are behind one that does not let go. */
+const PATIENCE = 2
 
 /**
  * Which thread carries an I/O task. Asynchronous ones share a single thread, by the hundred. A kind whose
@@ -24,6 +26,8 @@ export class IoPlaces {
   /** How many tasks of a kind have kept their thread from others. */
   readonly #blocked = new Map<Kind, number>()
   readonly #tasks = new Map<number, Set<Task>>()
+  /** Threads on which several tasks are tried out, and how often they have been looked at since they were ready. */
+  readonly #trials = new Map<number, number>()
   /** Threads that get nothing new, with the tasks in them that nobody waits for any more. */
   readonly #retired = new Map<number, Set<number>>()
 
@@ -63,7 +67,22 @@ export class IoPlaces {
       const tasks = this.#on(thread)
       return tasks.size > 0 && tasks.size < TOGETHER && [...tasks].every(one => one.kind === kind)
     }
-    return this.#alone.find(isTried) ?? this.#freest()
+    const together = this.#alone.find(isTried)
+    if (together === undefined) return this.#freest()
+    if (!this.#trials.has(together)) this.#trials.set(together, 0)
+    return together
+  }
+
+  /** Of threads on which tasks are tried out together and that are ready, those that have had time; to be asked often. */
+  held(isReady: (thread: number) => boolean): Task[] {
+    const held: Task[] = []
+    for (const [thread, looks] of this.#trials) {
+      if (isReady(thread)) this.#trials.set(thread, looks + 1)
+      if (looks < PATIENCE) continue
+      this.#trials.delete(thread)
+      held.push(...this.#on(thread))
+    }
+    return held
   }
 
   /** Returns true when the thread is of no use any more. */
@@ -79,8 +98,13 @@ export class IoPlaces {
     const isUsual = count > 1 && count >= implementation.ended / 2
     if (milliseconds < CERTAIN && !isUsual) return []
     const threads = this.#blocking.has(kind) ? [this.#common] : [this.#common, ...this.#alone]
-    this.#blocking.add(kind)
+    this.blocks(kind)
     return threads.flatMap(thread => [...this.#on(thread)].filter(task => task.kind === kind))
+  }
+
+  /** From now on its tasks get threads of their own. */
+  blocks(kind: Kind): void {
+    this.#blocking.add(kind)
   }
 
   /** Nobody waits for the task any more, but it cannot be stopped alone: the thread ends when the others have. */
@@ -106,6 +130,7 @@ export class IoPlaces {
   ended(thread: number): void {
     this.#retired.delete(thread)
     this.#tasks.delete(thread)
+    this.#trials.delete(thread)
   }
 
   #freest(): number {

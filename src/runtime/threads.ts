@@ -195,13 +195,24 @@ export class Threads {
 
   /** A task of an I/O thread kept it from the others for so long: if its kind does, those that have not begun go elsewhere. */
   blocked(task: Task, milliseconds: number): void {
-    for (const other of this.#places.blocked(task, milliseconds)) {
-      const { thread } = liveOf(other)
-      if (!this.#revoke(other, thread)) continue
-      this.#places.leave(other, thread)
-      this.send(other)
+    this.#placeAgain(this.#places.blocked(task, milliseconds))
+  }
+
+  /** Those that wait behind a task whose thread does not come back get another; called all the time while tasks run. */
+  freeHeld(): void {
+    this.#placeAgain(this.#places.held(thread => this.isReady(thread)))
+  }
+
+  /** Those that have not begun go elsewhere: whoever is before them blocks, and so will they. */
+  #placeAgain(tasks: readonly Task[]): void {
+    for (const task of tasks) {
+      const { thread } = liveOf(task)
+      if (!this.#revoke(task, thread)) continue
+      this.#places.blocks(task.kind)
+      this.#places.leave(task, thread)
+      this.send(task)
     }
-    this.announce()
+    if (tasks.length > 0) this.announce()
   }
 
   #abandon(task: Task, thread: number, reason: string): void {

@@ -52,14 +52,14 @@ export class Learning {
   }
 
   /** `took` is not finite, or negative, if it says nothing. */
-  end(lesson: Lesson, took: number, now: number, isFed: boolean): void {
+  end(lesson: Lesson, took: number, now: number): void {
     this.#advance(now)
     this.ended++
     const time = now - lesson.at
     if (!(took > 0 && took < Infinity) || time <= 0) return
     const shared = (this.#area - lesson.area) / time
     const waited = shared * (1 - this.#alone.add(took) / took)
-    this.#search.add({ began: lesson.at, ended: now, shared, rate: shared / took, waited, isFed })
+    this.#search.add({ began: lesson.at, ended: now, shared, rate: shared / took, waited, isFed: false })
   }
 
   #advance(now: number): void {

@@ -107,7 +107,7 @@ export class AutoTuner {
   }
 
   #learnFrom(lesson: Lesson, took: number, waiting: number, now: number): boolean {
-    this.lessons.learning?.end(lesson, took, now, waiting > 0)
+    this.lessons.learning?.end(lesson, took, now)
     if (!this.#learning) return false
     const isSpent = this.lessons.spent >= this.#allowed
     const isIdle = this.running === 0 && (isSpent || waiting === 0)
