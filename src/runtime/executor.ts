@@ -466,11 +466,12 @@ export class Executor {
     const usage = job.live?.usage ?? null
     const facts = factsOf(error, command ? commandLine(command.words, task) : undefined, command?.cwd)
     if (tail) facts.tail = tail
-    const final = engine.afterFailure(task) === 'fail'
+    const next = engine.afterFailure(task)
     this.#streaming.spoil(task)
     this.#forget(task)
     // One that was told to stop is cancelled, and whoever cancelled it knows.
-    if (final && task.state !== 'stopping') job.caller.unhandled.add(task)
+    if (next === 'fail' && task.state !== 'stopping') job.caller.unhandled.add(task)
+    if (next !== 'retry' && task.state !== 'stopping') this.#runtime.channels.madeBy(task)?.fails()
     engine.failed(task, facts, error, this.#runtime.now(), log, usage)
     this.#runtime.schedule()
   }
