@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { mkdirSync, mkdtempSync, symlinkSync } from 'node:fs'
 import { test } from 'node:test'
-import { eventually, rule, skip, step, Workflow, withWorkflow, type Outcome } from './harness.ts'
+import { eventually, rule, skip, step, withWorkflow, type Outcome, type Workflow } from './harness.ts'
 
 const both = ['update', 'no_update'] as const
 const governed = (mode: (typeof both)[number], commit = 'on_close:1'): string[] => [
