@@ -35,6 +35,11 @@ export class Devices {
     this.#schedule = schedule
   }
 
+  /** Whether there are any; most runs have none. */
+  get any(): boolean {
+    return this.#all.length > 0
+  }
+
   get #all(): readonly Device[] {
     return this.#engine.io.devices
   }

@@ -73,6 +73,10 @@ export class IoPlaces {
     return together
   }
 
+  get hasTrials(): boolean {
+    return this.#trials.size > 0
+  }
+
   /** Of threads on which tasks are tried out together and that are ready, those that have had time; to be asked often. */
   held(isReady: (thread: number) => boolean): Task[] {
     const held: Task[] = []

@@ -198,9 +198,14 @@ export class Threads {
     this.#placeAgain(this.#places.blocked(task, milliseconds))
   }
 
-  /** Those that wait behind a task whose thread does not come back get another; called all the time while tasks run. */
-  freeHeld(): void {
+  /**
+   * Those that wait behind a task whose thread does not come back get another; called all the time while tasks run.
+   * Returns whether it is to be called again soon.
+   */
+  freeHeld(): boolean {
+    if (!this.#places.hasTrials) return false
     this.#placeAgain(this.#places.held(thread => this.isReady(thread)))
+    return true
   }
 
   /** Those that have not begun go elsewhere: whoever is before them blocks, and so will they. */
