@@ -19,10 +19,10 @@ const nodes = (count: number, model: Omit<NodeModel, 'name'>): Platform => ({
 
 /**
  * The papers do not say how long tasks compute, only what they write. Where it is missing, a round of tasks, one per
- * CPU, computes 0.7 times as long as it writes without I/O tasks: more, and checkpoints would never pile up as the
+ * CPU, computes 0.75 times as long as it writes without I/O tasks: more, and checkpoints would never pile up as the
  * thesis reports (4.5.3.1); less, and no schedule could save 38%. Inputs differ, so times vary by up to 0.3 of this.
  */
-export const COMPUTING = 0.7
+export const COMPUTING = 0.75
 export const VARYING = 0.3
 
 /**
@@ -52,9 +52,12 @@ const ssd: DeviceModel = {
 export const mareNostrum4 = (count: number, ioExecutors = 225): Platform =>
   nodes(count, { cpus: 48, memory: 370e9, tags: [], ioExecutors, storage: [ssd] })
 
+/** Seconds in which so many tasks write so many MB each to one SSD, side by side. */
+export const writingTime = (megabytes: number, tasks: number): number =>
+  megabytes / WRITER + SYNC * (tasks / KNEE) ** 3
+
 /** Seconds for which a task computes there before it writes so many MB. */
-export const computingBefore = (megabytes: number): number =>
-  COMPUTING * (megabytes / WRITER + SYNC * (48 / KNEE) ** 3)
+export const computingBefore = (megabytes: number): number => COMPUTING * writingTime(megabytes, 48)
 
 /**
  * A node of CTE-Power (thesis 5.5.1): 40 cores, NVRAM 6026, SSD 2743 and PFS 900 MB/s for writing; NVRAM and SSD of
