@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { join } from 'node:path'
-import { writeSynced } from '../programs/write-synced.mjs'
 
 /** What was found of a device before the run, in bytes per second and milliseconds. */
 export interface Constants {
@@ -24,7 +24,10 @@ const TIMES = 3
 export async function calibrate(folder: string): Promise<Constants> {
   const save = async (name: string, bytes: number): Promise<void> => {
     const path = join(folder, `calibrate-${name}`)
-    await writeSynced(Buffer.alloc(bytes, 1), path)
+    const file = await open(path, 'w')
+    await file.write(Buffer.alloc(bytes, 1))
+    await file.sync()
+    await file.close()
     rmSync(path)
   }
   const timed = async (work: () => Promise<unknown>): Promise<number> => {

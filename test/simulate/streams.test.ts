@@ -47,7 +47,7 @@ test('given any number of values and CPUs, a simulated generator should be as sl
         for await (const value of made()) use(value)
       })
       // Users of the values run on the CPUs that the generator leaves, and on all after its end.
-      const free = Array.from({ length: cpus }, (_, i) => (i === 0 ? 12 : 0))
+      const free: number[] = Array.from({ length: cpus }, (_, i) => (i === 0 ? 12 : 0))
       for (let i = 1; i <= count; i++) {
         free.sort((a, b) => a - b)
         free[0] = Math.max(free[0] as number, (12 * i) / count) + 4
