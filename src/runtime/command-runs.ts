@@ -9,7 +9,7 @@ import { ownCpus } from '../execute/own-cpus.ts'
 import { Processes } from '../execute/processes.ts'
 import { Stored } from '../model/stored.ts'
 import type { Kept } from '../model/stored.ts'
-import { runCommand } from './commands.ts'
+import { hasHooks, runCommand, startCommand } from './commands.ts'
 import type { CommandContext, CommandOutcome } from './commands.ts'
 import { jobOf, liveOf } from './job.ts'
 import type { Loans } from './loans.ts'
@@ -79,13 +79,39 @@ export class CommandRuns {
     }
   }
 
-  async launch(task: Task): Promise<void> {
-    if (jobOf(task).slots.length > 0) await this.#inputsBack(task)
-    const starting = this.processes.start()
-    if (starting) await starting
-    if (!isLive(task)) return this.#ends.lost(task, true, task.reason)
-    this.#ends.limit(task)
+  /** Programs may be wanted soon. While this process is small it can start others in no time. */
+  warmUp(): Promise<void> | null {
     this.#parts.guard.start()
+    return this.processes.start()
+  }
+
+  launch(task: Task): void {
+    const mustWait = this.processes.start() !== null || this.#inputAway(task) !== null
+    if (mustWait || hasHooks(task) || this.#parts.streaming.concerns(task)) void this.#launchLater(task)
+    else this.#launchNow(task)
+  }
+
+  #launchNow(task: Task): void {
+    if (!isLive(task)) return this.#ends.lost(task, true, task.reason)
+    this.#begins(task)
+    try {
+      startCommand(task, this.#context, {
+        ended: outcome => this.#ended(task, outcome),
+        failed: error => this.#spoiled(task, error),
+      })
+    } catch (error) {
+      this.#spoiled(task, error)
+    }
+  }
+
+  async #launchLater(task: Task): Promise<void> {
+    for (let away = this.#inputAway(task); away; away = this.#inputAway(task)) {
+      const kept = away
+      await new Promise<void>(resolve => this.#parts.loans.whenBack(kept, resolve))
+    }
+    await this.processes.start()
+    if (!isLive(task)) return this.#ends.lost(task, true, task.reason)
+    this.#begins(task)
     const { streaming } = this.#parts
     try {
       const step = streaming.concerns(task) ? await streaming.prepare(task) : null
@@ -101,6 +127,11 @@ export class CommandRuns {
       if (streaming.concerns(task) && (await streaming.wasBereft(task, true))) return this.#bereft(task)
       this.#spoiled(task, error)
     }
+  }
+
+  #begins(task: Task): void {
+    this.#ends.limit(task)
+    this.#parts.guard.start()
   }
 
   #ended(task: Task, outcome: CommandOutcome): void {
@@ -148,16 +179,14 @@ export class CommandRuns {
     }
   }
 
-  /** Values that a command reads and that a thread has at the moment. */
-  async #inputsBack(task: Task): Promise<void> {
-    const isAway = (access: Access): boolean => {
+  /** A value that the command reads and that a thread has at the moment. */
+  #inputAway(task: Task): Stored | null {
+    if (jobOf(task).slots.length === 0) return null
+    for (const access of task.accesses) {
       const kept = source(access)?.value
-      return kept instanceof Stored && this.#parts.loans.isAway(kept)
+      if (kept instanceof Stored && this.#parts.loans.isAway(kept)) return kept
     }
-    for (let away = task.accesses.find(isAway); away; away = task.accesses.find(isAway)) {
-      const kept = source(away)?.value as Stored
-      await new Promise<void>(resolve => this.#parts.loans.whenBack(kept, resolve))
-    }
+    return null
   }
 
   /**

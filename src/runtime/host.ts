@@ -39,6 +39,8 @@ interface Run {
   runtime: Runtime
   reporting: Reporting
   options: RunOptions
+  /** Resolves when programs can be started at once; null where there are none, or nothing to wait for. */
+  warm: Promise<void> | null
 }
 
 /** The embedded runtime: starts at the first call and ends with the last, or with `main`. */
@@ -63,8 +65,9 @@ export class EmbeddedHost implements Host {
       await afterLoading()
       await loadPolicy(runOptions())
       await measureDevices(runOptions())
-      const { runtime } = this.#start()
-      await Promise.all([this.#loadClasses(runtime), this.#prepareDevices(runtime)])
+      const { runtime, warm } = this.#start()
+      // A program that calls a thousand commands in one go does not let us start anything meanwhile.
+      await Promise.all([this.#loadClasses(runtime), this.#prepareDevices(runtime), warm])
       await body()
       runtime.programEnded()
       await runtime.idle(runtime.main.group)
@@ -97,7 +100,9 @@ export class EmbeddedHost implements Host {
       // them here would keep a program without main alive for ever.
       entry: process.argv[1] ? pathToFileURL(process.argv[1]).href : null,
     })
-    this.#run = { runtime, reporting, options }
+    const isForm = (form: 'function' | 'command'): boolean => someDefinition(one => one.form === form)
+    const warm = runtime.executor.warmUp({ functions: isForm('function'), commands: isForm('command') })
+    this.#run = { runtime, reporting, options, warm }
     runtime.engine.observer?.({
       type: 'run-started',
       at: 0,
@@ -118,8 +123,6 @@ export class EmbeddedHost implements Host {
       const text = `${process.cwd()} cannot be written: this run leaves no journal and no logs`
       runtime.engine.observer?.({ type: 'note', at: runtime.now(), level: 'warning', text })
     }
-    // A workflow of commands needs no threads.
-    if (taskModules().size > 0) runtime.executor.warmUp()
     if (!this.#hasMain) {
       void this.#loadClasses(runtime)
       void this.#prepareDevices(runtime)
