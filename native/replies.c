@@ -13,9 +13,9 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#define MOMENT_NS 5000000
+#define MOMENT_NS 10000000
 /* Bytes of replies that go without waiting longer. */
-#define MANY (16 * sizeof(struct ended))
+#define MANY (40 * sizeof(struct ended))
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char *output;

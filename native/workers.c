@@ -181,7 +181,8 @@ static void *work(void *given) {
             ended.starved = (uint8_t)was_starved(&ended, kills);
         }
         int is_urgent = has_ended(worker);
-        if (has_begun) reply(&ended, sizeof ended, is_urgent);
+        /* A failure may change what is to be run at all. */
+        if (has_begun) reply(&ended, sizeof ended, is_urgent || ended.exit_code != 0);
     }
     return NULL;
 }

@@ -1,7 +1,7 @@
 import { source } from '../core/data.ts'
 import type { Access } from '../core/data.ts'
 import type { TaskUsage } from '../core/events.ts'
-import type { Lane } from '../core/machine.ts'
+import type { Node } from '../core/machine.ts'
 import type { Task } from '../core/task.ts'
 import { SpawnerLost } from '../execute/command-process.ts'
 import type { Guard } from '../execute/guard.ts'
@@ -16,8 +16,11 @@ import type { Loans } from './loans.ts'
 import type { Runtime, RuntimeOptions } from './runtime.ts'
 import type { Streaming } from './streaming.ts'
 
-/** A lane from which nothing was heard for so long is stuck: those who wait there go elsewhere; milliseconds. */
-const STUCK = 20
+/**
+ * A lane from which nothing was heard for so long is stuck: those who wait there go elsewhere; milliseconds. Where no
+ * CPU is free for them they may as well stay a while: on a busy machine short programs take long, too.
+ */
+const STUCK = { free: 20, busy: 100 }
 const STUCK_REASON = 'the command before it on its CPU takes longer than expected'
 
 /** An attempt of a command that ended well. */
@@ -164,12 +167,13 @@ export class CommandRuns {
   }
 
   /** Commands queue on a lane; when one of them turns out to be long, those behind it go back to be started elsewhere. */
-  takeBack(lanes: readonly Lane[], now: number): void {
+  takeBack({ lanes, freeLanes }: Node, now: number): void {
+    const patience = freeLanes > 0 ? STUCK.free : STUCK.busy
     for (const lane of lanes) {
       const { queue, index } = lane
       const head = queue.peek()
       if (queue.size < 2 || head?.kind.form !== 'command') continue
-      if (now - (this.#heard[index] ?? 0) < STUCK) continue
+      if (now - (this.#heard[index] ?? 0) < patience) continue
       lane.long = head
       for (const task of [...queue].slice(1)) {
         const { live } = jobOf(task)

@@ -11,6 +11,7 @@ import { modulePath, taskModules } from '../model/definition.ts'
 import { Stored } from '../model/stored.ts'
 import type { Kept } from '../model/stored.ts'
 import { FileCopy, FileStore } from '../storage/file-store.ts'
+import { calmCompiler } from './calm-compiler.ts'
 import { CommandRuns, isLive } from './command-runs.ts'
 import { commandLine } from './commands.ts'
 import { Devices } from './devices.ts'
@@ -155,7 +156,10 @@ export class Executor {
   /** Starts ahead what the first tasks will need; gives what is worth waiting for. */
   warmUp(has: { functions: boolean; commands: boolean }): Promise<void> | null {
     if (has.functions) this.#threads.warmUp()
-    return has.commands ? this.#commands.warmUp() : null
+    const warm = has.commands ? this.#commands.warmUp() : null
+    // Not before: what Node brings along compiled is of no use to it after that.
+    if (!has.functions) void warm?.then(calmCompiler)
+    return warm
   }
 
   /** Takes results that are there already, while the program does not let the event loop run. */
@@ -261,7 +265,7 @@ export class Executor {
     const [node] = engine.nodes
     if (!node) return false
     if (node.freeLanes > 0) this.#threads.takeBack(engine, this.#runtime.now())
-    this.#commands.takeBack(node.lanes, this.#runtime.now())
+    this.#commands.takeBack(node, this.#runtime.now())
     return node.freeLanes > 0 && node.lanes.some(lane => lane.queue.size > 1)
   }
 
