@@ -15,7 +15,7 @@ import { CommandRuns, isLive } from './command-runs.ts'
 import { commandLine } from './commands.ts'
 import { Devices } from './devices.ts'
 import { EarlyFiles } from './early-files.ts'
-import { factsOf } from './failure.ts'
+import { factsOf, threadDied } from './failure.ts'
 import { endLive, jobOf, liveOf } from './job.ts'
 import type { Stoppable } from './job.ts'
 import { Limits } from './limits.ts'
@@ -370,7 +370,7 @@ export class Executor {
       modules,
       entry: this.#options.entry,
       logs: this.#options.logs,
-      timeOrigin: this.#runtime.timeOrigin,
+      startedAt: this.#runtime.startedAt,
       run: this.#options.id,
     }
   }
@@ -424,7 +424,12 @@ export class Executor {
     storeOutputs(task, outputs, returns || 1)
     if (returns > 0) this.releases.finishing(task)
     this.#forget(task)
-    this.#runtime.engine.finished(task, Math.min(startedAt + took, now), took, usage)
+    this.#runtime.engine.finished(
+      task,
+      Math.max(task.startedAt, Math.min(startedAt + took, now)),
+      took,
+      usage,
+    )
   }
 
   // --- failing ---
@@ -461,7 +466,7 @@ export class Executor {
       await defaultFiles(task, this.files).catch(() => undefined)
       await this.taskFiles.commit(task, true).catch(() => undefined)
     } else await this.taskFiles.drop(task)
-    this.#settleFailure(task, error, log, tail)
+    this.#settleFailure(task, error, tail === undefined ? undefined : log, tail)
   }
 
   #settleFailure(task: Task, error: unknown, log: string | undefined, tail: string | undefined): void {
@@ -530,7 +535,7 @@ export class Executor {
         this.#runtime.schedule()
       })
     } else if (guilty) {
-      const error = live.timedOut ? timeout(task) : new MillraceError('MR_THREAD_DIED', reason)
+      const error = live.timedOut ? timeout(task) : threadDied(reason)
       this.#failed(task, error, true)
     } else if (live.consumed) {
       this.#failed(

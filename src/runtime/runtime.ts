@@ -12,6 +12,7 @@ import type { Policy } from '../core/policy.ts'
 import type { Group, Task } from '../core/task.ts'
 import { nearest } from '../general/nearest.ts'
 import { TaskModules } from '../execute/modules.ts'
+import { clockOrigin } from '../execute/protocol.ts'
 import type { Call, Slot } from '../model/call.ts'
 import type { Client } from '../model/client.ts'
 import { Decoder } from '../model/decode.ts'
@@ -98,9 +99,9 @@ export class Runtime implements Client {
     return microseconds(moment - this.#origin)
   }
 
-  /** `performance.timeOrigin` on which `now` would be `performance.now`, for threads. */
-  get timeOrigin(): number {
-    return performance.timeOrigin + this.#origin
+  /** When the run began, on the clock that all threads share. */
+  get startedAt(): number {
+    return clockOrigin() + this.#origin
   }
 
   get paths(): Paths {
