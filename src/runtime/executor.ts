@@ -214,15 +214,15 @@ export class Executor {
   }
 
   /** A copy of a value for the program: what it does with it must not reach tasks. */
-  async takeOut(version: Version): Promise<Kept> {
+  takeOut(version: Version): Kept | Promise<Kept> {
     const kept = version.value as Kept | undefined
     if (kept instanceof Stored && this.#loans.isAway(kept)) {
       return new Promise((resolve, reject) => {
-        this.#loans.whenBack(kept, () => void this.takeOut(version).then(resolve, reject))
+        this.#loans.whenBack(kept, () => void Promise.resolve(this.takeOut(version)).then(resolve, reject))
       })
     }
     if (kept === undefined || (kept instanceof Stored && this.#loans.isLost(kept))) {
-      throw new MillraceError('MR_DATA_LOST', 'the value is gone')
+      return Promise.reject(new MillraceError('MR_DATA_LOST', 'the value is gone'))
     }
     if (!(kept instanceof Stored) || kept.blobs.length === 0 || version.datum.inPlace) return kept
     return new Stored(

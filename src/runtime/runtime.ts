@@ -333,8 +333,12 @@ export class Runtime implements Client {
 
   #atSettled<T>(version: Version, take: () => T | Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      // `take` is asynchronous only where it cannot be now, and then rejects instead of throwing.
-      const go = (): void => void Promise.resolve(take()).then(resolve, reject)
+      // `take` is asynchronous only where it cannot be now, and rejects instead of throwing.
+      const go = (): void => {
+        const taken = take()
+        if (taken instanceof Promise) taken.then(resolve, reject)
+        else resolve(taken)
+      }
       if (version.settled) go()
       else this.#when(this.#settled, version, () => this.engine.watch(version), go)
     })
