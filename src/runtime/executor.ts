@@ -118,7 +118,7 @@ export class Executor {
       message: (message, lane) => {
         if (message.type === 'published') this.#published(message.task, message.slot, message.blobs)
         else if (message.type === 'guarded') this.#guarded(message.task, message.target, message.backup)
-        else if (message.type === 'blocking') this.#blocking(message.task)
+        else if (message.type === 'blocking') this.#blocking(message.task, message.milliseconds)
         else if (message.type === 'given-back') this.#givenBack(this.#running.get(message.task), message.lent)
         else {
           const task = this.#running.get('task' in message ? message.task : -1)
@@ -244,7 +244,8 @@ export class Executor {
     // Tasks may start processes of their own; a run that is over soon needs nobody to look after them.
     if (this.#runtime.now() > GUARDED_FROM) this.#guard.start()
     this.#threads.drain()
-    const isBehind = this.#takeBack()
+    const isHeld = this.#threads.freeHeld()
+    const isBehind = this.#takeBack() || isHeld
     this.devices.sample()
     this.#ticking = setTimeout(this.#tick, isBehind || this.devices.any ? TICK : REST)
     this.#runtime.decide()
@@ -584,9 +585,9 @@ export class Executor {
     if (late.length > 0) this.#late.set(id, late)
   }
 
-  #blocking(id: number): void {
+  #blocking(id: number, milliseconds: number): void {
     const task = this.#running.get(id)
-    if (task?.demand.io) this.#threads.spread(task)
+    if (task?.demand.io) this.#threads.blocked(task, milliseconds)
   }
 
   #givenBack(task: Task | undefined, lent: readonly ArrayBuffer[]): void {
