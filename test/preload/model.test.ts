@@ -186,7 +186,7 @@ class Play {
 
   /** All producers end: nobody waits any more, and everybody reads what is there. */
   async finish(): Promise<void> {
-    for (const id of [...this.#producers.keys()]) await this.end(id, 0)
+    for (const id of this.#producers.keys()) await this.end(id, 0)
     assert.equal(this.#consumer.pending, undefined, 'somebody waits for ever')
     for (let i = 0; i < NAMES.length; i++) for (const what of [0, 7]) await this.consumer([what, 0, i, 0, 0])
     for (let i = 0; i < 4; i++) await this.consumer([8, 0, i, 0, 6])
