@@ -59,7 +59,7 @@ export class Learning {
     if (!(took > 0 && took < Infinity) || time <= 0) return
     const shared = (this.#area - lesson.area) / time
     const waited = shared * (1 - this.#alone.add(took) / took)
-    this.#search.add({ began: lesson.at, ended: now, shared, rate: shared / took, waited })
+    this.#search.add({ began: lesson.at, ended: now, shared, rate: shared / took, waited, isFed: false })
   }
 
   #advance(now: number): void {
