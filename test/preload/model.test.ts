@@ -34,7 +34,7 @@ class Play {
     puppet: Puppet
     readers: Map<number, Reader>
     pending: Pending | undefined
-    early?: string
+    early?: string | undefined
   }
   #marks = 0
   #forks = 0
