@@ -140,7 +140,7 @@ gcc -O1 -MMD -c t.c main.c && cat main.d | head -c 20 && ar rcsD libt.a t.o && g
     'perl',
     'perl: in place, locks, seeks, children',
     `seq 1 200 > f; perl -pi.bak -e 's/7/seven/' f; cmp f f.bak | head -c 20; perl -e 'use Fcntl qw(:flock :seek O_RDWR O_CREAT); sysopen(F,"s",O_RDWR|O_CREAT) or die; flock(F,LOCK_EX); syswrite(F,"abcdef"); sysseek(F,2,SEEK_SET); sysread(F,$b,3); print "$b\n"; truncate(F,4); close F; print -s "s","\n";
-for $i (1..3) { if (!fork) { open(A,">>","a"); print A "$i\n"; close A; exit $i } } while ((my $p=wait)>0) { $sum+=$?>>8 } print "$sum\n"; open(P,"-|","sort a"); print <P>; close P; opendir(D,"."); print join(" ",sort readdir D),"\n"; print join(",",(stat "s")[7,3]),"\n"; utime 5,6,"s"; print +(stat "s")[9],"\n"; open(S,"<","f"); seek(S,-5,2); print scalar <S>; rmdir "none" or print "$!\n"; exit 12'`,
+for $i (1..3) { if (!fork) { open(A,">>","a"); print A "x\n"; close A; exit $i } } while ((my $p=wait)>0) { $sum+=$?>>8 } print "$sum\n"; open(P,"-|","sort a"); print <P>; close P; opendir(D,"."); print join(" ",sort readdir D),"\n"; print join(",",(stat "s")[7,3]),"\n"; utime 5,6,"s"; print +(stat "s")[9],"\n"; open(S,"<","f"); seek(S,-5,2); print scalar <S>; rmdir "none" or print "$!\n"; exit 12'`,
   ],
   [
     'python3',
