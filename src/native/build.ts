@@ -44,7 +44,7 @@ export async function buildPart(part: Part): Promise<string> {
   const there = builtPart(part)
   if (there !== null) return there
   const { sources, say } = part
-  const folder = folderOf(part)
+  const folder = partFolder(part)
   say?.(folder)
   await build(sources, folder)
   if (!isMade(part, folder))
@@ -54,7 +54,7 @@ export async function buildPart(part: Part): Promise<string> {
 
 /** The same if it is there already; without waiting, because the first command does. */
 export function builtPart(part: Part): string | null {
-  const folder = folderOf(part)
+  const folder = partFolder(part)
   if (!isMade(part, folder)) return null
   try {
     utimesSync(folder, new Date(), new Date()) // In use: see removeUnused.
@@ -67,8 +67,8 @@ export function builtPart(part: Part): string | null {
 const isMade = ({ makes }: Part, folder: string): boolean =>
   makes.every(file => existsSync(join(folder, file)))
 
-/** Named after what it is made from. */
-function folderOf({ name, sources }: Part): string {
+/** Where it is, or will be when it is built: named after what it is made from. */
+export function partFolder({ name, sources }: Pick<Part, 'name' | 'sources'>): string {
   const { crc32 } = process.getBuiltinModule('node:zlib')
   const used = filesIn(sources).filter(file => /\.(c|h|S|sh|map)$/.test(file))
   if (!used.includes('build.sh')) throw new BuildFailure('sources', `there are no sources in ${sources}`)
