@@ -226,8 +226,10 @@ void mr_event(u32 kind, u32 path, u32 step, u32 pid, const char *text);
 struct mr_guard {
     u64 signals;
 };
+extern u32 mr_only_thread; /* its id, while no other thread or vfork child can be in our memory; else 0 */
 void mr_lock(struct mr_guard *g);
 void mr_unlock(struct mr_guard *g);
+void mr_wake_later(u32 *word); /* everybody who waits there, when the lock is given back */
 void mr_lock_word(u32 *word, struct mr_guard *g); /* another lock of the same kind, that needs no repair */
 void mr_unlock_word(u32 *word, struct mr_guard *g);
 int mr_thread_lives(u32 tid);
@@ -250,6 +252,7 @@ void mr_file_fail(u32 file, u32 step, const char *why);
 void mr_file_reset(u32 file);
 int mr_file_evaluate(u32 file); /* the state after looking at the rule */
 void mr_file_wake(struct mr_file *f);
+void mr_file_wake_later(struct mr_file *f); /* under the lock, when it is given back */
 void mr_step_changed(u32 step);
 int mr_step_over(u32 step);
 int mr_step_failed(u32 step);

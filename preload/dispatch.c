@@ -46,6 +46,7 @@ static long mr_about_to_spawn(const struct mr_call *c)
     u64 flags = 0;
     if (nr == SYS_clone) flags = (u64)c->a[0];
     if (nr == SYS_clone3) flags = *(const u64 *)c->a[0];
+    mr_only_thread = 0;
     if (!mr_self.on || mr_who(0).foreign) return nr;
     if (flags & CLONE_THREAD) mr_self.threads = 1;
     if (flags & CLONE_THREAD) mr_stage_end_all();
@@ -61,5 +62,9 @@ long mr_dispatch(const struct mr_call *c)
     if (unlikely(c->nr & MR_ABOUT_TO)) return mr_about_to_spawn(c);
     if (unlikely(!h || !mr_self.on)) return mr_plain(c);
     if (unlikely(mr_self.staged)) mr_stage_before(c);
-    return h(c);
+    if (unlikely(mr_load(&mr_self.vforks))) return h(c); /* a child's exec does not come back to count it down */
+    mr_self.depth++;
+    long ret = h(c);
+    mr_self.depth--;
+    return ret;
 }

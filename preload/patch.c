@@ -58,7 +58,7 @@ static void land(struct pen *p, u8 *jump) { *jump = (u8)(p->at - jump - 1); }
 static int by_descriptor(u32 nr)
 {
     static const u16 calls[] = {SYS_read, SYS_write, SYS_pread64, SYS_pwrite64, SYS_readv, SYS_writev, SYS_preadv,
-        SYS_preadv2, SYS_pwritev, SYS_pwritev2, SYS_lseek, SYS_ftruncate, SYS_getdents64};
+        SYS_preadv2, SYS_pwritev, SYS_pwritev2, SYS_lseek, SYS_ftruncate, SYS_getdents64, SYS_close};
     for (u32 i = 0; i < sizeof calls / sizeof *calls; i++)
         if (calls[i] == nr) return 1;
     return 0;
@@ -95,12 +95,19 @@ static void write_trampoline(struct pen *p, u64 base, const struct mr_site *s, u
             u8 *jump1 = p->at - 3;
             put64(p, (u64)mr_fd);
             PUT(p, 0x49, 0x83, 0x3c, 0xcb, 0, 0x75, 0); /* cmpq $0,(%r11,%rcx,8); jne slow */
-            u8 *jump2 = p->at - 1;
+            u8 *jump2 = p->at - 1, *jump3 = 0;
+            if (s->nr == SYS_close) { /* a vfork child's close is booked, whatever our table says */
+                PUT(p, 0x49, 0xbb);   /* movabs $vforks,%r11 */
+                put64(p, (u64)&mr_self.vforks);
+                PUT(p, 0x41, 0x83, 0x3b, 0, 0x75, 0); /* cmpl $0,(%r11); jne slow */
+                jump3 = p->at - 1;
+            }
             put_number(p, s->nr);
             PUT(p, 0x0f, 0x05);
             put_end(p, base, s);
             land(p, jump1);
             land(p, jump2);
+            if (jump3) land(p, jump3);
         }
         put_number(p, s->nr);
         put_call(p, stub_pointer);
