@@ -13,7 +13,8 @@ static u32 hash_of(const char *s, u32 n)
     if (n == 8) rest = mr_word(s);
     else while (n--) rest = rest << 8 | (u8)*s++;
     h = (h ^ rest) * 0xc4ceb9fe1a85ec53u;
-    return (u32)(h ^ h >> 32) | 1u << 31;
+    h = (h ^ h >> 32) * 0xff51afd7ed558ccdu; /* once more: the last characters are the ones that differ */
+    return (u32)(h >> 32) | 1u << 31;
 }
 
 static u32 *bucket_of(u32 hash) { return (u32 *)mr_at(MR_BUCKETS, hash & (MR_BUCKET_COUNT - 1)); }

@@ -27,32 +27,35 @@ u32 mr_passes;
 
 /* Of this process; threads may mix it up, which costs a moment at most. */
 static struct {
-    u32 often, rest, on; /* on: nanoseconds, 0 = it does not */
+    u32 often, on;     /* on: nanoseconds, 0 = it does not */
+    u32 rest, penalty; /* waits before the next attempt, after one that did not pay; the more, the more often that was */
     u64 last;
-} linger;
+} linger = {.penalty = 64};
 
 /* Does it pay? Waits one after the other say that it may; files that were there without a wait after the last time
  * must say that it did. */
 static u32 lingers(void)
 {
     u64 now = mr_now();
+    u32 found = mr_passes, longer = linger.on < LINGER_MOST_NS / 2 ? linger.on * 2 : LINGER_MOST_NS;
     if (now - linger.last < OFTEN_NS + linger.on) linger.often++;
     else linger.often -= linger.often > 2 ? 2 : linger.often;
+    if (linger.often > 16) linger.often = 16;
     linger.last = now;
-    if (linger.on && mr_passes < 2) {
+    mr_passes = 0;
+    if (!linger.on) {
+        if (linger.rest) linger.rest--;
+        else if (linger.often >= 6) linger.on = LINGER_NS;
+    } else if (found < 2 && linger.on == LINGER_MOST_NS) {
         linger.on = 0;
-        linger.rest = 64;
-    } else if (!linger.on && linger.rest) {
-        linger.rest--;
-    } else if (!linger.on && linger.often >= 6) {
-        linger.on = LINGER_NS;
-    } else if (linger.on && mr_passes < ENOUGH) {
-        linger.on = linger.on < LINGER_MOST_NS / 2 ? linger.on * 2 : LINGER_MOST_NS;
-    } else if (linger.on > LINGER_NS && mr_passes > 4 * ENOUGH) {
+        linger.rest = linger.penalty;
+        if (linger.penalty < 4096) linger.penalty *= 2;
+    } else if (found < ENOUGH) {
+        linger.on = longer;
+    } else if (found > 4 * ENOUGH && linger.on > LINGER_NS) {
         linger.on /= 2;
     }
-    if (linger.often > 16) linger.often = 16;
-    mr_passes = 0;
+    if (found >= ENOUGH / 4 && linger.on) linger.penalty = 64;
     return linger.on;
 }
 

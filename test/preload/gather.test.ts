@@ -81,9 +81,9 @@ test(
   { skip },
   async () => {
     const folder = outside()
-    await withWorkflow(plan, async workflow => {
-      for (const [seed, after] of ['1', '1', '32', '0'].entries()) {
-        const [file, ack, count] = [workflow.path(`closed-ahead-${seed}`), join(folder, `ack-${seed}`), '20000']
+    for (const [seed, after] of ['1', '1', '32', '0'].entries())
+      await withWorkflow(plan, async workflow => {
+        const [file, ack, count] = [workflow.path('closed'), join(folder, `ack-${seed}`), '20000']
         const writing = [file, count, 'ask', ack]
         const producer = workflow.preloaded('S', tools.fixture('gather-steps'), writing)
         const reading = [file, count, ack, String(seed)]
@@ -91,8 +91,7 @@ test(
         const consumer = await workflow.preloaded('Q', tools.fixture('ahead-calls'), reading, { env }).done
         assert.equal(consumer.code, 0, `after ${after}, seed ${seed}: ${consumer.stderr}`)
         assert.equal((await producer.done).code, 0)
-      }
-    })
+      })
     rmSync(folder, { recursive: true })
   },
 )
