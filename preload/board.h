@@ -173,6 +173,8 @@ struct mr_event {
     char text[216];
 };
 
+enum { MR_LINKS = 1, MR_DIR_LINKS = 2 };
+
 struct mr_board {
     u32 magic, version;
     u32 ready, gone;
@@ -186,7 +188,8 @@ struct mr_board {
     u32 workflow, dir, dir_len, failed;
     u32 excludes, dir_rules; /* how many such rules there are */
     u32 layer, inputs; /* text: the folder of the lower layer, and where inputs are linked from; 0: none */
-    u32 links, pad2; /* links: there are symbolic links that a step made */
+    u32 links; /* MR_LINKS: there are symbolic links; MR_DIR_LINKS: some may lead to directories inside */
+    u32 adopted; /* grows when descriptors were booked for processes that do not know it yet (adopt.c) */
     u64 moves;
     u32 settled_seq, settled_waiters; /* futex: grows when a file is committed or fails */
     char shm[160];

@@ -205,6 +205,7 @@ void mr_learn_path(const struct mr_name *n, const struct stat *file)
 void mr_learn_fds(void)
 {
     struct mr_guard g;
+    mr_self.adopted = mr_load(&mr_b->adopted);
     each_fd(learn_any, 0);
     if (mr_self.proc == MR_NONE || !mr_proc_at(mr_self.proc)->holds) return;
     /* closed by exec: descriptors marked so, and every mapping */

@@ -172,7 +172,7 @@ static void wrote(long fd, u64 e, u64 count, s64 at)
 
 static long write_some(const struct mr_call *c, s64 at)
 {
-    u64 e = mr_entry(c->a[0]);
+    u64 e = mr_entry_now(c->a[0]);
     long ret = mr_on(c, 0, e);
     if (unlikely(e & MR_PUBLISH) && ret > 0) wrote(c->a[0], e, (u64)ret, at);
     return ret;
@@ -215,7 +215,7 @@ long mr_do_lseek(const struct mr_call *c)
 
 long mr_do_ftruncate(const struct mr_call *c)
 {
-    u64 e = mr_entry(c->a[0]);
+    u64 e = mr_entry_now(c->a[0]);
     struct mr_guard g;
     if (mr_entry_kind(e) == MR_WRITER) {
         struct mr_file *f = mr_file_at(mr_entry_file(e));
@@ -278,7 +278,7 @@ static long mr_between(const struct mr_call *c, int in, u64 from_e, int out, u64
 /* in/out: argument numbers of the descriptors and their offset pointers; size: of the count. */
 static long move(const struct mr_call *c, int in, int in_off, int out, int out_off, int size)
 {
-    u64 from_e = mr_entry(c->a[in]), to_e = mr_entry(c->a[out]);
+    u64 from_e = mr_entry(c->a[in]), to_e = mr_entry_now(c->a[out]);
     if (likely(!from_e && !to_e)) return mr_plain(c);
     mr_entry_fresh(from_e);
     const s64 *at = in_off >= 0 ? (const s64 *)c->a[in_off] : 0;

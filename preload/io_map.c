@@ -45,7 +45,7 @@ static u32 note(const struct map *m)
 
 long mr_do_mmap(const struct mr_call *c)
 {
-    u64 e = (c->a[3] & MAP_ANONYMOUS) ? 0 : mr_entry((int)c->a[4]);
+    u64 e = (c->a[3] & MAP_ANONYMOUS) ? 0 : mr_entry_now((int)c->a[4]);
     if (likely(!e)) return mr_plain(c);
     mr_entry_fresh(e);
     if (mr_entry_kind(e) == MR_READER) {

@@ -112,7 +112,7 @@ static void dropped(const struct mr_who *who, long fd, u64 entry)
 
 long mr_do_close(const struct mr_call *c)
 {
-    if (likely(!mr_entry(c->a[0]))) {
+    if (likely(!mr_entry_now(c->a[0]))) {
         if (likely(!mr_load(&mr_self.vforks))) return mr_plain(c);
     }
     struct mr_who who = mr_who(0);
@@ -131,7 +131,7 @@ long mr_do_close_range(const struct mr_call *c)
     if ((c->a[2] & 4 /* CLOSE_RANGE_CLOEXEC */) || first > last) return mr_plain(c);
     if (last >= top) last = top ? top - 1 : 0;
     for (u32 fd = first; fd <= last && fd < top; fd++) {
-        if (!mr_fd[fd] && !who.foreign) continue;
+        if (!mr_entry_now((long)fd) && !who.foreign) continue;
         u64 entry = take_entry(&who, (long)fd);
         mr_size_at_close((long)fd, entry);
         dropped(&who, (long)fd, entry);
@@ -158,7 +158,7 @@ static void copied(const struct mr_who *who, long from, long to)
     mr_fd_set(to, entry | MR_SHARED, 0);
 }
 
-static int of_interest(long fd) { return mr_entry(fd) || mr_load(&mr_self.vforks); }
+static int of_interest(long fd) { return mr_entry_now(fd) || mr_load(&mr_self.vforks); }
 
 long mr_do_dup(const struct mr_call *c)
 {

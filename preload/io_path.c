@@ -136,16 +136,22 @@ static void appeared(long dirfd, const char *path, const struct mr_name *n)
     if (r.rule == MR_NONE || !r.producer) return;
     if (mr_sys(SYS_newfstatat, dirfd, path, &st, AT_SYMLINK_NOFOLLOW) < 0) return;
     if (S_ISDIR(st.st_mode) && !r.is_dir) return;
-    if (S_ISREG(st.st_mode)) mr_learn_path(n, &st);
+    int written = S_ISREG(st.st_mode) ? mr_is_written(dirfd, path) : 0;
     mr_lock(&g);
-    u32 file = mr_file_get(n->rel, n->len, r.rule, r.is_dir);
+    u32 file = mr_file_get(n->rel, n->len, r.rule, r.is_dir), by = 0;
+    if (file != MR_NONE && written) {
+        by = mr_adopt(file, &st);
+        mr_unlock(&g);
+        mr_learn_path(n, &st);
+        mr_lock(&g);
+    }
     if (file != MR_NONE) {
         struct mr_file *f = mr_file_at(file);
         if (S_ISREG(st.st_mode) && f->state < MR_COMMITTED && (u64)st.st_size > f->frontier)
             mr_store(&f->frontier, (u64)st.st_size);
         mr_file_begin(file);
-        /* nobody has it open: whoever wrote it has closed it before */
-        if (!r.is_dir && !f->writers) f->closes++;
+        /* Nobody has it open: whoever wrote it has closed it before. Somebody whom we do not see: that ends with the step. */
+        if (!r.is_dir && !f->writers && (by || written != 1)) f->closes++;
         mr_file_evaluate(file);
     }
     mr_unlock(&g);
@@ -232,6 +238,75 @@ static void follow(const struct mr_name *from, const struct mr_name *to)
     mr_unlock(&g);
 }
 
+/* A directory has another name now, and so has all that lies in it. */
+struct carried {
+    struct mr_name from, to;
+    char path[2200];
+    int known; /* it came from inside */
+};
+
+static void add(struct mr_name *n, const char *name)
+{
+    struct mr_text t = {n->space + n->len, n->space + sizeof n->space};
+    mr_put(&t, "/");
+    mr_put(&t, name);
+    n->len = (u32)(t.at - n->space);
+}
+
+static void carry(struct carried *c, int depth)
+{
+    char list[1024];
+    long dir = mr_sys(SYS_openat, AT_FDCWD, c->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
+    if (dir < 0) return;
+    for (long len; (len = mr_sys(SYS_getdents64, dir, list, sizeof list, 0)) > 0;)
+        for (long at = 0; at < len;) {
+            const char *e = list + at, *name = e + 19;
+            u32 from = c->from.len, to = c->to.len, path = (u32)mr_len(c->path);
+            struct mr_text t = {c->path + path, c->path + sizeof c->path};
+            at += *(const u16 *)(const void *)(e + 16);
+            if (mr_equal(name, ".") || mr_equal(name, "..") || to + mr_len(name) >= MR_NAME_MAX || from + mr_len(name) >= MR_NAME_MAX) continue;
+            add(&c->from, name);
+            add(&c->to, name);
+            mr_put(&t, "/");
+            mr_put(&t, name);
+            if (c->known) follow(&c->from, &c->to);
+            appeared(AT_FDCWD, c->path, &c->to);
+            if (e[18] == 4 /* DT_DIR */ && depth < 32) carry(c, depth + 1);
+            c->from.space[c->from.len = from] = c->to.space[c->to.len = to] = c->path[path] = 0;
+        }
+    mr_sys(SYS_close, dir, 0, 0, 0);
+}
+
+static void copy_name(struct mr_name *to, const struct mr_name *from)
+{
+    mr_copy(to->space, from->rel, from->len);
+    to->space[to->len = from->len] = 0;
+    to->rel = to->space;
+}
+
+static void moved_directory(const struct mr_name *from, const struct mr_name *to)
+{
+    struct mr_name gone;
+    if (to) {
+        struct carried c = {.known = from != 0};
+        struct mr_text t = {c.path, c.path + sizeof c.path};
+        copy_name(&c.to, to);
+        copy_name(&c.from, from ? from : to);
+        mr_put(&t, mr_self.dir);
+        mr_put(&t, "/");
+        mr_put(&t, c.to.rel);
+        carry(&c, 0);
+    }
+    for (u32 i = 0, n = mr_used(MR_FILES); from && i < n; i++) {
+        const struct mr_file *f = mr_file_at(i);
+        const char *path = mr_text_at(f->path);
+        if (f->path_len <= from->len || path[from->len] != '/' || !mr_same(path, from->rel, from->len)) continue;
+        gone.rel = path;
+        gone.len = f->path_len;
+        vanished(&gone);
+    }
+}
+
 static long move_path(const struct mr_call *c, long dir1, const char *path1, long dir2, const char *path2, int stays, u32 flags)
 {
     struct mr_name a, b;
@@ -244,6 +319,9 @@ static long move_path(const struct mr_call *c, long dir1, const char *path1, lon
     if (from && to && !stays) follow(&a, &b);
     if (to) appeared(dir2, path2, &b);
     if (from && !stays) vanished(&a);
+    struct stat st;
+    if (!stays && mr_sys(SYS_newfstatat, dir2, path2, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode))
+        moved_directory(from ? &a : 0, to ? &b : 0);
     return ret;
 }
 

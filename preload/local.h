@@ -27,6 +27,7 @@ struct mr_self {
     u32 threads; /* it has, or had, more than one */
     u32 staged;  /* descriptors whose small writes are gathered, or read ahead of */
     u32 depth;   /* calls at work: more than one when a signal handler makes one in the middle of another */
+    u32 adopted; /* the board's, when this process looked last */
     u32 told;    /* the size of some growing file has been told */
     u32 dir_len, alias_len;
     char dir[1024], alias[1024]; /* the managed directory, canonical and as the user spelled it */
@@ -115,6 +116,23 @@ void mr_follow_links(long dirfd, const char *path, struct mr_name *n, struct mr_
 int mr_is_veiled(long dirfd, const char *path, const struct mr_name *n);
 void mr_veil_list(long fd, char *list, long len, int old);
 
+/* adopt.c */
+struct stat;
+int mr_is_written(long dirfd, const char *path);
+u32 mr_adopt(u32 file, const struct stat *st); /* under the lock */
+void mr_adopted(void);
+
+/* The entry of a descriptor that is about to be written through, closed or copied: perhaps its file has become governed. */
+static inline u64 mr_entry_now(long fd)
+{
+    u64 e = mr_entry(fd);
+    if (unlikely(mr_entry_kind(e) == MR_MAYBE && mr_load(&mr_b->adopted) != mr_self.adopted)) {
+        mr_adopted();
+        e = mr_entry(fd);
+    }
+    return e;
+}
+
 /* gate.c */
 struct mr_rights {
     u32 file; /* record, or MR_NONE when there is none yet */
@@ -148,7 +166,6 @@ int mr_wanted(u32 nr); /* has a handler */
 /* fds.c */
 long mr_opened(const struct mr_name *n, struct mr_rights *r, long fd, long flags);
 void mr_learn_fds(void);
-struct stat;
 void mr_learn_path(const struct mr_name *n, const struct stat *file);
 
 #endif

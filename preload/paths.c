@@ -216,7 +216,7 @@ __attribute__((no_sanitize("address"))) static int begins_like_dir(const char *p
     return i == n;
 }
 
-int mr_name_of(long dirfd, const char *path, struct mr_name *n)
+static int by_spelling(long dirfd, const char *path, struct mr_name *n)
 {
     if (!path || !*path) return MR_OUTSIDE;
     if (*path != '/') return relative(dirfd, path, n);
@@ -238,6 +238,43 @@ int mr_name_of(long dirfd, const char *path, struct mr_name *n)
         if (fd >= 0 && mr_name_of_fd(fd, n) == MR_INSIDE) return MR_INSIDE;
     }
     return MR_OUTSIDE;
+}
+
+/* Where the directories on the way may be links, the kernel says where they lead. The last name is not followed: that is
+ * for those who open it (veil.c). Its case is the spelling's when it is `.` or `..`, or leads out of the managed directory. */
+static void through_links(long dirfd, const char *path, struct mr_name *n)
+{
+    char above[4096];
+    const char *rest = 0;
+    u32 end = (u32)mr_len(path), cut;
+    while (end && path[end - 1] == '/') end--;
+    for (cut = end; cut && path[cut - 1] != '/';) cut--;
+    u32 last = end - cut;
+    if (!cut || !last || cut >= sizeof above || (last < 3 && path[cut] == '.' && path[end - 1] == '.')) return;
+    mr_copy(above, path, cut);
+    above[cut] = 0;
+    long fd = mr_sys(SYS_openat, dirfd, above, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+    if (fd < 0) return;
+    long len = link_of(fd, above, sizeof above);
+    mr_sys(SYS_close, fd, 0, 0, 0);
+    if (len <= 0 || place(above, (u32)len, &rest) != MR_INSIDE) return;
+    u32 at = (u32)mr_len(rest);
+    if (at + 1 + last > MR_NAME_MAX) return;
+    char name[MR_NAME_MAX + 1]; /* the path may lie in n */
+    mr_copy(name, path + cut, last);
+    mr_copy(n->space, rest, at);
+    if (at) n->space[at++] = '/';
+    mr_copy(n->space + at, name, last);
+    n->len = at + last;
+    n->space[n->len] = 0;
+    n->rel = n->space;
+}
+
+int mr_name_of(long dirfd, const char *path, struct mr_name *n)
+{
+    int where = by_spelling(dirfd, path, n);
+    if (unlikely(where == MR_INSIDE && (mr_b->links & MR_DIR_LINKS))) through_links(dirfd, path, n);
+    return where;
 }
 
 void mr_cwd_changed(void)

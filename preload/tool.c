@@ -2,6 +2,7 @@
 #include "tool.h"
 
 #include <dirent.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,8 +83,16 @@ static void close_board(int forced)
 static u32 has_links(const char *dir)
 {
     u32 found = 0;
+    char path[PATH_MAX], target[PATH_MAX];
     DIR *d = opendir(dir);
-    for (struct dirent *e; d && (e = readdir(d));) found |= e->d_type == DT_LNK;
+    for (struct dirent *e; d && (e = readdir(d));) {
+        struct stat st;
+        if (e->d_type != DT_LNK) continue;
+        found |= MR_LINKS;
+        snprintf(path, sizeof path, "%s/%s", dir, e->d_name);
+        if (stat(path, &st) < 0) found |= MR_DIR_LINKS; /* it may come to be one */
+        else if (S_ISDIR(st.st_mode) && realpath(path, target) && !strncmp(target, dir, strlen(dir))) found |= MR_DIR_LINKS;
+    }
     if (d) closedir(d);
     return found;
 }
@@ -99,8 +108,8 @@ static int fill(const char *text, const struct mr_plan *plan, const struct mr_op
     mr_b->workflow = mr_text_add(plan->workflow, strlen(plan->workflow));
     mr_b->dir = mr_text_add(real, strlen(real));
     mr_b->dir_len = (u32)strlen(real);
+    mr_b->links = has_links(real);
     free(real);
-    mr_b->links = has_links(plan->dir);
     mr_b->owner = o->owner;
     if (o->owner && !mr_task_state(o->owner, &mr_b->owner_start, 0, 0)) return mr_say(MR_USAGE, "no process %u", o->owner);
     int line = mr_plan_load(text, why, sizeof why);

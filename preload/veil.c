@@ -86,14 +86,16 @@ void mr_follow_links(long dirfd, const char *path, struct mr_name *n, struct mr_
         mr_put(&t, n->rel);
         while (t.at > rel && t.at[-1] != '/') *--t.at = 0;
         if (mr_name_in(base, target, &to) != MR_INSIDE) return;
-        mr_copy(n->space, to.rel, to.len + 1);
-        n->rel = n->space;
-        n->len = to.len;
-        mr_rights_of(n, r);
         t = (struct mr_text){full, full + sizeof full};
         mr_put(&t, mr_self.dir);
         mr_put(&t, "/");
-        mr_put(&t, n->rel);
+        mr_put(&t, to.rel);
+        if (mr_name_of(AT_FDCWD, full, &to) != MR_INSIDE) return; /* links on the way of the target */
+        mr_copy(n->space, to.rel, to.len);
+        n->space[to.len] = 0;
+        n->rel = n->space;
+        n->len = to.len;
+        mr_rights_of(n, r);
         dirfd = AT_FDCWD;
         path = full;
     }
@@ -103,7 +105,10 @@ static long made_link(const struct mr_call *c, long dirfd, const char *path)
 {
     struct mr_name n;
     long ret = mr_plain(c);
-    if (ret == 0 && mr_name_of(dirfd, path, &n) == MR_INSIDE) mr_store(&mr_b->links, 1);
+    if (ret < 0 || mr_name_of(dirfd, path, &n) != MR_INSIDE) return ret;
+    struct stat st; /* what is not there yet may come to be a directory */
+    int leads_to_file = mr_sys(SYS_newfstatat, dirfd, path, &st, 0) == 0 && !S_ISDIR(st.st_mode);
+    __atomic_fetch_or(&mr_b->links, leads_to_file ? MR_LINKS : MR_LINKS | MR_DIR_LINKS, __ATOMIC_SEQ_CST);
     return ret;
 }
 

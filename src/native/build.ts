@@ -4,8 +4,8 @@
  */
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { existsSync, readFileSync, readdirSync } from 'node:fs'
+import { mkdir, mkdtemp, readdir, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -42,12 +42,7 @@ export const compiler = (): string => process.env['CC'] ?? 'cc'
 
 /** The folder with what the sources make, built if it is not there. */
 export async function buildPart({ name, sources, makes, say }: Part): Promise<string> {
-  const names = await readdir(sources).catch(() => [])
-  const used = names.filter(file => /\.(c|h|S|sh|map)$/.test(file)).sort()
-  if (!used.includes('build.sh')) throw new BuildFailure('sources', `there are no sources in ${sources}`)
-  const hash = createHash('sha256').update(`${process.arch} ${compiler()}`)
-  for (const file of used) hash.update(`\0${file}\0`).update(await readFile(join(sources, file)))
-  const folder = join(cacheFolder(), `${name}-${hash.digest('hex').slice(0, 16)}`)
+  const folder = partFolder({ name, sources })
   const isThere = (): boolean => makes.every(file => existsSync(join(folder, file)))
   if (isThere()) {
     await utimes(folder, new Date(), new Date()).catch(() => {}) // In use: see removeUnused.
@@ -58,6 +53,25 @@ export async function buildPart({ name, sources, makes, say }: Part): Promise<st
   if (!isThere())
     throw new BuildFailure('nothing', `${join(sources, 'build.sh')} ended well but made nothing`)
   return folder
+}
+
+/** Where it is, or will be when it is built. */
+export function partFolder({ name, sources }: Pick<Part, 'name' | 'sources'>): string {
+  const used = namesIn(sources)
+    .filter(file => /\.(c|h|S|sh|map)$/.test(file))
+    .sort()
+  if (!used.includes('build.sh')) throw new BuildFailure('sources', `there are no sources in ${sources}`)
+  const hash = createHash('sha256').update(`${process.arch} ${compiler()}`)
+  for (const file of used) hash.update(`\0${file}\0`).update(readFileSync(join(sources, file)))
+  return join(cacheFolder(), `${name}-${hash.digest('hex').slice(0, 16)}`)
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder)
+  } catch {
+    return []
+  }
 }
 
 /** One process builds, the others wait for it: many may be started at once on a fresh machine. */

@@ -14,7 +14,8 @@ export class DeviceStatistics {
   readonly #states = new Map<number, Omit<State, 'type' | 'at' | 'device'>>()
   readonly #kinds = new Map<number, string>()
   readonly #verdicts = new Map<string, Verdict>()
-  readonly #trials: Trial[] = []
+  /** By kind, device and tasks at one time: what is tried again counts as it was last. */
+  readonly #trials = new Map<string, Trial>()
   readonly #failed = new Map<number, string>()
   #moves = 0
   #movedBytes = 0
@@ -34,7 +35,7 @@ export class DeviceStatistics {
         this.#failed.set(event.device, event.reason)
         break
       case 'trial':
-        this.#trials.push(event)
+        this.#trials.set(`${event.kind}/${event.device}/${event.concurrency}/`, event)
         break
       case 'verdict':
         this.#verdicts.set(`${event.kind}/${event.device}`, event)
@@ -90,7 +91,7 @@ export class DeviceStatistics {
       const { kind, device, reason } = verdict
       const name = clean(this.#kinds.get(kind) ?? `kind ${kind}`)
       lines.push(`${name} on ${this.nameOf(device)}`)
-      for (const trial of this.#trials) {
+      for (const trial of this.#trials.values()) {
         if (trial.kind !== kind || trial.device !== device) continue
         const { concurrency, bandwidth, mean } = trial
         lines.push(

@@ -9,8 +9,11 @@ type RunStarted = Extract<RunEvent, { type: 'run-started' }>
 
 const TAIL_LINES = 20
 const STACK_FRAMES = 4
-/** Chunks of our build, wherever it is installed; those of the user's bundler have no name before the hash. */
-const OURS = /\/dist\/chunk-[\w-]+-[A-Z\d]{8}\.js:\d+:\d+\)?$/
+/** Our build, wherever it is installed; chunks of the user's bundler have no name before the hash. */
+const OURS = /\/millrace\/dist\/[\w-]+\.js:\d+:\d+\)?$|\/dist\/chunk-[\w-]+-[A-Z\d]{8}\.js:\d+:\d+\)?$/
+
+/** Frames of Node help nobody, and ours only whoever looks for a mistake of ours. */
+export const isForeignFrame = (line: string): boolean => line.includes('node:') || OURS.test(line)
 
 /** All that a person needs to understand a failure and to try again, in one place. */
 export function failureBlock(event: Failed, name: string, run: RunStarted | null, paint: Paint): string[] {

@@ -150,6 +150,11 @@ export class Channel {
     }
   }
 
+  /** The producer fails for good: who takes the stream is started, also when nothing came, and gets the error. */
+  fails(): void {
+    this.#host.release(this.producer, this.stream, Infinity)
+  }
+
   /** A place for a value that a called task will make: it comes in its turn, and is there when that task has ended. */
   expect(index: number, at: number): Version | null {
     if (index !== this.#count) return null

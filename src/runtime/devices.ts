@@ -10,6 +10,7 @@ import { refusalOf, troubleWith } from '../storage/device-trouble.ts'
 import { FileCopy } from '../storage/file-copy.ts'
 import type { FileStore } from '../storage/file-store.ts'
 import { Abandoned, sizeOf } from '../storage/mover.ts'
+import { SharedPace } from '../storage/pace.ts'
 import { liveOf } from './job.ts'
 
 /** Milliseconds between two looks at what is in use. */
@@ -22,6 +23,7 @@ export class Devices {
   readonly #now: () => number
   readonly #schedule: () => void
   readonly #moves = new Set<Promise<void>>()
+  readonly #paces = new Map<string, SharedPace>()
   #isEnding = false
   #sampledAt = -Infinity
   readonly #sampled = new Map<Device, string>()
@@ -31,6 +33,11 @@ export class Devices {
     this.#files = files
     this.#now = now
     this.#schedule = schedule
+  }
+
+  /** Whether there are any; most runs have none. */
+  get any(): boolean {
+    return this.#all.length > 0
   }
 
   get #all(): readonly Device[] {
@@ -157,7 +164,7 @@ export class Devices {
         write: write.used,
         used,
         running: running.size,
-        waiting: io.queue.size,
+        waiting: io.waitingFor(device),
       }
       const text = Object.values(state).join(' ')
       if (this.#sampled.get(device) === text) continue
@@ -177,8 +184,7 @@ export class Devices {
     const { io } = this.#engine
     const { version, to } = move
     try {
-      const pace = (): number => (this.#isEnding ? Infinity : move.rate)
-      const where = await this.#files.move(version, to, pace)
+      const where = await this.#files.move(version, to, this.#paceOf(move))
       if (where === null) io.moveFailed(move, 'it is not needed any more', this.#now())
       else io.moved(move, this.#now())
       if (where === 'placed') this.#leaveTo(version)
@@ -189,6 +195,22 @@ export class Devices {
       io.moveFailed(move, error instanceof Error ? error.message : String(error), this.#now())
     }
     this.#schedule()
+  }
+
+  /** Moves between the same devices share what each of them may use. */
+  #paceOf({ from, to }: Move): SharedPace {
+    const key = `${from.index} ${to.index}`
+    let pace = this.#paces.get(key)
+    if (pace) return pace
+    const rate = (): number => {
+      if (this.#isEnding) return Infinity
+      let sum = 0
+      for (const move of this.#engine.io.moves.active)
+        if (move.from === from && move.to === to) sum += move.rate
+      return sum
+    }
+    this.#paces.set(key, (pace = new SharedPace(rate)))
+    return pace
   }
 
   /** Lets moves that are on their way arrive, at full speed. */

@@ -35,6 +35,8 @@ import { Threads } from './threads.ts'
 
 /** Looks after results that were not announced and after lanes that got stuck; milliseconds. */
 const TICK = 10
+/** The same while nothing depends on it: waking costs what a short task does. */
+const REST = 50
 
 /** A run that is older has someone who cleans up after it, should it be killed; milliseconds. */
 const GUARDED_FROM = 250
@@ -116,7 +118,7 @@ export class Executor {
       message: (message, lane) => {
         if (message.type === 'published') this.#published(message.task, message.slot, message.blobs)
         else if (message.type === 'guarded') this.#guarded(message.task, message.target, message.backup)
-        else if (message.type === 'blocking') this.#blocking(message.task)
+        else if (message.type === 'blocking') this.#blocking(message.task, message.milliseconds)
         else if (message.type === 'given-back') this.#givenBack(this.#running.get(message.task), message.lent)
         else {
           const task = this.#running.get('task' in message ? message.task : -1)
@@ -231,28 +233,32 @@ export class Executor {
 
   /** While tasks are alive the process must be, and someone must look after threads that forgot to call. */
   keepAlive(needed: boolean): void {
-    if (needed && !this.#ticking) {
-      this.#ticking = setInterval(() => {
-        // Tasks may start processes of their own; a run that is over soon needs nobody to look after them.
-        if (this.#runtime.now() > GUARDED_FROM) this.#guard.start()
-        this.#threads.drain()
-        this.#takeBack()
-        this.devices.sample()
-        this.#runtime.decide()
-      }, TICK)
-    } else if (!needed && this.#ticking) {
-      clearInterval(this.#ticking)
+    if (needed) this.#ticking ??= setTimeout(this.#tick, TICK)
+    else if (this.#ticking) {
+      clearTimeout(this.#ticking)
       this.#ticking = null
     }
   }
 
-  /** Tasks that wait behind one that takes long, while others could run them. */
-  #takeBack(): void {
+  readonly #tick = (): void => {
+    // Tasks may start processes of their own; a run that is over soon needs nobody to look after them.
+    if (this.#runtime.now() > GUARDED_FROM) this.#guard.start()
+    this.#threads.drain()
+    const isHeld = this.#threads.freeHeld()
+    const isBehind = this.#takeBack() || isHeld
+    this.devices.sample()
+    this.#ticking = setTimeout(this.#tick, isBehind || this.devices.any ? TICK : REST)
+    this.#runtime.decide()
+  }
+
+  /** Tasks that wait behind one that takes long, while others could run them; returns whether any wait so. */
+  #takeBack(): boolean {
     const { engine } = this.#runtime
     const [node] = engine.nodes
-    if (!node) return
+    if (!node) return false
     if (node.freeLanes > 0) this.#threads.takeBack(engine, this.#runtime.now())
     this.#commands.takeBack(node.lanes, this.#runtime.now())
+    return node.freeLanes > 0 && node.lanes.some(lane => lane.queue.size > 1)
   }
 
   /** Returns the files that could not be brought to their places, and where they are. */
@@ -466,11 +472,12 @@ export class Executor {
     const usage = job.live?.usage ?? null
     const facts = factsOf(error, command ? commandLine(command.words, task) : undefined, command?.cwd)
     if (tail) facts.tail = tail
-    const final = engine.afterFailure(task) === 'fail'
+    const next = engine.afterFailure(task)
     this.#streaming.spoil(task)
     this.#forget(task)
     // One that was told to stop is cancelled, and whoever cancelled it knows.
-    if (final && task.state !== 'stopping') job.caller.unhandled.add(task)
+    if (next === 'fail' && task.state !== 'stopping') job.caller.unhandled.add(task)
+    if (next !== 'retry' && task.state !== 'stopping') this.#runtime.channels.madeBy(task)?.fails()
     engine.failed(task, facts, error, this.#runtime.now(), log, usage)
     this.#runtime.schedule()
   }
@@ -573,9 +580,9 @@ export class Executor {
     if (late.length > 0) this.#late.set(id, late)
   }
 
-  #blocking(id: number): void {
+  #blocking(id: number, milliseconds: number): void {
     const task = this.#running.get(id)
-    if (task?.demand.io) this.#threads.spread(task)
+    if (task?.demand.io) this.#threads.blocked(task, milliseconds)
   }
 
   #givenBack(task: Task | undefined, lent: readonly ArrayBuffer[]): void {

@@ -7,13 +7,15 @@ import { fifo, findPolicy } from '../core/policy.ts'
 import type { Policy } from '../core/policy.ts'
 import { TaskModules } from '../execute/modules.ts'
 import type { Client, Host } from '../model/client.ts'
-import { someDefinition, taskModules } from '../model/definition.ts'
+import { taskModules } from '../model/definition.ts'
 import { TaskError, CancelledError } from '../model/errors.ts'
+import { isForeignFrame } from '../report/failure-block.ts'
 import { isPolicyFile, launchedPolicy, loadPolicyFile } from './policy-file.ts'
 import { Reporting } from './reporting.ts'
 import { describeNode, describedNode } from './describe-node.ts'
 import { describedStorage, ioOptions } from './describe-storage.ts'
 import { keepLearned, learnedBefore, measureUnknown } from './known-devices.ts'
+import type { Remark } from './known-devices.ts'
 import { USAGE_CODES, runOptions } from './run-options.ts'
 import type { RunOptions } from './run-options.ts'
 import { Runtime } from './runtime.ts'
@@ -47,6 +49,8 @@ export class EmbeddedHost implements Host {
   #interrupts = 0
   #hasMain = false
   #ending: Promise<void> | null = null
+  /** What came up before there was a run to tell it. */
+  #remarks: readonly Remark[] = []
 
   client(): Client {
     return this.#start().runtime
@@ -62,7 +66,7 @@ export class EmbeddedHost implements Host {
     try {
       await afterLoading()
       await loadPolicy(runOptions())
-      await measureDevices(runOptions())
+      this.#remarks = await measureDevices(runOptions())
       const { runtime } = this.#start()
       await Promise.all([this.#loadClasses(runtime), this.#prepareDevices(runtime)])
       await body()
@@ -118,6 +122,8 @@ export class EmbeddedHost implements Host {
       const text = `${process.cwd()} cannot be written: this run leaves no journal and no logs`
       runtime.engine.observer?.({ type: 'note', at: runtime.now(), level: 'warning', text })
     }
+    for (const remark of this.#remarks)
+      runtime.engine.observer?.({ type: 'note', at: runtime.now(), ...remark })
     // A workflow of commands needs no threads.
     if (taskModules().size > 0) runtime.executor.warmUp()
     if (!this.#hasMain) {
@@ -285,9 +291,8 @@ const runId = (): string =>
   `${process.pid.toString(36)}${Date.now().toString(36)}${Math.floor(Math.random() * 36 ** 3).toString(36)}`
 
 /** Limits need to know what a device can do; only main has the time to find out. */
-async function measureDevices(options: RunOptions): Promise<void> {
-  const described = describedStorage(options.machine, describedNode(options))
-  if (someDefinition(({ options: { bandwidth } }) => bandwidth !== undefined)) await measureUnknown(described)
+async function measureDevices(options: RunOptions): Promise<Remark[]> {
+  return measureUnknown(describedStorage(options.machine, describedNode(options)))
 }
 
 /** The module that calls main is not loaded completely yet. */
@@ -311,7 +316,18 @@ function complain(error: unknown): void {
       : error instanceof Error
         ? error.stack
         : String(error)
-  const cause =
-    error instanceof Error && error.cause instanceof Error ? `\n  caused by ${error.cause.stack}` : ''
-  process.stderr.write(`${text}${cause}\n`)
+  process.stderr.write(`${text}${causeOf(error, text ?? '')}\n`)
 }
+
+/** With the places in the user's own code; what has been said is not said twice. */
+function causeOf(error: unknown, said: string): string {
+  const cause = error instanceof Error ? error.cause : null
+  if (!(cause instanceof Error)) return ''
+  const [, ...lines] = (cause.stack ?? '').slice(cause.stack?.lastIndexOf(cause.message) ?? 0).split('\n')
+  const frames = lines.filter(line => /^\s+at /.test(line) && !isForeignFrame(line))
+  if (frames.length === 0 && said.includes(shortOf(cause))) return ''
+  return `\n  caused by ${[`${cause.name}: ${shortOf(cause)}`, ...frames].join('\n')}`
+}
+
+const shortOf = (error: Error): string =>
+  error instanceof MillraceError ? error.shortMessage : error.message

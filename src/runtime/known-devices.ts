@@ -3,6 +3,7 @@ import { mkdir, rename, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { DeviceDescription } from '../core/io/device.ts'
 import type { Learned } from '../core/io/io-core.ts'
+import { rateText } from '../core/io/words.ts'
 import { someDefinition } from '../model/definition.ts'
 import { remember, remembered } from '../storage/device-memory.ts'
 import { measureFolder } from '../storage/measure.ts'
@@ -36,15 +37,39 @@ export function knownDevices(described: readonly DeviceDescription[]): DeviceDes
   })
 }
 
-/** Measures devices that nobody knows, once: the next run remembers. A device that cannot be measured stays unknown. */
-export async function measureUnknown(described: readonly DeviceDescription[]): Promise<void> {
-  for (const { path, read, write } of knownDevices(described)) {
+export interface Remark {
+  level: 'info' | 'warning'
+  text: string
+}
+
+/**
+ * Measures devices that nobody knows, once: the next run remembers. A device that cannot be measured stays unknown.
+ * Returns what a person should know of it. Who only adapts needs no bandwidth, unless it puts devices in order.
+ */
+export async function measureUnknown(described: readonly DeviceDescription[]): Promise<Remark[]> {
+  const devices = knownDevices(described)
+  const asks = someDefinition(
+    ({ options: { bandwidth } }) =>
+      bandwidth !== undefined && (bandwidth !== 'adaptive' || devices.length > 1),
+  )
+  const remarks: Remark[] = []
+  for (const { name, path, read, write } of asks ? devices : []) {
     if (read !== null && write !== null) continue
-    await measureFolder(path).then(
-      measured => remember(path, measured),
-      () => undefined,
-    )
+    try {
+      const measured = await measureFolder(path)
+      remember(path, measured)
+      const found = `writes ${rateText(measured.write)}, reads ${rateText(measured.read)}`
+      remarks.push({ level: 'info', text: `measured ${name} (${path}): ${found}; later runs remember it` })
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error)
+      const text = `the bandwidth of ${name} (${path}) is not known: ${why}`
+      remarks.push({
+        level: 'warning',
+        text: `${text}; describe it, or tasks with a fixed bandwidth are not held back there`,
+      })
+    }
   }
+  return remarks
 }
 
 const learnedFile = ({ folder }: RunOptions): string =>

@@ -69,9 +69,14 @@ export class Threads {
     this.#events = events
   }
 
-  /** Starts a thread ahead of the first task, so that it loads while the program goes on; others follow need. */
+  /**
+   * Starts a thread ahead of the first task, so that it loads while the program goes on, and then those for I/O tasks
+   * if there will be any; others follow need.
+   */
   warmUp(): void {
-    this.#thread(0)
+    this.#thread(0).whenReady(() => {
+      if (!this.#ending) for (const thread of this.#places.ahead()) this.#thread(thread)
+    })
   }
 
   /** Whether the task has to wait for its turn on the lane before it is sent. */
@@ -188,15 +193,31 @@ export class Threads {
     if (thread >= 0 && this.#places.leave(task, thread)) this.#threads[thread]?.kill('its last task ended')
   }
 
-  /** A task of an I/O thread kept it from the others: those of its kind that have not begun go elsewhere. */
-  spread(task: Task): void {
-    for (const other of this.#places.blocks(task.kind)) {
-      const { thread } = liveOf(other)
-      if (!this.#revoke(other, thread)) continue
-      this.#places.leave(other, thread)
-      this.send(other)
+  /** A task of an I/O thread kept it from the others for so long: if its kind does, those that have not begun go elsewhere. */
+  blocked(task: Task, milliseconds: number): void {
+    this.#placeAgain(this.#places.blocked(task, milliseconds))
+  }
+
+  /**
+   * Those that wait behind a task whose thread does not come back get another; called all the time while tasks run.
+   * Returns whether it is to be called again soon.
+   */
+  freeHeld(): boolean {
+    if (!this.#places.hasTrials) return false
+    this.#placeAgain(this.#places.held(thread => this.isReady(thread)))
+    return true
+  }
+
+  /** Those that have not begun go elsewhere: whoever is before them blocks, and so will they. */
+  #placeAgain(tasks: readonly Task[]): void {
+    for (const task of tasks) {
+      const { thread } = liveOf(task)
+      if (!this.#revoke(task, thread)) continue
+      this.#places.blocks(task.kind)
+      this.#places.leave(task, thread)
+      this.send(task)
     }
-    this.announce()
+    if (tasks.length > 0) this.announce()
   }
 
   #abandon(task: Task, thread: number, reason: string): void {

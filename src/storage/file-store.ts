@@ -5,11 +5,14 @@ import { nearestValid } from '../core/data.ts'
 import type { Datum, Version } from '../core/data.ts'
 import { MillraceError } from '../core/errors.ts'
 import type { Device } from '../core/io/device.ts'
+import { Arrivals } from './arrivals.ts'
 import { FileCopy } from './file-copy.ts'
 import { makeFolders } from './folders.ts'
 import { bytesAt, exists, renameTo, unwritable } from './output-place.ts'
-import { copyDurably, syncFolder } from './mover.ts'
-import type { Pace } from './mover.ts'
+import { ALWAYS_WANTED, copyDurably, syncFolder } from './mover.ts'
+import type { Going } from './mover.ts'
+import { FULL_SPEED } from './pace.ts'
+import type { Pace } from './pace.ts'
 import { Tiers, unusable } from './tiers.ts'
 import { isKept } from './tier-folders.ts'
 
@@ -34,6 +37,7 @@ export class FileStore {
   readonly #inPlace = new WeakMap<Datum, Version>()
   /** What is being done with a file: it moves, so nobody may look for it meanwhile. */
   readonly #moving = new WeakMap<Datum, Promise<unknown>>()
+  readonly #arrivals = new Arrivals()
   /** Paths that are being removed, and the last version that was there. */
   readonly #removing = new Map<string, { last: Version | null; done: Promise<void> }>()
   #count = 0
@@ -180,7 +184,8 @@ export class FileStore {
     const older = this.#inPlace.get(datum)
     if (older && older !== version && older.readers > 0) return older
     if (copy.tier) {
-      if (older !== version) await this.#bring(copy.path, path, () => Infinity)
+      const isThere = older === version || (await this.#arrivals.hurry(version))
+      if (!isThere) await this.#bring(copy.path, path, FULL_SPEED, ALWAYS_WANTED)
       this.#inPlace.set(datum, version)
       await this.tiers.published(version)
       return null
@@ -209,12 +214,12 @@ export class FileStore {
   }
 
   /** Copies what is on another device to its place: whole, or not at all. */
-  async #bring(from: string, path: string, pace: Pace, wanted = () => true): Promise<boolean> {
+  async #bring(from: string, path: string, pace: Pace, going: Going): Promise<boolean> {
     const aside = this.#place(this.#folderFor(path), path)
     try {
       await makeFolders(dirname(aside))
-      await copyDurably(from, aside, pace, wanted)
-      if (!wanted()) return false
+      await copyDurably(from, aside, pace, going)
+      if (!going.isWanted()) return false
       if ((await lstat(aside)).isDirectory()) await this.#makeWay(path)
       await renameTo(aside, path)
       await syncFolder(dirname(path))
@@ -237,9 +242,11 @@ export class FileStore {
     }
     const { datum } = version
     const wanted = (): boolean => version.value === copy && !version.superseded && !datum.removed
+    const bring = (going: Going): Promise<boolean> =>
+      this.#bring(copy.path, datum.path as string, pace, going)
     const isThere =
       this.#inPlace.get(datum) === version ||
-      (await this.#bring(copy.path, datum.path as string, pace, () => wanted() && this.#isUnread(datum)))
+      (await this.#arrivals.begin(version, () => wanted() && this.#isUnread(datum), bring))
     if (!isThere) return null
     return this.#alone(datum, async () => {
       this.#inPlace.set(datum, version)

@@ -20,6 +20,7 @@ export interface MachineDevice {
   /** For the simulator: milliseconds per access; how it behaves when many use it (docs/simulation.md). */
   readonly latency: number
   readonly stream: number | null
+  readonly streamWrite: number | null
   readonly knee: number | null
   readonly falloff: number | null
   readonly oneArm: boolean
@@ -77,6 +78,7 @@ const DEVICE_KEYS = [
   'maxIntermediate',
   'latency',
   'streamBandwidth',
+  'streamWriteBandwidth',
   'knee',
   'falloff',
   'oneArm',
@@ -210,6 +212,7 @@ export class MachineParser {
           maxIntermediate: this.#bytes(entries.get('maxIntermediate')),
           latency: this.#duration(entries.get('latency')),
           stream: this.#rate(entries.get('streamBandwidth')),
+          streamWrite: this.#rate(entries.get('streamWriteBandwidth')),
           knee: this.#count(entries.get('knee'), 1, 'a whole number from 1'),
           falloff: this.#number(entries.get('falloff')),
           oneArm: this.#truth(entries.get('oneArm')) ?? false,

@@ -1,6 +1,7 @@
 import { lstat, mkdir, readFile, readdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { copyDurably, syncFolder } from './mover.ts'
+import { ALWAYS_WANTED, copyDurably, syncFolder } from './mover.ts'
+import { FULL_SPEED } from './pace.ts'
 import { PART, TARGET, isOrphan } from './tier-folders.ts'
 import type { TargetFacts } from './tier-folders.ts'
 
@@ -81,12 +82,7 @@ async function bring({ path, folder }: Found): Promise<Recovered> {
     if (!there || there.mtimeMs < kept.mtimeMs - 1 || there.size !== kept.size) {
       await mkdir(dirname(path), { recursive: true })
       await rm(aside, { recursive: true, force: true })
-      await copyDurably(
-        from,
-        aside,
-        () => Infinity,
-        () => true,
-      )
+      await copyDurably(from, aside, FULL_SPEED, ALWAYS_WANTED)
       if (kept.isDirectory()) await rm(path, { recursive: true, force: true })
       await rename(aside, path)
       await syncFolder(dirname(path))

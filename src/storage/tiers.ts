@@ -5,7 +5,7 @@ import { MillraceError } from '../core/errors.ts'
 import type { Device } from '../core/io/device.ts'
 import { FileCopy } from './file-copy.ts'
 import { copyDurably, syncFolder } from './mover.ts'
-import type { Pace } from './mover.ts'
+import type { Pace } from './pace.ts'
 import { PART, TierFolders } from './tier-folders.ts'
 
 interface Staged {
@@ -128,7 +128,7 @@ export class Tiers {
       if (copy) {
         await this.folders.mark(part, { path: version.datum.path as string, version: version.id })
       }
-      await copyDurably(from, part, pace, wanted)
+      await copyDurably(from, part, pace, { isWanted: wanted, isUrgent: () => false })
       if (!wanted()) return false
       await rename(dirname(part), place)
       await syncFolder(dirname(place))

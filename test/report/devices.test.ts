@@ -83,6 +83,16 @@ test('what was tried, decided, lost and moved can be explained', () => {
   ])
 })
 
+test('a limit that is tried again counts as it was last', () => {
+  const devices = seen()
+  devices.observe({ type: 'trial', at: 8, kind: 1, device: 0, bandwidth: 2 ** 22, concurrency: 4, mean: 55 })
+  const tried = devices.explain().filter(line => line.includes('tried'))
+  assert.deepEqual(tried, [
+    '  tried 8 at a time, 1.0 MiB/s each: 250ms per task',
+    '  tried 4 at a time, 4.0 MiB/s each: 55ms per task',
+  ])
+})
+
 test('a trace has counters per device, and lanes of I/O tasks say so', async () => {
   async function* all(): AsyncGenerator<RunEvent> {
     yield* events

@@ -137,13 +137,8 @@ async function run(one: Pipeline): Promise<{ seen: number[]; fails: boolean }> {
     return { seen: await waitOn(tasks.inside(source, attempts, length, stages)), fails: false }
   const stream = streamOf(one, attempts)
   if (sink === 'collect') {
-    try {
-      const { seen, error } = await waitOn(tasks.collect(stream))
-      return { seen, fails: error !== '' }
-    } catch {
-      // Nothing ever came, so that it was never started.
-      return { seen: [], fails: true }
-    }
+    const { seen, error } = await waitOn(tasks.collect(stream))
+    return { seen, fails: error !== '' }
   }
   const counts = counters(2000)
   const delivered: ReturnType<typeof tasks.deliver>[] = []

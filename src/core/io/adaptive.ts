@@ -1,6 +1,7 @@
 import type { Kind } from '../task.ts'
 
 import { Alone, LevelSearch, levelsUpTo } from './level-search.ts'
+import type { Trial } from './trials.ts'
 
 /** How much of a device's work each kind has had. */
 interface Share {
@@ -11,6 +12,15 @@ interface Share {
   readonly alone: Alone
   /** Changes of the device that were known then. */
   since: number
+  /** The limit that was told of it last. */
+  told: number
+}
+
+/** What is known when a task begins. */
+export interface Begun {
+  area: number
+  at: number
+  expected: number
 }
 
 /**
@@ -28,8 +38,9 @@ export class AdaptiveLimit {
   #updatedAt = 0
   readonly #shares = new Map<Kind, Share>()
 
-  constructor(executors: number) {
-    this.#search = new LevelSearch(levelsUpTo(Math.max(1, executors)))
+  /** It begins with as many tasks as would run without it. */
+  constructor(executors: number, usual = 0) {
+    this.#search = new LevelSearch(levelsUpTo(Math.max(1, executors)), false, usual)
   }
 
   /** Tasks that may run at one time. */
@@ -40,6 +51,18 @@ export class AdaptiveLimit {
   /** Bytes per second that the device gives at this limit; 0 while nothing is known. */
   get throughput(): number {
     return this.#search.rate * 1000
+  }
+
+  /** What is known of the limits around this one, if it holds and the kind was told of another: each limit once. */
+  news(kind: Kind): Trial[] | null {
+    const share = this.#share(kind)
+    if (share.told === this.limit || this.#search.isLooking || this.throughput === 0) return null
+    share.told = this.limit
+    return this.#search.rates().map(({ level, rate }) => ({
+      concurrency: level,
+      bandwidth: (rate * 1000) / level,
+      mean: (share.size * level) / rate,
+    }))
   }
 
   // --- fairness ---
@@ -62,7 +85,10 @@ export class AdaptiveLimit {
   #share(kind: Kind): Share {
     let share = this.#shares.get(kind)
     if (!share)
-      this.#shares.set(kind, (share = { served: this.#leastServed(), size: 1, alone: new Alone(), since: 0 }))
+      this.#shares.set(
+        kind,
+        (share = { served: this.#leastServed(), size: 1, alone: new Alone(), since: 0, told: 0 }),
+      )
     return share
   }
 
@@ -76,7 +102,7 @@ export class AdaptiveLimit {
   // --- measuring ---
 
   /** Returns what `ended` is to be told. */
-  started(kind: Kind, now: number, size: number): { area: number; at: number; expected: number } {
+  started(kind: Kind, now: number, size: number): Begun {
     this.#advance(now)
     this.running++
     const share = this.#share(kind)
@@ -85,7 +111,8 @@ export class AdaptiveLimit {
     return { area: this.#area, at: now, expected: share.size }
   }
 
-  ended(kind: Kind, begun: { area: number; at: number; expected: number }, bytes: number, now: number): void {
+  /** `isFed`: more tasks are waiting. */
+  ended(kind: Kind, begun: Begun, bytes: number, now: number, isFed: boolean): void {
     this.#advance(now)
     this.running--
     const share = this.#share(kind)
@@ -97,7 +124,7 @@ export class AdaptiveLimit {
     if (share.since !== this.#search.slower) share.alone.forget()
     share.since = this.#search.slower
     const waited = shared * (1 - (share.alone.add(time / bytes) * bytes) / time)
-    this.#search.add({ began: begun.at, ended: now, shared, rate: (bytes / time) * shared, waited })
+    this.#search.add({ began: begun.at, ended: now, shared, rate: (bytes / time) * shared, waited, isFed })
   }
 
   /** The task told nothing: it failed or was stopped. */

@@ -254,7 +254,7 @@ export class IoCore {
     const io = task.io as TaskIo
     const lane = this.storage.take(task, io, spot, now)
     this.limits.started(task, io, now)
-    if (io.device) this.#telling.device(io.device, this.queue.size, now)
+    if (io.device) this.#telling.device(io.device, this.waitingFor, now)
     return lane
   }
 
@@ -267,7 +267,7 @@ export class IoCore {
     const written = this.storage.settle(task, io, took >= 0)
     if (took >= 0) for (const version of writtenFiles(task)) this.#made(version)
     if (!ran) return
-    if (io.device) this.#telling.device(io.device, this.queue.size, now)
+    if (io.device) this.#telling.device(io.device, this.waitingFor, now)
     const isMeasured = took >= 0 && took < Infinity
     if (isMeasured && io.device) this.estimates.record(task.kind, io.device, took)
     const moved = io.bytes ?? (io.direction === 'read' ? bytesRead(task) : written)
@@ -307,6 +307,16 @@ export class IoCore {
   }
 
   // --- for the runtime and the simulator ---
+
+  /** Ready tasks that would start on the device next: they can use no other, or it is the highest that has room. */
+  readonly waitingFor = (device: Device): number => {
+    let sum = 0
+    for (const { tree, waiting } of this.queue.filled) {
+      const first = tree.first(null, null)?.first
+      if (first?.io && this.storage.hopedFor(first, first.io) === device) sum += waiting
+    }
+    return sum
+  }
 
   /** A file that no task made lies on this device. It takes none of the capacity that was given. */
   locate(version: Version, device: Device, bytes: number): void {

@@ -41,6 +41,8 @@ export const staticBandwidth = (bandwidth: unknown): number => (typeof bandwidth
 export class IoLine {
   readonly kind: Kind
   readonly tree: ClassTree
+  /** Tasks in all its classes. */
+  waiting = 0
   /** Of one round: where no task of the line can start, whatever it asks for. */
   readonly blocked = new Set<number>()
 
@@ -84,6 +86,7 @@ export class IoQueue {
     io.queuedIn = one
     one.queue.push(task)
     this.#ofKind(task.kind).waiting++
+    one.line.waiting++
     this.#size++
     this.#arrivals.push({ io, task, number: this.#arrived++ })
     if (this.#arrivals.size > 2 * this.#size + 1024) this.#tidy()
@@ -147,6 +150,7 @@ export class IoQueue {
     task.io.queuedIn = null
     this.#size--
     this.#ofKind(task.kind).waiting--
+    one.line.waiting--
     this.#place(one)
   }
 

@@ -108,6 +108,8 @@ export interface Sample {
   rate: number
   /** How many of them waited for others. */
   waited: number
+  /** More tasks were waiting to start: as many ran as could, however long it took to start the next one. */
+  isFed: boolean
 }
 
 /**
@@ -144,20 +146,29 @@ export class LevelSearch {
   #fewWait = Infinity
   #manyWait = MANY_WAIT
 
+  /** The rate of this level when it was last compared with those beside it; 0 if it has not been. */
+  #expected = 0
+
   /** How often the device has become slower: then the time of a task that is alone is not known any more. */
   slower = 0
 
-  /** `levels` upwards; `isHasty`: there are few tasks to find out with. */
-  constructor(levels: readonly number[], isHasty = false) {
+  /** `levels` upwards; `isHasty`: there are few tasks to find out with; `usual`: with so many at one time it begins. */
+  constructor(levels: readonly number[], isHasty = false, usual = FIRST) {
     this.#levels = levels
     this.#isHasty = isHasty
     if (isHasty) this.#patience = IN_A_ROW
-    this.#at = this.#nearest(2)
+    this.#at = this.#nearest(Math.max(usual, FIRST))
+    this.#hasBegun = usual > FIRST
   }
 
   /** It has found a level, and has looked at those beside it. */
   get isSettled(): boolean {
     return this.#from === null && this.#patience >= PATIENCE
+  }
+
+  /** It is at this level only to see what it gives. */
+  get isLooking(): boolean {
+    return this.#from !== null
   }
 
   /** What is known of levels: bytes per millisecond. */
@@ -196,9 +207,10 @@ export class LevelSearch {
 
   // --- measuring ---
 
-  add({ began, ended, shared, rate, waited }: Sample): void {
+  add({ began, ended, shared, rate, waited, isFed }: Sample): void {
     // Tasks that began with another limit, or when there were too few, say nothing about this one.
-    if (began < this.#chosenAt || this.#nearest(shared) !== this.#at) return
+    const isEnough = this.#nearest(shared) === this.#at || (isFed && shared < this.limit)
+    if (began < this.#chosenAt || !isEnough) return
     const level = (this.#known[this.#at] ??= new Level())
     // Tasks that begin all at one time share the device in another way than tasks that come and go.
     const isFirst = began < (this.#steadyAt ??= ended)
@@ -215,11 +227,16 @@ export class LevelSearch {
   #measure(level: Level, rate: number): void {
     level.add(rate)
     this.#seen++
-    const { change } = level
+    const change = level.change ?? (this.#isFasterThanExpected(level) ? 'faster' : null)
     if (!change) return
     level.forgetOld()
     this.#forget(change)
     this.#known[this.#at] = level
+  }
+
+  /** Where single tasks are held up now and then, no four in a row show it. That it is slower shows by those that wait. */
+  #isFasterThanExpected({ rate }: Level): boolean {
+    return this.#expected > 0 && this.#seen >= 2 * IN_A_ROW && rate > this.#expected * (1 + CHANGED)
   }
 
   /** The device has changed: what is known of other levels does not hold any more. */
@@ -232,6 +249,7 @@ export class LevelSearch {
     this.#patience = FIRST_PATIENCE
     this.#fewWait = Infinity
     this.#manyWait = MANY_WAIT
+    this.#expected = 0
   }
 
   // --- deciding ---
@@ -297,6 +315,7 @@ export class LevelSearch {
       if (this.#step(step, now)) return
     }
     this.#seen = 0
+    this.#expected = this.rate
     if (!this.#isRound && this.#isHasty) return
     this.#isRound = false
     this.#patience = Math.min(Math.max(PATIENCE, this.#patience * 2), MOST_PATIENCE)
@@ -351,6 +370,7 @@ export class LevelSearch {
     this.#steadyAt = null
     this.#seenFirst = 0
     this.#seen = 0
+    this.#expected = 0
     this.#waits = []
   }
 }

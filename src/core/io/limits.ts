@@ -87,8 +87,10 @@ export class Limits {
     } else if (begun) {
       io.begun = null
       const limit = this.#adaptiveOn(device, io.direction)
-      if (took >= 0) limit.ended(task.kind, begun, Math.max(bytes, 1), now)
-      else limit.dropped(task.kind, begun, now)
+      if (took >= 0) {
+        limit.ended(task.kind, begun, Math.max(bytes, 1), now, this.#queue.waiting(task.kind) > 0)
+        this.#tellAdaptive(limit, task.kind, device)
+      } else limit.dropped(task.kind, begun, now)
     }
   }
 
@@ -223,7 +225,7 @@ export class Limits {
     const known = this.#learned.find(one => one.kind === kind.name && one.device === device.name)
     const bandwidth = demand.storage?.bandwidth
     const bounds = typeof bandwidth === 'object' ? bandwidth : null
-    lessons = new Lessons(limit, device.executors, bounds, known?.trials ?? [])
+    lessons = new Lessons(limit, device, bounds, known?.trials ?? [])
     ofKind.set(sort, lessons)
     return lessons
   }
@@ -234,7 +236,7 @@ export class Limits {
   }
 
   #adaptiveOn(device: Device, direction: 'read' | 'write'): AdaptiveLimit {
-    return (this.#adaptive[direction][device.index] ??= new AdaptiveLimit(device.executors))
+    return (this.#adaptive[direction][device.index] ??= new AdaptiveLimit(device.executors, device.usual))
   }
 
   /** The controller of a device, if tasks have used it. */
@@ -266,6 +268,18 @@ export class Limits {
         return true
     }
     return false
+  }
+
+  #tellAdaptive(limit: AdaptiveLimit, kind: Kind, device: Device): void {
+    const observer = this.#observer()
+    const trials = observer && limit.news(kind)
+    if (!observer || !trials) return
+    const about = { at: this.#now, kind: kind.id, device: device.index }
+    for (const trial of trials) observer({ type: 'trial', ...about, ...trial })
+    const { limit: concurrency, throughput } = limit
+    const reason = `so many get the most out of ${device.name}, as far as is known`
+    const bandwidth = throughput / concurrency
+    observer({ type: 'verdict', ...about, bandwidth, concurrency, learned: 0, reason })
   }
 
   #tellTrial({ kind, device }: AutoTuner, { bandwidth, concurrency, mean }: Trial): void {

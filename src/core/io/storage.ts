@@ -116,6 +116,13 @@ export class Storage {
     return this.devices.filter(device => this.couldUse(task, io, device)).sort((a, b) => a.rank - b.rank)
   }
 
+  /** The device for which the task waits; where none has room, the lowest, as most is kept there. */
+  hopedFor(task: Task, io: TaskIo): Device | null {
+    if (!io.needsDevice) return null
+    const open = this.devices.filter(device => isOpen(device, io)).sort((a, b) => a.rank - b.rank)
+    return open.find(device => this.couldUse(task, io, device)) ?? open.at(-1) ?? null
+  }
+
   couldUse(task: Task, io: TaskIo, device: Device): boolean {
     if (!io.needsDevice || !isOpen(device, io)) return false
     return device.hasRoom(io.direction === 'write' ? this.sizeOf(task) : 0, io.isTemporary)

@@ -1,5 +1,6 @@
 import type { Version } from '../data.ts'
 import type { StorageDemand, Task } from '../task.ts'
+import type { Begun } from './adaptive.ts'
 import type { Device } from './device.ts'
 import type { Lesson } from './learning.ts'
 import type { IoClass } from './io-queue.ts'
@@ -34,7 +35,7 @@ export interface TaskIo {
   /** If it is learned from: what was known when it began. */
   lesson: Lesson | null
   /** For tasks whose limit adapts: what was known when it began. */
-  begun: { area: number; at: number; expected: number } | null
+  begun: Begun | null
   /** Where it waits while it is ready. */
   queuedIn: IoClass | null
 }

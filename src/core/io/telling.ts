@@ -23,7 +23,7 @@ export class Telling {
     this.#observer = observer
   }
 
-  device(device: Device, waiting: number, now: number): void {
+  device(device: Device, waiting: (device: Device) => number, now: number): void {
     const observer = this.#observer()
     if (!observer) return
     const { index, running } = device
@@ -38,7 +38,7 @@ export class Telling {
       write: device.write.used,
       used: device.used,
       running: running.size,
-      waiting,
+      waiting: waiting(device),
     })
   }
 

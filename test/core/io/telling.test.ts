@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Task } from '../../../src/core/task.ts'
-import { FakeStorage, fair } from './fake-storage.ts'
+import { FakeStorage, fair, seeking } from './fake-storage.ts'
 import { IoRig, MB, device } from './io-rig.ts'
 
 test('why a task waits should be told once, and be a sentence with the numbers', () => {
@@ -40,6 +40,33 @@ test('a task that waits for learning, for its limit or for its turn should say s
   const tasks = adaptive.many(20, 'io', { bandwidth: 'adaptive' })
   adaptive.go()
   assert.match(adaptive.engine.explain(tasks.at(-1) as Task), /disk does best with 2 tasks at a time now/)
+})
+
+test('a task that waits should be counted at the device that it waits for, and at no other', () => {
+  const storage = [device('fast', 100, { capacity: 30 * MB }), device('slow', 10)]
+  const rig = new IoRig({ storage })
+  const waiting = (): number[] => ['fast', 'slow'].map(name => rig.engine.io.waitingFor(rig.device(name)))
+  rig.many(5, 'any', { bandwidth: 10 * MB, size: 10 * MB })
+  rig.many(3, 'pinned', { bandwidth: 10 * MB, size: 1, device: 'slow' })
+  assert.deepEqual(waiting(), [5, 3])
+  // Three fill the fast device, one takes all of the slow one: nothing has room but the slow one, and that is busy.
+  const started = rig.go()
+  assert.equal(started.length, 4)
+  assert.deepEqual(waiting(), [0, 4])
+  rig.many(2, 'small', { bandwidth: 100 * MB, size: 0 })
+  assert.deepEqual(waiting(), [2, 4])
+})
+
+test('what adapting has found out should be told, with what it was compared with', () => {
+  const rig = new IoRig({ storage: [device('disk', 100, { read: null, write: null })] })
+  rig.many(200, 'io', { bandwidth: 'adaptive' })
+  new FakeStorage(rig, seeking(60, 8, 0.15), 1 * MB).run()
+  const verdicts = rig.of('verdict')
+  assert(verdicts.length > 0 && verdicts.length < 20, `${verdicts.length} verdicts`)
+  const { concurrency, bandwidth } = verdicts.at(-1) as (typeof verdicts)[number]
+  assert(concurrency >= 6 && concurrency <= 12, `${concurrency} at a time`)
+  assert(Math.abs(concurrency * bandwidth - 60 * MB) < 12 * MB, `${concurrency * bandwidth} bytes per second`)
+  assert(new Set(rig.of('trial').map(trial => trial.concurrency)).size >= 2)
 })
 
 test('a task that waits for others, runs, or has ended should say that', () => {
