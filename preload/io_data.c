@@ -220,7 +220,7 @@ long mr_do_ftruncate(const struct mr_call *c)
     if (mr_entry_kind(e) == MR_WRITER) {
         struct mr_file *f = mr_file_at(mr_entry_file(e));
         mr_lock(&g);
-        if (f->state < MR_COMMITTED) mr_cut(f, c->a[1] < 0 ? 0 : (u64)c->a[1]);
+        if (f->state < MR_COMMITTED && !mr_ofd_at(mr_entry_index(e))->gone) mr_cut(f, c->a[1] < 0 ? 0 : (u64)c->a[1]);
         mr_unlock(&g);
     }
     return mr_on(c, 0, e);

@@ -119,7 +119,7 @@ void mr_veil_list(long fd, char *list, long len, int old);
 /* adopt.c */
 struct stat;
 int mr_is_written(long dirfd, const char *path);
-u32 mr_adopt(u32 file, const struct stat *st); /* under the lock */
+void mr_adopt(u32 file, const struct stat *st); /* under the lock */
 void mr_adopted(void);
 
 /* The entry of a descriptor that is about to be written through, closed or copied: perhaps its file has become governed. */

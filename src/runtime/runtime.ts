@@ -12,6 +12,7 @@ import type { Policy } from '../core/policy.ts'
 import type { Group, Task } from '../core/task.ts'
 import { nearest } from '../general/nearest.ts'
 import { TaskModules } from '../execute/modules.ts'
+import { clockOrigin } from '../execute/protocol.ts'
 import type { Call, Slot } from '../model/call.ts'
 import type { Client } from '../model/client.ts'
 import { Decoder } from '../model/decode.ts'
@@ -98,9 +99,9 @@ export class Runtime implements Client {
     return microseconds(moment - this.#origin)
   }
 
-  /** `performance.timeOrigin` on which `now` would be `performance.now`, for threads. */
-  get timeOrigin(): number {
-    return performance.timeOrigin + this.#origin
+  /** When the run began, on the clock that all threads share. */
+  get startedAt(): number {
+    return clockOrigin() + this.#origin
   }
 
   get paths(): Paths {
@@ -332,8 +333,12 @@ export class Runtime implements Client {
 
   #atSettled<T>(version: Version, take: () => T | Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      // `take` is asynchronous only where it cannot be now, and then rejects instead of throwing.
-      const go = (): void => void Promise.resolve(take()).then(resolve, reject)
+      // `take` is asynchronous only where it cannot be now, and rejects instead of throwing.
+      const go = (): void => {
+        const taken = take()
+        if (taken instanceof Promise) taken.then(resolve, reject)
+        else resolve(taken)
+      }
       if (version.settled) go()
       else this.#when(this.#settled, version, () => this.engine.watch(version), go)
     })
