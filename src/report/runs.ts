@@ -2,7 +2,7 @@ import { readdir, rm, stat } from 'node:fs/promises'
 import { MillraceError } from '../core/errors.ts'
 import type { Outcome, RunEvent } from '../core/events.ts'
 import { nearest } from '../general/nearest.ts'
-import { runPaths, runsFolder } from './run-paths.ts'
+import { KEPT_RUNS, runPaths, runsFolder } from './run-paths.ts'
 import { readJournalBlocks, readJournalEnds } from './journal-reader.ts'
 import { Statistics } from './statistics.ts'
 
@@ -89,7 +89,7 @@ export async function showRun(base: string, name: string): Promise<ShownRun> {
  * Removes all but the newest runs and returns the names of those removed. A run whose process lives is
  * kept, whatever its age; so is every folder that holds no journal, because it may not be ours.
  */
-export async function pruneRuns(base: string, keep = 50): Promise<string[]> {
+export async function pruneRuns(base: string, keep = KEPT_RUNS): Promise<string[]> {
   const removed: string[] = []
   for (const run of (await listRuns(base)).slice(Math.max(0, keep))) {
     if (run.pid !== null && isAlive(run.pid)) continue
