@@ -105,7 +105,7 @@ test('given any layers, with flushing or without: no layer is too full or too fa
         do {
           simulation.decide()
           for (const one of stores.devices) {
-            const { read: most = null, write = null, oneArm } = one.model
+            const { read: most, write, oneArm } = one.model
             const share = {
               read: one.flow('read') / (most ?? Infinity),
               write: one.flow('write') / (write ?? Infinity),
