@@ -15,8 +15,8 @@ export type Use = [datum: Datum, mode: 'in' | 'out', bytes?: number]
 export const cpus = (count: number): Demand => demandOf(count, 0, [])
 
 /** An I/O task that asks for so many MB/s, or for a limit that is learned. */
-export const io = (bandwidth: Bandwidth, size: number): Demand =>
-  ioDemandOf({ bandwidth, direction: 'write', size, device: null }, 0, 0, [])
+export const io = (bandwidth: Bandwidth, size: number, tags: readonly string[] = []): Demand =>
+  ioDemandOf({ bandwidth, direction: 'write', size, device: null }, 0, 0, [...tags])
 
 /** Writes experiments down in the words of the papers. */
 export class Build {

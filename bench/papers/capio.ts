@@ -2,8 +2,8 @@ import { demandOf } from '../../src/core/task.ts'
 import type { Demand } from '../../src/core/task.ts'
 import { gain, time } from './build.ts'
 import type { Build, Use } from './build.ts'
-import { galileo100 } from './platforms.ts'
-import { percent, waiting } from './rows.ts'
+import { COMPUTING, LUSTRE_OPEN, galileo100 } from './platforms.ts'
+import { percent } from './rows.ts'
 import type { Row } from './rows.ts'
 
 /**
@@ -29,9 +29,9 @@ class Step {
     this.#last = after
   }
 
-  do(uses: readonly Use[]): void {
+  do(uses: readonly Use[], seconds = 0): void {
     const end = this.#build.value()
-    this.#build.task('part', 0, [...this.#last, ...uses, [end, 'out']], on(this.#node))
+    this.#build.task('part', seconds, [...this.#last, ...uses, [end, 'out']], on(this.#node))
     this.#last = [[end, 'in']]
   }
 
@@ -85,6 +85,51 @@ const mapReduce =
     for (const file of reduced) merge.do([file, [build.file('/lustre'), 'out', output]])
   }
 
+/**
+ * 1000 Genomes: each instance makes a file for each of 2,504 people, of 8 KB with 16 instances; all files of a person
+ * are merged into one, which two more steps read. Sifting runs beside. With the file system a step begins when those
+ * before have ended; with streams it takes the files as they come, here an eighth of the people at a time. Not stated:
+ * what a step computes; as elsewhere, 0.75 times as long as it takes to read and write its files.
+ */
+const genomes =
+  (instances: number, mode: Mode) =>
+  (build: Build): void => {
+    const [GROUPS, PEOPLE] = [8, 2504 / 8]
+    const folder = mode === 'files' ? '/lustre' : '/memory'
+    const size = 128_000 / instances
+    const files = (bytes: number): Use[] =>
+      Array.from({ length: PEOPLE }, (): Use => [build.file(folder), 'out', bytes])
+    const read = (made: readonly Use[]): Use[] => made.map(([file, , bytes]): Use => [file, 'in', bytes ?? 0])
+    const take = (step: Step, uses: readonly Use[]): void =>
+      step.do(uses, COMPUTING * uses.length * LUSTRE_OPEN)
+    const after = (...steps: readonly Step[]): Use[] =>
+      mode === 'files' ? steps.flatMap(({ end }) => end) : []
+
+    const individuals = Array.from({ length: instances }, (_, i) => new Step(build, i))
+    const made = individuals.map(step =>
+      Array.from({ length: GROUPS }, () => {
+        const own = files(size)
+        take(step, own)
+        return own
+      }),
+    )
+    const sifting = new Step(build, instances)
+    const sifted: Use = [build.file(folder), 'out', 1e6]
+    take(sifting, [sifted])
+    const merge = new Step(build, instances + 1, after(...individuals))
+    const merged = Array.from({ length: GROUPS }, (_, group) => {
+      const all = files(128_000)
+      take(merge, [...made.flatMap(groups => read(groups[group] ?? [])), ...all])
+      return all
+    })
+    for (const node of [instances + 2, instances + 3]) {
+      const last = new Step(build, node, after(merge, sifting))
+      for (const all of merged) take(last, [...read([sifted]), ...read(all)])
+    }
+  }
+
+const isReached = (ours: number, theirs: number): boolean => Math.round(ours * 100) >= theirs * 100
+
 export async function capioRows(): Promise<Row[]> {
   const platform = galileo100(21)
   const gains = async (
@@ -97,19 +142,20 @@ export async function capioRows(): Promise<Row[]> {
   const rows: Row[] = []
   const add = async (
     experiment: string,
-    paper: string,
-    least: number,
+    [least, most]: readonly [number, number],
     cases: readonly ((mode: Mode) => (build: Build) => void)[],
   ): Promise<void> => {
     const found: [number, number][] = []
     for (const one of cases) found.push(await gains(one))
+    const growing = found.map(([, one]) => one)
     rows.push({
       experiment,
-      paper,
-      ours: `growing ${found.map(([, growing]) => percent(growing)).join(', ')}`,
+      paper: `${percent(least)} to ${percent(most)}`,
+      ours: `growing ${growing.map(percent).join(', ')}`,
       better: `closed ${found.map(([closed]) => percent(closed)).join(', ')}`,
       turning: '',
-      met: Math.max(...found.map(([, growing]) => growing)) >= least,
+      // To the percent, as they are published.
+      met: isReached(Math.min(...growing), least) && isReached(Math.max(...growing), most),
     })
   }
   const sizes: [number, number][] = [
@@ -120,8 +166,7 @@ export async function capioRows(): Promise<Row[]> {
   const counts = [5, 10, 20]
   await add(
     'CAPIO 1-to-1, 100 files, 10 files, 1 file',
-    '44 to 66%',
-    0.66,
+    [0.44, 0.66],
     sizes.map(
       ([n, gb]) =>
         (mode: Mode) =>
@@ -130,22 +175,23 @@ export async function capioRows(): Promise<Row[]> {
   )
   await add(
     'CAPIO 1-to-many, 5, 10, 20 consumers',
-    '50 to 65%',
-    0.65,
+    [0.5, 0.65],
     counts.map(n => (mode: Mode) => exchange(1, n, 100, GB, mode)),
   )
   await add(
     'CAPIO many-to-1, 5, 10, 20 producers',
-    'as 1-to-many',
-    0.5,
+    [0.5, 0.5],
     counts.map(n => (mode: Mode) => exchange(n, 1, 100, GB, mode)),
   )
   await add(
     'CAPIO MapReduce, 20 and 200 files',
-    '22 to 33%',
-    0.33,
+    [0.22, 0.33],
     [20, 200].map(n => (mode: Mode) => mapReduce(n, mode)),
   )
-  rows.push(waiting('CAPIO 1000 Genomes, 4, 8, 16 instances', '10 to 39%', 'its computing is not stated'))
+  await add(
+    'CAPIO 1000 Genomes, 4, 8, 16 instances',
+    [0.1, 0.39],
+    [4, 8, 16].map(n => (mode: Mode) => genomes(n, mode)),
+  )
   return rows
 }

@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { RecordedRun } from '../../src/simulate/recorded-run.ts'
 import { throttledDisk } from '../io/devices.ts'
-import { measureWriting, recordProgram } from './recorded.ts'
-import type { Constants } from './recorded.ts'
+import { calibrate } from './calibrate.ts'
+import type { Constants } from './calibrate.ts'
+import { recordProgram } from './recorded.ts'
 
 /** A real run, and what was measured of its devices right before. */
 export interface Recording {
@@ -15,17 +16,19 @@ export interface Recording {
 /** MB/s. */
 const OVERLAP_DISK = 40
 const TIERS_DISK = 20
+const PHASES = 3
 const SIZES = {
-  homogeneous: Array.from({ length: 24 }, () => 4e6),
-  heterogeneous: Array.from({ length: 24 }, (_, i) => (i % 3 === 0 ? 8e6 : 2e6)),
+  homogeneous: Array.from({ length: 8 }, () => 4e6),
+  heterogeneous: Array.from({ length: 8 }, (_, i) => (i % 2 === 0 ? 6e6 : 2e6)),
 }
 export type Workload = keyof typeof SIZES
 
 export async function recordOverlap(mode: 'io' | 'plain'): Promise<Recording> {
   const disk = throttledDisk(OVERLAP_DISK)
   try {
-    const slow = await measureWriting(disk.path, 8e6, 6)
-    const args = [mode, disk.path, 16, 300_000_000, 8e6, OVERLAP_DISK, OVERLAP_DISK / 2]
+    const slow = await calibrate(disk.path)
+    // Two checkpoints at a time, each asking for half of the disk.
+    const args = [mode === 'io' ? 2 : mode, disk.path, 16, 300_000_000, 8e6, OVERLAP_DISK]
     return { run: await recordProgram('overlap.mjs', args), constants: { slow } }
   } finally {
     disk.close()
@@ -39,11 +42,11 @@ export async function recordTiers(name: Workload, policy: string): Promise<Recor
   const disk = mkdtempSync(join(tmpdir(), 'millrace-bench-replay-'))
   try {
     const constants = {
-      slow: await measureWriting(slow.path, 4e6, 6),
-      disk: await measureWriting(disk, 4e6, 6),
-      memory: await measureWriting(fast, 4e6, 6),
+      slow: await calibrate(slow.path),
+      disk: await calibrate(disk),
+      memory: await calibrate(fast),
     }
-    const args = [policy, fast, disk, slow.path, SIZES[name].join(','), 30_000_000, TIERS_DISK]
+    const args = [policy, fast, disk, slow.path, PHASES, SIZES[name].join(','), 200_000_000, TIERS_DISK]
     return { run: await recordProgram('tiers.mjs', args), constants }
   } finally {
     slow.close()

@@ -1,6 +1,5 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
-import { open } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { findPolicy } from '../../src/core/policy.ts'
@@ -11,13 +10,7 @@ import { readRecordedRun } from '../../src/simulate/recorded-run.ts'
 import type { RecordedRun } from '../../src/simulate/recorded-run.ts'
 import { simulate } from '../../src/simulate/simulate.ts'
 import { cleanEnvironment, programPath } from '../run-program.ts'
-
-/** What was found of a device before the run, in bytes per second and milliseconds. */
-export interface Constants {
-  read: number
-  write: number
-  latency: number
-}
+import type { Constants } from './calibrate.ts'
 
 /** Runs a program of bench/programs with its journal, and gives what the journal tells. */
 export async function recordProgram(name: string, args: readonly (string | number)[]): Promise<RecordedRun> {
@@ -82,7 +75,9 @@ export async function predictedSeconds(
     ...node,
     storage: (one.storage ?? []).map(device => {
       const actual = constants[device.name]
-      return actual ? { ...device, actual, latency: actual.latency } : device
+      if (!actual) return device
+      const { latency, stream } = actual
+      return { ...device, actual, latency, ...(stream === undefined ? {} : { stream }) }
     }),
   }))
   const outcome = await simulate(journalWorkload(measured), {
@@ -93,30 +88,4 @@ export async function predictedSeconds(
     prefetch: io?.prefetch ?? false,
   })
   return outcome.tasksEnded - (run.tasks[0]?.gap ?? 0) / 1000
-}
-
-/** Writes files as tasks do, two at a time, and says what the device made of it. */
-export async function measureWriting(folder: string, bytes: number, files: number): Promise<Constants> {
-  const data = Buffer.alloc(bytes, 1)
-  const save = async (name: string, content: Buffer): Promise<void> => {
-    const path = join(folder, name)
-    const file = await open(path, 'w')
-    await file.write(content)
-    await file.sync()
-    await file.close()
-    rmSync(path)
-  }
-  await save('first', data)
-  const began = performance.now()
-  for (let i = 0; i < files; i += 2) await Promise.all([save('a', data), save('b', data)])
-  const took = performance.now() - began
-  const small: number[] = []
-  for (let i = 0; i < 5; i++) {
-    const start = performance.now()
-    await save('small', Buffer.alloc(4096))
-    small.push(performance.now() - start)
-  }
-  const latency = small.sort((a, b) => a - b)[2] as number
-  const rate = (bytes * files) / ((took - (latency * files) / 2) / 1000)
-  return { read: rate, write: rate, latency }
 }

@@ -10,11 +10,15 @@ import { NO_FILE } from '../flow/work.ts'
 import { plural } from '../report/format.ts'
 import { remark } from './output.ts'
 
-/** Deletes what rules have made, but nothing that is marked keep() or that somebody has changed since. */
-export async function clean(registry: Registry, targets: readonly string[] | null): Promise<void> {
+/** Deletes what rules have made, but nothing that somebody has changed since; what is to be kept only with `force`. */
+export async function clean(
+  registry: Registry,
+  targets: readonly string[] | null,
+  force: boolean,
+): Promise<void> {
   const state = new State(resolve('.millrace'))
   const { files, records } = state
-  const makers = new Makers(registry, files)
+  const makers = new Makers(registry, files, records)
   const chosen = targets && closure(targets, registry, makers, state)
   state.open()
   let count = 0
@@ -28,7 +32,8 @@ export async function clean(registry: Registry, targets: readonly string[] | nul
         const path = files.path(output)
         const look = lookAt(path)
         if (!look) continue
-        const isKept = maker?.rule.outputs[i]?.marks.keep === true
+        const marks = maker?.rule.outputs[i]?.marks
+        const isKept = marks?.keep === true && !force
         const isTaken = files.isTaken(output)
         files.see(output, look)
         const isOurs =
@@ -37,7 +42,7 @@ export async function clean(registry: Registry, targets: readonly string[] | nul
         if (isKept || isTaken || !isOurs) {
           isLeft = true
           const why = isKept
-            ? 'it is marked keep()'
+            ? `it is marked ${marks?.protect ? 'protect' : 'keep'}()`
             : isTaken
               ? 'it was not made, but taken with --touch'
               : 'it was changed after it was made'

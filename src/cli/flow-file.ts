@@ -5,6 +5,7 @@ import { MillraceError } from '../core/errors.ts'
 import { flowState } from '../flow/registry.ts'
 import type { Registry } from '../flow/registry.ts'
 import { nearest } from '../general/nearest.ts'
+import { loadCompiled } from './flow-code.ts'
 import { loadFailure } from './load-failure.ts'
 import { enableTypescript, isTypescript } from './typescript.ts'
 
@@ -35,12 +36,11 @@ function missing(what: string, folder: string, name: string): MillraceError {
   return new MillraceError('MR_FLOW_FILE', `${what}${close ? `; did you mean ${close}?` : ''}`, hint)
 }
 
-/** Loads the rules. The working directory is the folder of the file from here on. */
-export async function loadFlow(path: string): Promise<Registry> {
+/** Loads the rules, and keeps them compiled where it may write. The working directory is the folder of the file from here on. */
+export async function loadFlow(path: string, mayWrite: boolean): Promise<Registry> {
   process.chdir(dirname(path))
-  if (isTypescript(path)) await enableTypescript()
   try {
-    await import(pathToFileURL(path).href)
+    await load(path, mayWrite)
   } catch (error) {
     throw loadFailure(path, error)
   }
@@ -49,6 +49,12 @@ export async function loadFlow(path: string): Promise<Registry> {
     throw new MillraceError('MR_FLOW_FILE', `${basename(path)} has no rules and no targets`)
   }
   return registry
+}
+
+async function load(path: string, mayWrite: boolean): Promise<void> {
+  if (/\.m?ts$/.test(path) && (await loadCompiled(path, mayWrite))) return
+  if (isTypescript(path)) await enableTypescript()
+  await import(pathToFileURL(path).href)
 }
 
 /** What is made when nothing is asked for: the first target, else all that rules without wildcards make. */

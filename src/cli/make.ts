@@ -3,10 +3,11 @@ import { dirname, resolve } from 'node:path'
 import { MillraceError } from '../core/errors.ts'
 import { findPolicy } from '../core/policy.ts'
 import { checkParameters, giveParameters, unaskedParameters } from '../flow/params.ts'
-import { LooksAhead } from '../flow/looks-ahead.ts'
+import { lookAhead } from '../flow/looks-ahead.ts'
 import { flowState } from '../flow/registry.ts'
 import { checkGraphPath, writeGraph } from '../flow/graph.ts'
 import { workflowPath } from '../flow/work.ts'
+import { buildLookTool } from '../native/look-tool.ts'
 import { plural } from '../report/format.ts'
 import { shellQuote } from '../report/text.ts'
 import { makeFoldersNow } from '../storage/folders.ts'
@@ -34,12 +35,12 @@ export async function execute(given: Given): Promise<void> {
   const options = optionsOf(given)
   if (options.policy !== undefined) await setPolicy(options.policy)
   const root = dirname(path)
-  const ahead = LooksAhead.start(resolve(root, '.millrace'))
-  const registry = await loadFlow(path).finally(tellListed)
+  const ahead = lookAhead(resolve(root, '.millrace'))
+  const registry = await loadFlow(path, !flags.get('dry-run')).finally(tellListed)
   if (given.rest.length > 0) checkParameters(readFileSync(path, 'utf8'))
   const asked = given.operands.length > 0
   const targets = asked ? given.operands.map(nameOf) : defaultTargets(registry, path)
-  if (flags.get('clean')) return clean(registry, asked ? targets : null)
+  if (flags.get('clean')) return clean(registry, asked ? targets : null, flags.get('force') === true)
   process.env['MILLRACE_OPTIONS'] = JSON.stringify(options)
   process.argv = [process.execPath, path, ...targets]
   const isDry = flags.get('dry-run') === true
@@ -61,6 +62,7 @@ export async function execute(given: Given): Promise<void> {
   )
   await run.make(targets).finally(tellListed)
   report(run, given, options)
+  if (ahead?.isSlow) await buildLookTool()
 }
 
 /** Whoever watches wants to know where files were looked for, also when the run fails. */

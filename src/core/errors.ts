@@ -200,7 +200,7 @@ export const ERRORS = {
     remedy: 'Check the name, make the file, or write a rule for it.',
   },
   MR_FLOW_KEPT: {
-    meaning: 'A file that is marked keep() is out of date and was not overwritten.',
+    meaning: 'A file that is marked keep() or protect() is out of date and was not overwritten.',
     remedy: 'Move it away, accept it as it is with --touch, or make it anew with --force.',
   },
   MR_FLOW_STATE: {

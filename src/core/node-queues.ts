@@ -2,7 +2,7 @@ import { Locality } from './locality.ts'
 import type { Node } from './machine.ts'
 import { before } from './ready-queue.ts'
 import type { Head, Placer, ReadyQueue } from './ready-queue.ts'
-import type { Task } from './task.ts'
+import type { Demand, Task } from './task.ts'
 
 /** What the queues ask of whoever knows the nodes. */
 export interface NodePlacer extends Placer {
@@ -30,6 +30,8 @@ export class NodeQueues<Q extends ReadyQueue> {
   readonly #homes = new WeakMap<Task, Q>()
   /** What is in a cache comes before what is in none, so the own queue before that of all. */
   readonly #ownFirst: boolean
+  /** By demand; null: there are several nodes for it, or none. */
+  readonly #onlyNodes = new WeakMap<Demand, number | null>()
   #queueable = 0
 
   constructor(nodes: readonly Node[], make: (cores: number) => Q, ownFirst: boolean) {
@@ -71,8 +73,19 @@ export class NodeQueues<Q extends ReadyQueue> {
     if (task.priority !== 0 || task.io) return this.anywhere
     const isSuited = (node: number): boolean =>
       task.kind.implementations.some(({ demand }) => this.#nodes[node]?.suits(demand ?? task.demand))
-    const close = this.locality.candidates(task).find(isSuited)
+    const close = this.locality.candidates(task).find(isSuited) ?? this.#onlyNode(task)
     return (close === undefined ? undefined : this.own[close]) ?? this.anywhere
+  }
+
+  /** The node that a task is for, if no other one is: it counts there, also before anything that it reads does. */
+  #onlyNode({ kind, demand: { alike } }: Task): number | undefined {
+    if (kind.implementations.length > 1) return undefined
+    const known = this.#onlyNodes.get(alike)
+    if (known !== undefined) return known ?? undefined
+    const first = this.#nodes.findIndex(node => node.suits(alike))
+    const isOnly = first >= 0 && !this.#nodes.some((node, i) => i > first && node.suits(alike))
+    this.#onlyNodes.set(alike, isOnly ? first : null)
+    return isOnly ? first : undefined
   }
 
   #takeFor(node: Node, placer: NodePlacer): Task | null {

@@ -15,8 +15,19 @@ const TAKEN = 2
 export interface Look {
   readonly size: number
   readonly mtime: number
+  /** Changes with each write, which nobody can hide, but also with names, links and permissions. */
+  readonly ctime: number
   readonly ino: number
   readonly isFolder?: boolean
+}
+
+/** Somebody who looks at the files of the last run while the workflow file is still being loaded. */
+export interface LooksAhead {
+  /** Writes down what a file looks like now; false where nobody has looked yet. */
+  tell(file: number, files: FileTable): boolean
+  stop(): void
+  /** Whether it could be faster the next time. */
+  readonly isSlow: boolean
 }
 
 /**
@@ -28,6 +39,8 @@ export class FileTable {
   #index = new PathIndex(this.paths)
   size = new Float64Array(0)
   mtime = new Float64Array(0)
+  /** 0 when it is not known: moving a file to its place changes it. */
+  ctime = new Float64Array(0)
   ino = new Float64Array(0)
   /** Stands for the content; 0 when it is not known. */
   stamp = new Float64Array(0)
@@ -38,9 +51,9 @@ export class FileTable {
   racy = new Uint8Array(0)
   nowSize = new Float64Array(0)
   nowMtime = new Float64Array(0)
+  nowCtime = new Float64Array(0)
   nowIno = new Float64Array(0)
-  /** Somebody who may have looked at a file already; undefined when not. */
-  ahead: { find(file: number): Look | null | undefined } | null = null
+  ahead: LooksAhead | null = null
 
   id(path: string): number {
     const known = this.#index.find(path)
@@ -51,6 +64,11 @@ export class FileTable {
     if (id >= this.size.length) this.#reserve(Math.max(1024, id * 2))
     this.nowSize[id] = UNSEEN
     return id
+  }
+
+  /** The same for somebody who has a guess, which spares looking for it. */
+  isAt(guess: number, path: string): boolean {
+    return guess >= 0 && guess < this.paths.length && this.paths[guess] === path
   }
 
   find(path: string): number | undefined {
@@ -68,6 +86,7 @@ export class FileTable {
     columns: {
       size: Float64Array
       mtime: Float64Array
+      ctime: Float64Array
       ino: Float64Array
       stamp: Float64Array
       racy: Uint8Array
@@ -76,15 +95,16 @@ export class FileTable {
     this.paths = paths
     this.#index = new PathIndex(paths)
     Object.assign(this, columns)
-    for (const name of ['nowSize', 'nowMtime', 'nowIno'] as const) this[name] = new Float64Array(paths.length)
+    for (const name of ['nowSize', 'nowMtime', 'nowCtime', 'nowIno'] as const) {
+      this[name] = new Float64Array(paths.length)
+    }
     this.nowSize.fill(UNSEEN)
   }
 
   /** Looks at the file, unless somebody has in this plan. False when it is missing. */
   exists(id: number): boolean {
     if (this.nowSize[id] === UNSEEN) {
-      const found = this.ahead?.find(id)
-      this.see(id, found === undefined ? lookAt(this.path(id)) : found)
+      if (!this.ahead?.tell(id, this)) this.see(id, lookAt(this.path(id)))
     }
     return this.nowSize[id] !== MISSING
   }
@@ -92,6 +112,7 @@ export class FileTable {
   see(id: number, look: Look | null): void {
     this.nowSize[id] = look ? look.size : MISSING
     this.nowMtime[id] = look ? look.mtime : 0
+    this.nowCtime[id] = look ? look.ctime : 0
     this.nowIno[id] = look ? look.ino : 0
   }
 
@@ -105,6 +126,7 @@ export class FileTable {
       this.stamp[id] !== 0 &&
       this.nowSize[id] === this.size[id] &&
       this.nowMtime[id] === this.mtime[id] &&
+      (this.nowCtime[id] === this.ctime[id] || this.ctime[id] === 0) &&
       this.nowIno[id] === this.ino[id] &&
       ((this.racy[id] as number) & RACY) === 0
     )
@@ -113,6 +135,7 @@ export class FileTable {
   setStamp(id: number, look: Look, stamp: number, racy: boolean): void {
     this.size[id] = look.size
     this.mtime[id] = look.mtime
+    this.ctime[id] = look.ctime
     this.ino[id] = look.ino
     this.stamp[id] = stamp
     this.racy[id] = (this.isTaken(id) ? TAKEN : 0) | (racy ? RACY : 0)
@@ -129,7 +152,17 @@ export class FileTable {
   }
 
   #reserve(length: number): void {
-    for (const name of ['size', 'mtime', 'ino', 'stamp', 'nowSize', 'nowMtime', 'nowIno'] as const) {
+    for (const name of [
+      'size',
+      'mtime',
+      'ctime',
+      'ino',
+      'stamp',
+      'nowSize',
+      'nowMtime',
+      'nowCtime',
+      'nowIno',
+    ] as const) {
       const grown = new Float64Array(length)
       grown.set(this[name])
       this[name] = grown
@@ -147,8 +180,15 @@ export function lookAt(path: string): Look | null {
   const stats = statOf(path)
   if (!stats) return null
   if (stats.isDirectory()) return lookInside(path, stats.ino)
-  return { size: stats.size, mtime: stats.mtimeMs, ino: stats.ino }
+  return lookOf(stats)
 }
+
+export const lookOf = ({ size, mtimeMs, ctimeMs, ino }: Stats): Look => ({
+  size,
+  mtime: mtimeMs,
+  ctime: ctimeMs,
+  ino,
+})
 
 function statOf(path: string): Stats | undefined {
   try {
@@ -163,6 +203,7 @@ function statOf(path: string): Stats | undefined {
 function lookInside(folder: string, ino: number): Look {
   let size = 0
   let mark = 1
+  let ctime = 0
   const walk = (path: string, name: string): void => {
     for (const entry of readdirSync(path, { withFileTypes: true }).sort(byName)) {
       const inner = `${path}/${entry.name}`
@@ -174,11 +215,12 @@ function lookInside(folder: string, ino: number): Look {
       }
       const stats = statOf(inner)
       size += stats?.size ?? 0
+      ctime = Math.max(ctime, stats?.ctimeMs ?? 0)
       mark = hashText(`${mark}${shown}\0${stats?.size ?? 'gone'}\0${stats?.mtimeMs ?? 0}`)
     }
   }
   walk(folder, '')
-  return { size, mtime: mark, ino, isFolder: true }
+  return { size, mtime: mark, ctime, ino, isFolder: true }
 }
 
 const byName = (a: { name: string }, b: { name: string }): number => (a.name < b.name ? -1 : 1)

@@ -9,7 +9,9 @@
 export { rule, target } from './language.ts'
 export { sh, ShellCommand } from './sh.ts'
 export type { Argv, Word } from './sh.ts'
-export { dir, keep, optional, stream, temp, Marked } from './marks.ts'
+export { dir, keep, optional, protect, stream, temp, Marked } from './marks.ts'
+// Reserved in modules, but not behind a dot: flow.protected('x').
+export { protect as protected } from './marks.ts'
 export type { FileSpec, Marks } from './marks.ts'
 export { param } from './params.ts'
 export { glob, wildcards } from './glob.ts'

@@ -64,7 +64,7 @@ export function target(name: string, what: string | readonly string[] | TargetBo
   try {
     if (typeof name !== 'string' || name === '') throw bad(`the name of a target is ${String(name)}`)
     const isBody = typeof what === 'function'
-    const files = isBody ? [] : [what].flat()
+    const files = (isBody ? [] : Array.isArray(what) ? what : [what]) as readonly string[]
     if (!files.every(file => typeof file === 'string')) {
       throw bad(`target ${name} is neither a list of files nor a function`)
     }
@@ -102,6 +102,9 @@ function readRule(outputs: unknown, inputs: unknown, third: unknown, fourth: unk
     options,
     action,
     site,
+    isAsync: action.constructor.name === 'AsyncFunction',
+    hasTemps: made.some(({ marks }) => marks.temp),
+    hasFolders: made.some(({ marks }) => marks.directory),
   }
 }
 

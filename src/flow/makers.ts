@@ -2,6 +2,7 @@ import { MillraceError } from '../core/errors.ts'
 import type { FileTable } from './file-table.ts'
 import { readInputs } from './language.ts'
 import type { Wildcards } from './pattern.ts'
+import type { RecordTable } from './record-table.ts'
 import type { Registry, Rule, RuleFile } from './registry.ts'
 import type { Shape } from './shape.ts'
 import { NO_FILE, Work, workflowPath } from './work.ts'
@@ -17,6 +18,7 @@ FRESH.state = 'fresh'
 export class Makers {
   readonly #registry: Registry
   readonly #files: FileTable
+  readonly #records: RecordTable
   /** By file; null for files that no rule makes. */
   readonly #makers: (Work | null | undefined)[] = []
   /** What was found not to be made may be made by rules that have come since. */
@@ -25,10 +27,11 @@ export class Makers {
   readonly #isLean: boolean
 
   /** `isLean`: tasks that are up to date may be forgotten. */
-  constructor(registry: Registry, files: FileTable, isLean = false) {
+  constructor(registry: Registry, files: FileTable, records: RecordTable, isLean = false) {
     this.#isLean = isLean
     this.#registry = registry
     this.#files = files
+    this.#records = records
   }
 
   /** The task that makes the file; null when it is a source, or does not exist at all. */
@@ -39,7 +42,7 @@ export class Makers {
     const known = this.#makers[file]
     if (known !== undefined) return known
     const path = this.#files.path(file)
-    const found = this.#find(path, 0) ?? (this.#hasDirectories ? this.#directoryAbove(path) : null)
+    const found = this.#find(path, file) ?? (this.#hasDirectories ? this.#directoryAbove(path) : null)
     this.#makers[file] = found
     if (found) {
       for (const output of found.outputs) {
@@ -53,7 +56,7 @@ export class Makers {
   /** It is up to date, and nobody will ask for more: of a hundred thousand tasks that is all one has to remember. */
   release(work: Work): void {
     const { rule } = work
-    if (!this.#isLean || rule.outputs.some(({ marks }) => marks.temp || marks.directory)) return
+    if (!this.#isLean || rule.hasTemps || rule.hasFolders) return
     const [first = 0] = work.outputs
     // Rules of one output are the many.
     if (work.outputs.length === 1) this.#makers[first] = FRESH
@@ -73,27 +76,26 @@ export class Makers {
     for (let file = 0; file < this.#makers.length; file++) {
       if (this.#makers[file] === null) this.#makers[file] = undefined
     }
-    this.#hasDirectories = this.#registry.rules.some(rule =>
-      rule.outputs.some(({ marks }) => marks.directory),
-    )
+    this.#hasDirectories = this.#registry.rules.some(rule => rule.hasFolders)
   }
 
-  #find(path: string, depth: number): Work | null {
+  /** `file` is the number of the path. */
+  #find(path: string, file: number): Work | null {
     const concrete = this.#registry.concrete.get(path)
-    if (concrete) return this.#work(concrete, {})
+    if (concrete) return this.#work(concrete, {}, file)
     let first: Work | null = null
     let possible: Work | null = null
     for (const rule of this.#registry.patterns) {
       const wildcards = matchOf(rule, path)
       if (!wildcards) continue
-      const work = this.#work(rule, wildcards)
+      const work = this.#work(rule, wildcards, file)
       first ??= work
-      if (!this.#isPossible(work, depth)) continue
+      if (!this.#isPossible(work, 0)) continue
       if (possible) throw ambiguous(path, [possible, work])
       possible = work
     }
     // If none is possible, the first leads to the error that says what is missing.
-    return possible ?? (first && this.#files.exists(this.#files.id(path)) ? null : first)
+    return possible ?? (first && this.#files.exists(file) ? null : first)
   }
 
   /** A pattern rule is meant only where its inputs exist or can be made. */
@@ -109,7 +111,7 @@ export class Makers {
     const path = this.#files.path(file)
     for (const rule of this.#registry.patterns) {
       const wildcards = matchOf(rule, path)
-      if (wildcards && this.#isPossible(this.#work(rule, wildcards), depth + 1)) return true
+      if (wildcards && this.#isPossible(this.#work(rule, wildcards, file), depth + 1)) return true
     }
     return this.#hasDirectories && this.#directoryAbove(path) !== null
   }
@@ -118,25 +120,38 @@ export class Makers {
   #directoryAbove(path: string): Work | null {
     for (let at = path.lastIndexOf('/'); at > 0; at = path.lastIndexOf('/', at - 1)) {
       const folder = path.slice(0, at)
-      const work = this.#find(folder, 0)
+      const id = this.#files.id(folder)
+      const work = this.#find(folder, id)
       const isMade = work?.outputs.some(
         (output, i) => this.#files.path(output) === folder && work.rule.outputs[i]?.marks.directory,
       )
-      if (work && isMade) return this.of(this.#files.id(folder))
+      if (work && isMade) return this.of(id)
     }
     return null
   }
 
-  #work(rule: Rule, wildcards: Wildcards): Work {
-    const outputs = rule.outputs.map(({ pattern }) => this.#files.id(workflowPath(pattern.fill(wildcards))))
-    const known = this.#makers[outputs[0] as number]
+  /** `asked`: the output for which it was found. */
+  #work(rule: Rule, wildcards: Wildcards, asked: number): Work {
+    const outputs =
+      rule.outputs.length === 1
+        ? [asked]
+        : rule.outputs.map(({ pattern }) => this.#id(pattern.fill(wildcards), asked))
+    const [first = 0] = outputs
+    const known = this.#makers[first]
     if (known && known.rule === rule) return known
     const { files, shape } = this.#inputs(rule, wildcards)
-    const inputs = files.map(({ pattern, marks }) => {
-      const file = this.#files.id(workflowPath(pattern.fill(wildcards)))
-      return marks.optional && !this.#canBeThere(file, 0) ? NO_FILE : file
-    })
+    const inputs: number[] = []
+    for (let i = 0; i < files.length; i++) {
+      const { pattern, marks } = files[i] as RuleFile
+      // It most often reads what it read the last time.
+      const file = this.#id(pattern.fill(wildcards), this.#records.inputOf(first, i))
+      inputs.push(marks.optional && !this.#canBeThere(file, 0) ? NO_FILE : file)
+    }
     return new Work(rule, wildcards, outputs, inputs, shape)
+  }
+
+  #id(path: string, guess: number): number {
+    return this.#files.isAt(guess, path) ? guess : this.#files.id(workflowPath(path))
   }
 
   #inputs(rule: Rule, wildcards: Wildcards): { files: readonly RuleFile[]; shape: Shape } {

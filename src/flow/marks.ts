@@ -7,6 +7,8 @@ export interface Marks {
   readonly temp?: true
   /** Never overwritten or cleaned once it is there. */
   readonly keep?: true
+  /** Read-only as soon as it is there. */
+  readonly protect?: true
   /** An output that need not be made; an input that is left out when nobody has it or makes it. */
   readonly optional?: true
   readonly directory?: true
@@ -55,6 +57,10 @@ export const temp = <const P extends string>(spec: P | Marked<P>): Marked<P> => 
 
 /** An output that is never overwritten or cleaned once it is there, unless `--force` says so. */
 export const keep = <const P extends string>(spec: P | Marked<P>): Marked<P> => mark(spec, { keep: true })
+
+/** An output that is kept, and that others cannot write to by mistake: it is made read-only. */
+export const protect = <const P extends string>(spec: P | Marked<P>): Marked<P> =>
+  mark(spec, { keep: true, protect: true })
 
 /** An output that need not be made, or an input that is used only where it exists or can be made. */
 export const optional = <const P extends string>(spec: P | Marked<P>): MaybeFile<P> =>

@@ -4,16 +4,16 @@
  */
 export class PathIndex {
   readonly #paths: readonly string[]
-  /** Numbers of paths, plus 1, at the place of their hash or after it. */
-  #slots = new Int32Array(64)
+  /** Numbers of paths, plus 1, at the place of their hash or after it. Empty until somebody asks. */
+  #slots = new Int32Array(0)
 
   /** `paths` may grow; each path has to be added here as well. */
   constructor(paths: readonly string[]) {
     this.#paths = paths
-    this.#rebuild()
   }
 
   find(path: string): number {
+    if (this.#slots.length === 0) this.#rebuild()
     const slots = this.#slots
     const mask = slots.length - 1
     for (let at = hash(path) & mask; ; at = (at + 1) & mask) {

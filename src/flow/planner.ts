@@ -1,12 +1,11 @@
 import { readdirSync } from 'node:fs'
 import { MillraceError } from '../core/errors.ts'
 import { nearest } from '../general/nearest.ts'
-import { MISSING } from './file-table.ts'
 import type { FileTable } from './file-table.ts'
 import { Makers } from './makers.ts'
 import type { RecordTable } from './record-table.ts'
 import type { Registry } from './registry.ts'
-import { explainStale } from './reasons.ts'
+import { checkKept, explainStale } from './reasons.ts'
 import { NO_FILE, asArgument, textHash, workflowPath } from './work.ts'
 import type { Work } from './work.ts'
 
@@ -44,13 +43,13 @@ export class Planner {
     this.#files = files
     this.#records = records
     this.#options = options
-    this.makers = new Makers(registry, files, options.lean)
+    this.makers = new Makers(registry, files, records, options.lean)
   }
 
   plan(paths: readonly string[]): Plan {
     const todo: Work[] = []
     const doubts: number[] = []
-    const goals = paths.map(path => this.#files.id(workflowPath(path)))
+    const goals = this.#numbers(paths)
     for (const goal of goals) {
       const work = this.makers.of(goal)
       if (!work) this.#checkSource(goal, null)
@@ -61,12 +60,31 @@ export class Planner {
       for (const work of this.makers.works()) if (isOpen(work)) work.state = 'new'
       return { goals, todo: [], doubts }
     }
-    for (const goal of goals) {
-      const work = this.makers.of(goal)
-      if (work?.state !== 'absent') continue
-      this.#require(work, `${this.#files.path(goal)} does not exist`, todo)
+    if (this.#registry.rules.some(rule => rule.hasTemps)) {
+      for (const goal of goals) {
+        const work = this.makers.of(goal)
+        if (work?.state !== 'absent') continue
+        this.#require(work, `${this.#files.path(goal)} does not exist`, todo)
+      }
     }
     return { goals, todo, doubts }
+  }
+
+  /** Lists most often have the order, or the reverse order, of the last time. */
+  #numbers(paths: readonly string[]): number[] {
+    const files = this.#files
+    const numbers: number[] = []
+    let last = -1
+    let step = 1
+    for (const path of paths) {
+      const guess = this.#records.firstOutput(last + step)
+      const number = files.isAt(guess, path) ? guess : files.id(workflowPath(path))
+      const record = this.#records.numberOf(number)
+      step = record - last || 1
+      last = record
+      numbers.push(number)
+    }
+    return numbers
   }
 
   /** Depth first without recursion: chains may be long. */
@@ -95,9 +113,7 @@ export class Planner {
   #decide(work: Work, todo: Work[], doubts: number[]): void {
     const files = this.#files
     const { outputs, inputs } = work
-    const names = (ids: readonly number[]): (string | undefined)[] =>
-      ids.map(id => (id === NO_FILE ? undefined : asArgument(files.path(id))))
-    work.text = textHash(work, names(outputs) as string[], names(inputs))
+    work.text = textHash(work, this.#names(outputs) as string[], this.#names(inputs))
     let remade: number[] | null = null
     for (const input of inputs) {
       if (input === NO_FILE) continue
@@ -139,13 +155,19 @@ export class Planner {
     }
   }
 
+  #names(ids: readonly number[]): (string | undefined)[] {
+    const names: (string | undefined)[] = []
+    for (const id of ids) names.push(id === NO_FILE ? undefined : asArgument(this.#files.path(id)))
+    return names
+  }
+
   /** Only a task that was done before can be spared by looking into a file. */
   #doubt(work: Work, file: number, doubts: number[]): void {
     if (this.#records.has(work.outputs[0] as number) && !this.#options.force) doubts.push(file)
   }
 
   #stale(work: Work, reason: string, todo: Work[]): void {
-    this.#checkKept(work, reason)
+    if (!this.#options.force) checkKept(work, this.#files, reason)
     work.state = 'stale'
     work.reason = reason
     this.#requireInputs(work, todo)
@@ -178,18 +200,6 @@ export class Planner {
       }
     }
     todo.push(...found.reverse())
-  }
-
-  #checkKept(work: Work, reason: string): void {
-    if (this.#options.force) return
-    for (let i = 0; i < work.outputs.length; i++) {
-      const output = work.outputs[i] as number
-      if (!work.rule.outputs[i]?.marks.keep || this.#files.nowSize[output] === MISSING) continue
-      throw new MillraceError(
-        'MR_FLOW_KEPT',
-        `${this.#files.path(output)} is to be kept, but is out of date: ${reason} (rule at ${work.rule.site})`,
-      )
-    }
   }
 
   #checkSource(file: number, reader: Work | null): void {

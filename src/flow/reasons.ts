@@ -1,3 +1,4 @@
+import { MillraceError } from '../core/errors.ts'
 import { MISSING } from './file-table.ts'
 import type { FileTable } from './file-table.ts'
 import type { RecordTable } from './record-table.ts'
@@ -38,6 +39,18 @@ export function explainStale(work: Work, files: FileTable, records: RecordTable)
     }
   }
   return 'its inputs come in another order'
+}
+
+/** Nothing that is to be kept is written over. */
+export function checkKept(work: Work, files: FileTable, reason: string): void {
+  for (let i = 0; i < work.outputs.length; i++) {
+    const output = work.outputs[i] as number
+    if (!work.rule.outputs[i]?.marks.keep || files.nowSize[output] === MISSING) continue
+    throw new MillraceError(
+      'MR_FLOW_KEPT',
+      `${files.path(output)} is to be kept, but is out of date: ${reason} (rule at ${work.rule.site})`,
+    )
+  }
 }
 
 const same = (a: readonly number[], b: readonly number[]): boolean =>

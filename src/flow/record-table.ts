@@ -85,6 +85,23 @@ export class RecordTable {
     }
   }
 
+  /** Records are numbered in the order in which they were made; -1 when there is none. */
+  numberOf(firstOutput: number): number {
+    return (this.#recordOf[firstOutput] ?? 0) - 1
+  }
+
+  firstOutput(record: number): number {
+    return record >= 0 && record < this.#count ? (this.#files[this.#start[record] as number] as number) : -1
+  }
+
+  /** What it read in this place; -1 when that is not known. */
+  inputOf(firstOutput: number, place: number): number {
+    const record = (this.#recordOf[firstOutput] ?? 0) - 1
+    if (record < 0) return -1
+    const at = (this.#start[record] as number) + (this.#outputs[record] as number) + place
+    return at < (this.#start[record + 1] as number) ? (this.#files[at] as number) : -1
+  }
+
   /**
    * Whether the task was done with this command, these files and these contents; nothing is allocated, because
    * this is asked for each task of each run. What the files in `remade` will hold is not known yet.

@@ -19,6 +19,11 @@ export interface Rule {
   readonly options: RuleOptions
   readonly action: Action<unknown, unknown, Record<string, string>> | null
   readonly site: CallSite
+  /** Its function does the work itself. */
+  readonly isAsync: boolean
+  /** Files come and go, or come with others, so that tasks have to be remembered. */
+  readonly hasTemps: boolean
+  readonly hasFolders: boolean
 }
 
 export interface Target {

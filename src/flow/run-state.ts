@@ -3,9 +3,11 @@ import { statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { MillraceError } from '../core/errors.ts'
 import type { OutputCache } from './cache.ts'
-import { lookAt } from './file-table.ts'
+import { lookAt, lookOf } from './file-table.ts'
 import type { FileTable, Look } from './file-table.ts'
 import type { Planner } from './planner.ts'
+import { makeReadOnly } from './read-only.ts'
+import { checkKept } from './reasons.ts'
 import { isRacy, takeStamp } from './stamp.ts'
 import type { State } from './state.ts'
 import { NO_FILE } from './work.ts'
@@ -69,6 +71,7 @@ export class FlowState {
       this.#inputStamps.delete(work)
       return 'kept'
     }
+    if (work.wasMaybe) checkKept(work, files, work.reason)
     // What is not complete yet cannot be looked for.
     return this.#cache && growing.size === 0 ? this.#fromCache(this.#cache, work, staged) : null
   }
@@ -133,8 +136,25 @@ export class FlowState {
   #setStamp(output: number, found: { look: Look } | null | undefined, stamp: number): void {
     if (!found) return
     // Nobody but the task has known the file under its name until now: only slow clocks leave doubts.
-    const isCoarse = Number.isInteger(found.look.mtime / 1000) && isRacy(found.look, Date.now())
-    this.files.setStamp(output, found.look, stamp, isCoarse)
+    const { look } = found
+    const isCoarse = Number.isInteger(look.mtime / 1000) && isRacy(look, Date.now())
+    // The way to its place changes it; of a directory what counts are the files in it.
+    this.files.setStamp(output, look.isFolder ? look : { ...look, ctime: 0 }, stamp, isCoarse)
+  }
+
+  /** What has come to its place is looked at once more, all together at the end. */
+  settle(): void {
+    const { files } = this
+    const found: number[] = []
+    for (let file = 0; file < files.paths.length; file++) {
+      if (files.ctime[file] !== 0 || files.stamp[file] === 0 || (files.nowSize[file] as number) < 0) continue
+      const seen = lookQuietly(resolve(this.root, files.path(file)))
+      files.see(file, seen)
+      if (!seen || !files.isAsStamped(file)) continue
+      files.ctime[file] = seen.ctime
+      found.push(file)
+    }
+    this.#state.rememberStamps(found)
   }
 
   /** Takes what is there as if it had just been made. False when something is missing. */
@@ -231,7 +251,8 @@ export class FlowState {
         { hint: isDirectory ? 'Leave out dir().' : "Write dir('…') for outputs that are directories." },
       )
     }
-    if (stats.isFile()) return { path, look: { size: stats.size, mtime: stats.mtimeMs, ino: stats.ino } }
+    if (work.rule.outputs[i]?.marks.protect && !stats.isSymbolicLink()) await makeReadOnly(path, stats)
+    if (stats.isFile()) return { path, look: lookOf(stats) }
     // A link is relative to where it will be.
     const target = stats.isSymbolicLink() ? resolve(this.root, dirname(name), await readlink(path)) : path
     const found = await look(target)
@@ -248,8 +269,16 @@ export class FlowState {
   }
 }
 
+function lookQuietly(path: string): Look | null {
+  try {
+    return lookAt(path)
+  } catch {
+    return null
+  }
+}
+
 async function look(path: string): Promise<Look | null> {
   const stats = await stat(path).catch(() => null)
   if (!stats) return null
-  return stats.isDirectory() ? lookAt(path) : { size: stats.size, mtime: stats.mtimeMs, ino: stats.ino }
+  return stats.isDirectory() ? lookAt(path) : lookOf(stats)
 }

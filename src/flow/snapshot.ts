@@ -7,7 +7,10 @@ import type { RecordTable, TaskRecord } from './record-table.ts'
  * The state of a workflow in one piece that is read without parsing: a line of JSON with the lengths of what
  * follows, padded to a multiple of 8; columns of numbers; the paths, separated by zero characters; a CRC-32 of all.
  */
-const MAGIC = 'millrace-flow-1'
+const MAGIC = 'millrace-flow-2'
+
+/** Without the times at which names or permissions have changed. */
+const FIRST_MAGIC = 'millrace-flow-1'
 
 interface Header {
   magic: string
@@ -52,6 +55,7 @@ export function encodeSnapshot(files: FileTable, records: RecordTable, generatio
     Buffer.from(`${head}${' '.repeat(7 - (head.length % 8))}\n`),
     pick(files.size),
     pick(files.mtime),
+    pick(files.ctime),
     pick(files.ino),
     pick(files.stamp),
     Float64Array.from(live, record => record.text),
@@ -74,7 +78,7 @@ export function readHeader(bytes: Buffer): Header | null {
   if (line < 0 || (line + 1) % 8 !== 0) return null
   try {
     const header = JSON.parse(bytes.toString('utf8', 0, line)) as Header
-    return header.magic === MAGIC ? header : null
+    return header.magic === MAGIC || header.magic === FIRST_MAGIC ? header : null
   } catch {
     return null
   }
@@ -121,12 +125,11 @@ export function decodeSnapshot(bytes: Buffer, files: FileTable, records: RecordT
     at += column.byteLength
     return column
   }
-  const [size, mtime, ino, stamp] = [1, 2, 3, 4].map(() => floats(header.files)) as [
-    Float64Array,
-    Float64Array,
-    Float64Array,
-    Float64Array,
-  ]
+  const size = floats(header.files)
+  const mtime = floats(header.files)
+  const ctime = header.magic === FIRST_MAGIC ? new Float64Array(header.files) : floats(header.files)
+  const ino = floats(header.files)
+  const stamp = floats(header.files)
   const text = floats(header.records)
   const stamps = floats(header.links)
   const start = whole(header.records + 1)
@@ -135,7 +138,7 @@ export function decodeSnapshot(bytes: Buffer, files: FileTable, records: RecordT
   const racy = new Uint8Array(buffer, at, header.files)
   at += header.files
   const paths = Buffer.from(buffer, at, header.paths).toString('utf8')
-  files.load(header.files === 0 ? [] : paths.split('\0'), { size, mtime, ino, stamp, racy })
+  files.load(header.files === 0 ? [] : paths.split('\0'), { size, mtime, ctime, ino, stamp, racy })
   records.load({ text, start, outputs, files: linked, stamps })
   return header.generation
 }

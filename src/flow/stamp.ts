@@ -91,8 +91,9 @@ export async function takeStamp(path: string, look: Look): Promise<number> {
  * A change within the same tick of the clock leaves the time as it is. File systems that count in whole seconds
  * have long ticks.
  */
-export function isRacy({ mtime }: Look, now: number): boolean {
-  const age = now - mtime
-  const tick = Number.isInteger(mtime / 1000) ? 2000 : 10
-  return age < tick && age > -tick
+export const isRacy = ({ mtime, ctime }: Look, now: number): boolean => isNow(mtime, now) || isNow(ctime, now)
+
+function isNow(time: number, now: number): boolean {
+  const tick = Number.isInteger(time / 1000) ? 2000 : 10
+  return Math.abs(now - time) < tick
 }

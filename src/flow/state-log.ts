@@ -14,7 +14,16 @@ import { MillraceError } from '../core/errors.ts'
 /** One change of the state. */
 export type Entry =
   | ['log', generation: number]
-  | ['file', path: string, size: number, mtime: number, ino: number, stamp: number, racy: number]
+  | [
+      'file',
+      path: string,
+      size: number,
+      mtime: number,
+      ino: number,
+      stamp: number,
+      racy: number,
+      ctime?: number,
+    ]
   | [
       'task',
       text: number,

@@ -60,9 +60,9 @@ export class State {
       case 'log':
         return
       case 'file': {
-        const [, path, size, mtime, ino, stamp, racy] = entry
+        const [, path, size, mtime, ino, stamp, racy, ctime = 0] = entry
         const id = files.id(path)
-        files.setStamp(id, { size, mtime, ino }, stamp, false)
+        files.setStamp(id, { size, mtime, ctime, ino }, stamp, false)
         files.racy[id] = racy
         files.forget(id)
         return
@@ -123,16 +123,16 @@ export class State {
     this.#log?.appendNow(entries)
   }
 
-  /** Stamps that a plan has taken anew; a folder that cannot be written does without. */
+  /** Stamps that were taken anew; a folder that cannot be written, or is full, does without. */
   rememberStamps(stamped: readonly number[]): void {
     if (stamped.length === 0) return
     try {
       this.open()
+      this.#entries += stamped.length
+      this.#log?.appendNow(stamped.map(file => this.#fileEntry(file)))
     } catch {
-      return
+      // They are taken once more in the next run.
     }
-    this.#entries += stamped.length
-    this.#log?.appendNow(stamped.map(file => this.#fileEntry(file)))
   }
 
   remove(firstOutput: number): void {
@@ -175,6 +175,7 @@ export class State {
       files.ino[file] as number,
       files.stamp[file] as number,
       files.racy[file] as number,
+      files.ctime[file] as number,
     ]
   }
 

@@ -53,7 +53,7 @@ export class TempFiles {
 
   /** At the end of a run that went well: files that a run before was killed over. */
   leftOver(registry: Registry): number[] {
-    if (!registry.rules.some(rule => rule.outputs.some(({ marks }) => marks.temp))) return []
+    if (!registry.rules.some(rule => rule.hasTemps)) return []
     const gone: number[] = []
     for (const work of this.#makers.works()) {
       for (const output of work.outputs) {

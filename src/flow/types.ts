@@ -107,7 +107,7 @@ export interface RuleOptions<W = { readonly [name: string]: string }> {
   /** What a task costs, for `millrace simulate`, which does not run it. */
   cost?: RuleCost<W>
   /** Values that the work depends on besides its inputs: when they change, it is done again. */
-  uses?: PerTask<unknown, W>
+  uses?: string | number | boolean | null | object | ((wildcards: W) => unknown)
 }
 
 export interface TargetContext {

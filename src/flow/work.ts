@@ -79,21 +79,17 @@ export function callAction(
   })
 }
 
-const isAsync = (action: Function): boolean => action.constructor.name === 'AsyncFunction'
-
 /** The command of a task, or null when its function does the work itself. */
 export function commandOf(
   given: Given,
   outputs: readonly string[],
   inputs: readonly (string | undefined)[],
 ): ShellCommand | Argv | null {
-  if (!given.rule.action || isAsync(given.rule.action)) return null
+  if (!given.rule.action || given.rule.isAsync) return null
   try {
-    const command = callAction(
-      given,
-      outputs.map(path => NOWHERE + path),
-      inputs,
-    )
+    const nowhere: string[] = []
+    for (const path of outputs) nowhere.push(NOWHERE + path)
+    const command = callAction(given, nowhere, inputs)
     return isCommand(command) ? command : null
   } catch {
     // It wants to do the work itself, or it fails, which is said when it is run.

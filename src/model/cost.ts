@@ -14,13 +14,22 @@ export interface Cost<A extends readonly unknown[]> {
   writes?: Amount<A>
   /** What it returns in a simulation: a value, or a function of the arguments. @default undefined */
   returns?: unknown
+  /**
+   * Of a generator, or a task with several results that calls `ready`: how many values come before its end, evenly over
+   * its computing; or for each of them the part of its computing after which it comes, from 0 to 1.
+   */
+  ready?: Ready | ((...args: Known<A>) => Ready)
 }
+
+type Ready = number | readonly number[]
 
 /** A cost with its numbers: milliseconds and bytes. Null is what was left out. */
 export interface KnownCost {
   compute: number
   reads: number | null
   writes: number | null
+  /** Parts of its computing. */
+  ready: readonly number[] | null
 }
 
 export function evaluateCost(
@@ -34,7 +43,29 @@ export function evaluateCost(
     compute: amount(what, 'compute', cost.compute, args, seconds) ?? 0,
     reads: amount(what, 'reads', cost.reads, args, parseBytes),
     writes: amount(what, 'writes', cost.writes, args, parseBytes),
+    ready: readyTimes(what, cost.ready, args),
   }
+}
+
+const MOST_VALUES = 10_000_000
+
+function readyTimes(
+  what: string,
+  given: Cost<readonly unknown[]>['ready'],
+  args: readonly unknown[],
+): readonly number[] | null {
+  if (given === undefined) return null
+  const value: unknown = typeof given === 'function' ? given(...args) : given
+  if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MOST_VALUES) {
+    return Array.from({ length: value }, (_, i) => (i + 1) / value)
+  }
+  const isPart = (one: unknown): boolean => typeof one === 'number' && one >= 0 && one <= 1
+  if (Array.isArray(value) && value.every(isPart)) return value as number[]
+  throw new MillraceError(
+    'MR_UNIT',
+    `${what}: cost.ready is '${String(value)}', which is neither a number of values nor parts of its computing`,
+    { hint: 'Write ready: 10, or ready: [0.1, 0.5, 1].' },
+  )
 }
 
 function amount(

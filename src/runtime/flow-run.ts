@@ -4,7 +4,7 @@ import { MillraceError } from '../core/errors.ts'
 import { lifoHrf } from '../core/policy.ts'
 import { parameters } from '../flow/params.ts'
 import { OutputCache } from '../flow/cache.ts'
-import type { LooksAhead } from '../flow/looks-ahead.ts'
+import type { LooksAhead } from '../flow/file-table.ts'
 import { Planner } from '../flow/planner.ts'
 import type { Plan } from '../flow/planner.ts'
 import type { Registry, Target } from '../flow/registry.ts'
@@ -86,6 +86,7 @@ export class FlowRun {
     this.#end?.(failure)
     await this.#ended
     this.#stopLooking()
+    if (this.#options.mode === 'run') this.flow.settle()
     this.state.close()
     if (failure !== null && !this.#ended) throw failure
   }
@@ -130,12 +131,15 @@ export class FlowRun {
 
   async #makeFiles(paths: readonly string[], held: Set<number>): Promise<void> {
     const { todo, goals } = await this.#plan(paths)
-    for (const goal of goals) this.#temps.hold(goal, held)
+    if (this.#registry.rules.some(rule => rule.hasTemps)) {
+      for (const goal of goals) this.#temps.hold(goal, held)
+    }
     if (todo.length > 0) {
       this.planned.push(...todo)
       this.#options.onPlan?.(todo, this)
       await this.#handOver(todo)
     }
+    if (this.#running.size === 0) return
     const waits = new Set<Promise<void>>()
     for (const goal of goals) {
       const work = this.planner.makers.of(goal)

@@ -172,7 +172,7 @@ export class FlowTasks {
     const outputs = paths.slice(work.inputs.length) as string[]
     const growing = this.#growing(work)
     // A function of ours cannot be made to wait inside a read, as programs can.
-    const waits = growing.size > 0 && work.rule.action?.constructor.name === 'AsyncFunction'
+    const waits = growing.size > 0 && work.rule.isAsync
     if (waits) await this.#complete(growing)
     const spared = await this.#state.begin(work, outputs, waits ? undefined : growing)
     if (spared) return spared

@@ -30,7 +30,7 @@ export class ModelDevice {
     const arm = model.oneArm ? new Pipe(clock, { rate: 1, ...curveOf(model) }) : null
     const rates = model.actual ?? model
     const pipe = (way: Way): Pipe | null =>
-      rates[way] === null ? null : (arm ?? pipeOf(clock, model, rates[way]))
+      rates[way] === null ? null : (arm ?? pipeOf(clock, model, way, rates[way]))
     this.#pipes = { read: pipe('read'), write: pipe('write') }
   }
 
@@ -73,7 +73,8 @@ export class ModelDevice {
   }
 
   #admit(pipe: Pipe): void {
-    const { buffer = 0, stream, actual = this.model } = this.model
+    const { buffer = 0, actual = this.model } = this.model
+    const rate = streamOf(this.model, 'write') ?? actual.write ?? Infinity
     for (;;) {
       const next = this.#waiting.peek()
       if (!next || (this.#buffered > 0 && this.#buffered + next.bytes > buffer)) return
@@ -81,7 +82,7 @@ export class ModelDevice {
       this.#buffered += next.bytes
       this.#flushes.push(next.bytes)
       if (this.#flushes.size === 1) this.#flush(pipe)
-      this.#clock.at(this.#clock.now + (next.bytes / (stream ?? actual.write ?? Infinity)) * 1000, next.done)
+      this.#clock.at(this.#clock.now + (next.bytes / rate) * 1000, next.done)
     }
   }
 
@@ -121,9 +122,12 @@ function curveOf({ knee, falloff }: DeviceModel): { knee?: number; falloff?: num
   return { ...(knee === undefined ? {} : { knee }), ...(falloff === undefined ? {} : { falloff }) }
 }
 
-function pipeOf(clock: Clock, model: DeviceModel, bandwidth: number | null): Pipe | null {
+const streamOf = ({ stream, streamWrite }: DeviceModel, way: Way): number | undefined =>
+  way === 'write' ? (streamWrite ?? stream) : stream
+
+function pipeOf(clock: Clock, model: DeviceModel, way: Way, bandwidth: number | null): Pipe | null {
   if (bandwidth === null) return null
-  const { stream } = model
+  const stream = streamOf(model, way)
   return new Pipe(clock, {
     rate: bandwidth / 1000,
     ...(stream === undefined ? {} : { stream: stream / 1000 }),

@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import { MillraceError } from '../core/errors.ts'
 import { FileTable } from '../flow/file-table.ts'
 import { Makers } from '../flow/makers.ts'
+import { RecordTable } from '../flow/record-table.ts'
 import { parameters } from '../flow/params.ts'
 import type { Registry, Rule, Target } from '../flow/registry.ts'
 import { ruleDefinition } from '../flow/rule-definition.ts'
@@ -60,7 +61,7 @@ class SimulatedFlow {
   constructor(registry: Registry, client: ProgramClient) {
     this.#registry = registry
     this.#client = client
-    this.#makers = new Makers(registry, this.#files)
+    this.#makers = new Makers(registry, this.#files, new RecordTable())
   }
 
   async need(names: readonly string[]): Promise<string[]> {

@@ -28,7 +28,7 @@ function nodeOf(node: MachineNode): NodeModel {
 
 function deviceOf(device: MachineDevice): DeviceModel {
   const { name, path, read, write, capacity, shared, cpus, latency, stream, knee, falloff } = device
-  const { oneArm, buffer, syncTime } = device
+  const { oneArm, buffer, syncTime, streamWrite } = device
   return {
     name,
     path: path ?? `/${name}`,
@@ -40,6 +40,7 @@ function deviceOf(device: MachineDevice): DeviceModel {
     ...(device.maxIntermediate === null ? {} : { maxIntermediate: device.maxIntermediate }),
     ...(latency === 0 ? {} : { latency }),
     ...(stream === null ? {} : { stream }),
+    ...(streamWrite === null ? {} : { streamWrite }),
     ...(knee === null ? {} : { knee }),
     ...(falloff === null ? {} : { falloff }),
     ...(oneArm ? { oneArm } : {}),

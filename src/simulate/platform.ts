@@ -5,6 +5,8 @@ import type { NodeDescription } from '../core/machine.ts'
 export interface DeviceModel extends DeviceDescription {
   /** Bytes per second that one stream can reach at most. @default all */
   stream?: number
+  /** The same for writing, where that differs. @default stream */
+  streamWrite?: number
   /** Up to so many streams at once it is as fast as it can be. @default any number */
   knee?: number
   /** How much is lost beyond the knee: with twice as many streams the bandwidth is divided by 1 + falloff. @default 0 */

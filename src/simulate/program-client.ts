@@ -14,6 +14,7 @@ import { CancelledError } from '../model/errors.ts'
 import { Future } from '../model/future.ts'
 import { Paths } from '../model/paths.ts'
 import { Tracker } from '../model/tracker.ts'
+import { Stream } from '../model/value-stream.ts'
 import { resolveInside } from '../model/wait.ts'
 import { buildWork } from './program-cost.ts'
 import type { Simulation, Watcher } from './simulation.ts'
@@ -27,6 +28,8 @@ export class ProgramClient implements Client, Watcher {
   readonly #groups = new Map<string, Group>()
   readonly #group = new AsyncLocalStorage<Group>()
   readonly #results = new Map<Datum, unknown>()
+  /** What generators make, by the stream of it. */
+  readonly #streams = new Map<Datum, { values: readonly Datum[]; end: Datum }>()
   /** Sizes of versions that have one, by their number. */
   readonly #sizes = new Map<number, number>()
   readonly #waits = new Map<Version | Group, (() => void)[]>()
@@ -56,11 +59,23 @@ export class ProgramClient implements Client, Watcher {
   }
 
   call(definition: Definition, args: readonly unknown[]): unknown {
-    if (definition.stream) refuse(`${definition.name} is a generator; how many values it has is not known`)
     const { slots } = this.#tracker.call(definition, args)
+    if (slots.some(({ datum }) => this.#streams.has(datum))) {
+      refuse(
+        `${definition.name} takes a stream; how it takes the values is not known`,
+        'Call a task for each value: for await (const value of stream) …',
+      )
+    }
     const results = this.submit(definition, args, slots)
+    const [first] = results
+    if (definition.stream) {
+      const [stream, end, ...values] = results
+      this.#streams.set(stream as Datum, { values, end: end as Datum })
+      this.#keepResults(definition, args, values)
+      return new Stream(stream as Datum)
+    }
     this.#keepResults(definition, args, results)
-    return definition.returns > 0 ? results.map(datum => new Future(datum)) : new Future(results[0] as Datum)
+    return definition.returns > 0 ? results.map(datum => new Future(datum)) : new Future(first as Datum)
   }
 
   /** `kind`: what it is one of, if that is not the definition itself. Returns what it will give back. */
@@ -70,13 +85,14 @@ export class ProgramClient implements Client, Watcher {
     slots: readonly Slot[],
     kind: Definition = definition,
   ): Datum[] {
-    const results: Datum[] = []
-    for (let i = 0; i < Math.max(1, definition.returns); i++) results.push(new Datum(null, false, false))
     const accesses: AccessRequest[] = slots.map(({ datum, mode }) => ({ datum, mode }))
-    for (const datum of results) accesses.push({ datum, mode: 'out' })
     for (const { datum, kind, mode } of slots) if (kind !== 'value' && mode !== 'out') this.#note(datum)
     const { options } = definition
     const work = buildWork(definition, args, slots, datum => this.#sizes.get(datum.current.id) ?? 0)
+    // Of a generator: the stream, its end, and its values.
+    const count = definition.stream ? 1 + (work.releases?.length || 1) : Math.max(1, definition.returns)
+    const results = Array.from({ length: count }, () => new Datum(null, false, false))
+    for (const datum of results) accesses.push({ datum, mode: 'out' })
     const task = this.#simulation.submit(
       {
         kind: this.#kind(kind),
@@ -94,8 +110,18 @@ export class ProgramClient implements Client, Watcher {
     return results
   }
 
-  iterate(): never {
-    return refuse('a stream of values has no simulation')
+  iterate({ datum }: Stream<unknown>): AsyncIterator<Future<unknown>, undefined, void> {
+    const { values, end } = this.#streams.get(datum) as { values: readonly Datum[]; end: Datum }
+    let next = 0
+    const done = { done: true as const, value: undefined }
+    return {
+      next: async () => {
+        const value = values[next++]
+        await this.#settled(this.#simulation.engine.read(value ?? end, this.#now))
+        return value ? { done: false as const, value: new Future(value) } : done
+      },
+      return: () => Promise.resolve(done),
+    }
   }
 
   ready(index: number): void {
@@ -229,17 +255,20 @@ export class ProgramClient implements Client, Watcher {
     this.#sizes.set(current.id, bytes)
   }
 
-  #keepResults({ options, returns }: Definition, args: readonly unknown[], results: readonly Datum[]): void {
+  #keepResults(
+    { options, returns, stream }: Definition,
+    args: readonly unknown[],
+    results: readonly Datum[],
+  ): void {
     const given = options.cost?.returns
     if (given === undefined) return
     const value: unknown = typeof given === 'function' ? (given as Function)(...args) : structuredClone(given)
-    if (returns > 0) results.forEach((datum, i) => this.#results.set(datum, (value as unknown[])[i]))
+    if (returns > 0 || stream)
+      results.forEach((datum, i) => this.#results.set(datum, (value as unknown[])[i]))
     else this.#results.set(results[0] as Datum, value)
   }
 }
 
-function refuse(why: string): never {
-  throw new MillraceError('MR_SIMULATION', why, {
-    hint: 'Run the program, or simulate a version without it.',
-  })
+function refuse(why: string, hint = 'Run the program, or simulate a version without it.'): never {
+  throw new MillraceError('MR_SIMULATION', why, { hint })
 }

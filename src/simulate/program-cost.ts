@@ -2,6 +2,7 @@ import type { Datum } from '../core/data.ts'
 import { MillraceError } from '../core/errors.ts'
 import type { Slot } from '../model/call.ts'
 import { evaluateCost } from '../model/cost.ts'
+import type { KnownCost } from '../model/cost.ts'
 import type { Definition } from '../model/definition.ts'
 import { evaluate } from '../model/options.ts'
 import type { Work } from './execution.ts'
@@ -24,7 +25,7 @@ export function buildWork(
       },
     )
   }
-  const { compute, reads, writes } = evaluateCost(what, cost ?? {}, args)
+  const { compute, reads, writes, ready } = evaluateCost(what, cost ?? {}, args)
   const written = writes ?? evaluate(what, 'size', size, args) ?? 0
   const isRead = ({ kind, mode }: Slot): boolean => kind !== 'value' && mode !== 'out'
   const isWritten = ({ kind, mode }: Slot): boolean => kind !== 'value' && mode !== 'in'
@@ -42,5 +43,33 @@ export function buildWork(
     bytes: hasFiles ? bytes : null,
     read: readFiles === 0 ? (reads ?? 0) : 0,
     write: writtenFiles === 0 ? written : 0,
+    ...releasesOf(definition, ready, slots.length, compute),
   }
+}
+
+/** What a call makes before its end: after the accesses of its arguments come a stream and its end, then values. */
+function releasesOf(
+  { name, stream, returns }: Definition,
+  ready: KnownCost['ready'],
+  first: number,
+  compute: number,
+): Pick<Work, 'releases'> {
+  if (!ready) {
+    if (!stream) return {}
+    throw new MillraceError('MR_SIMULATION', `task ${name} is a generator, and its cost has no ready`, {
+      hint: 'Say how many values come, or after which part of its computing each does: cost: { compute: 10, ready: 5 }.',
+    })
+  }
+  if (!stream && ready.length > returns) {
+    const has = returns === 0 ? 'has no results' : `has ${returns} results`
+    throw new MillraceError(
+      'MR_SIMULATION',
+      `task ${name} ${has}, and by cost.ready ${ready.length} come before its end`,
+      { hint: 'Only values of a generator, or of a task with `returns`, can come before its end.' },
+    )
+  }
+  const releases = ready.map((part, i) => ({ access: first + (stream ? 2 : 0) + i, after: part * compute }))
+  // A stream can be taken from its first value on.
+  if (stream && ready.length > 0) releases.unshift({ access: first, after: Math.min(...ready) * compute })
+  return { releases }
 }

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import {
+  chmodSync,
   existsSync,
+  linkSync,
   lstatSync,
   mkdtempSync,
   readFileSync,
@@ -20,7 +22,7 @@ import { makeFolder, millrace } from '../cli/folder.ts'
 import { make, read } from './flows.ts'
 
 const rules = (text: string): string =>
-  `import { dir, glob, keep, optional, rule, sh, target, temp } from 'millrace/flow'\n${text}`
+  `import { dir, glob, keep, optional, protect, rule, sh, target, temp } from 'millrace/flow'\n${text}`
 
 test('links are outputs and inputs by what they point to', async () => {
   const folder = makeFolder({
@@ -93,6 +95,60 @@ target('all', ['second'])`),
     await make(folder)
     assert.equal(read(folder, 'second'), `${text}\n${text}\n`)
   }
+})
+
+test('a change that leaves size, time and inode as they were is noticed, another name or mode is not one', async () => {
+  const folder = makeFolder({
+    source: 'one\n',
+    'flow.ts': rules(
+      "rule('out', 'source', ({ out, in: from }) => sh`cat ${from} >> ran; cp ${from} ${out}`)",
+    ),
+  })
+  const old = new Date('2020-02-02')
+  const change = (path: string, text: string): void => {
+    writeFileSync(join(folder, path), text)
+    utimesSync(join(folder, path), old, old)
+  }
+  change('source', 'one\n')
+  await make(folder)
+  change('source', 'two\n')
+  assert.match((await make(folder, ['--explain'])).stderr, /out: source has changed/)
+  const made = statSync(join(folder, 'out')).mtime
+  writeFileSync(join(folder, 'out'), 'mad\n')
+  utimesSync(join(folder, 'out'), made, made)
+  assert.match((await make(folder, ['--explain'])).stderr, /out: out is not what was made/)
+  assert.equal(read(folder, 'out'), 'two\n')
+  chmodSync(join(folder, 'source'), 0o600)
+  linkSync(join(folder, 'out'), join(folder, 'another name'))
+  assert.match((await make(folder)).stderr, /nothing to do/)
+  assert.equal(read(folder, 'ran'), 'one\ntwo\ntwo\n')
+})
+
+test('what is protected cannot be written to, and is made again or deleted only by force', async () => {
+  const folder = makeFolder({
+    source: '1\n',
+    'flow.ts': rules(`
+rule('middle', 'source', ({ out, in: from }) => ['cp', from, out])
+rule(protect('out'), 'middle', ({ out, in: from }) => ['cp', from, out])
+rule(protect(dir('folder')), 'source', ({ out, in: from }) => sh\`mkdir -p \${out}/inner; cp \${from} \${out}/inner/a\`)
+target('all', ['out', 'folder'])`),
+  })
+  const modeOf = (path: string): number => statSync(join(folder, path)).mode & 0o222
+  await make(folder)
+  assert.deepEqual([modeOf('out'), modeOf('folder/inner/a')], [0, 0])
+  assert.match((await make(folder)).stderr, /nothing to do/)
+  // That it is out of date is known only when what it is made of has been made again.
+  writeFileSync(join(folder, 'source'), '2\n')
+  const refused = await millrace(folder, ['make', 'out'])
+  assert.equal(refused.code, 1)
+  assert.match(refused.stderr, /out is to be kept, but is out of date.*\n?.*MR_FLOW_KEPT/)
+  assert.equal(read(folder, 'out'), '1\n')
+  await make(folder, ['--force'])
+  assert.deepEqual([read(folder, 'out'), read(folder, 'folder/inner/a'), modeOf('out')], ['2\n', '2\n', 0])
+  assert.match((await make(folder, ['--clean'])).stderr, /out stays: it is marked protect\(\)/)
+  assert.equal(read(folder, 'out'), '2\n')
+  await make(folder, ['--clean', '--force'])
+  assert.ok(!existsSync(join(folder, 'out')) && !existsSync(join(folder, 'folder')))
 })
 
 const shared = statSync('/dev/shm', { throwIfNoEntry: false })

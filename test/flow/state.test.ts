@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { MISSING, UNSEEN, lookAt } from '../../src/flow/file-table.ts'
+import { LooksOfTool } from '../../src/flow/looks-of-tool.ts'
 import { State } from '../../src/flow/state.ts'
+import { lookTool } from '../../src/native/look-tool.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-state-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
@@ -15,7 +18,12 @@ async function add(state: State, number: number): Promise<void> {
   const output = state.files.id(`out/${number} é\n"`)
   const input = state.files.id(`in/${number}`)
   for (const file of [output, input]) {
-    state.files.setStamp(file, { size: number, mtime: number + 0.25, ino: 7 }, 1000 + file, false)
+    state.files.setStamp(
+      file,
+      { size: number, mtime: number + 0.25, ctime: number + 0.5, ino: 7 },
+      1000 + file,
+      false,
+    )
   }
   await state.record(
     { text: number, outputs: [output], outputStamps: [5], inputs: [input, -1], inputStamps: [6, 0] },
@@ -32,6 +40,7 @@ function contents(state: State): unknown[] {
       files.path(file),
       files.size[file],
       files.mtime[file],
+      files.ctime[file],
       files.stamp[file],
     ]),
     inputs: record.inputs.map(file => (file < 0 ? null : files.path(file))),
@@ -98,6 +107,60 @@ test('many entries are folded into a snapshot that says the same, and a damaged 
   writeFileSync(snapshot, bytes)
   assert.equal(contents(new State(path)).length, 0)
 })
+
+test(
+  'the tool that looks ahead sees what the plan would see',
+  { skip: !lookTool() && 'it is not built' },
+  async () => {
+    const path = fresh()
+    const state = new State(path)
+    for (let number = 0; number < 1500; number++) await add(state, number)
+    for (const name of ['odd é\n"', 'link', 'folder', 'loop']) state.files.id(name)
+    await state.record(
+      {
+        text: 1,
+        outputs: [state.files.id('odd é\n"')],
+        outputStamps: [1],
+        inputs: ['link', 'folder', 'loop'].map(name => state.files.id(name)),
+        inputStamps: [1, 1, 1],
+      },
+      [],
+    )
+    state.close()
+    const root = join(path, 'root')
+    mkdirSync(join(root, 'in'), { recursive: true })
+    mkdirSync(join(root, 'folder'))
+    for (let number = 0; number < 1500; number += 2)
+      writeFileSync(join(root, 'in', String(number)), 'x'.repeat(number))
+    writeFileSync(join(root, 'odd é\n"'), 'text')
+    symlinkSync('in/4', join(root, 'link'))
+    symlinkSync('loop', join(root, 'loop'))
+    const { files } = new State(path)
+    const looks = LooksOfTool.start(
+      lookTool() ?? '',
+      join(path, 'flow', 'snapshot'),
+      files.paths.length,
+      root,
+    )
+    const left: string[] = []
+    for (let file = 0; file < files.paths.length; file++) {
+      const name = files.path(file)
+      const deadline = Date.now() + 10_000
+      while (!looks?.tell(file, files) && !['folder', 'loop'].includes(name) && Date.now() < deadline) {
+        await new Promise(resolve => setImmediate(resolve))
+      }
+      if (files.nowSize[file] === UNSEEN) {
+        left.push(name)
+        continue
+      }
+      const seen = lookAt(join(root, name))
+      const told = [files.nowSize[file], files.nowMtime[file], files.nowCtime[file], files.nowIno[file]]
+      assert.deepEqual(told, seen ? [seen.size, seen.mtime, seen.ctime, seen.ino] : [MISSING, 0, 0, 0], name)
+    }
+    looks?.stop()
+    assert.deepEqual(left, ['folder', 'loop'])
+  },
+)
 
 test('a second run in the same folder is refused while the first goes on', async () => {
   const path = fresh()

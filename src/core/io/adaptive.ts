@@ -38,8 +38,9 @@ export class AdaptiveLimit {
   #updatedAt = 0
   readonly #shares = new Map<Kind, Share>()
 
-  constructor(executors: number) {
-    this.#search = new LevelSearch(levelsUpTo(Math.max(1, executors)))
+  /** It begins with as many tasks as would run without it. */
+  constructor(executors: number, usual = 0) {
+    this.#search = new LevelSearch(levelsUpTo(Math.max(1, executors)), false, usual)
   }
 
   /** Tasks that may run at one time. */

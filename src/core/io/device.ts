@@ -38,6 +38,8 @@ export class Device {
   temporary = 0
   /** I/O executors of the nodes that reach it. */
   executors = 0
+  /** CPUs of a node that reaches it: so many would use it at one time if they were not I/O tasks. */
+  usual = 0
   /** Tasks that work on it now. */
   readonly running = new Set<Task>()
   /** Whoever learns there, and wants to be alone. */

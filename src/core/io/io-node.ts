@@ -64,6 +64,7 @@ export function buildDevices(nodes: readonly IoNode[], descriptions: readonly Io
         if (description.shared) shared.set(description.name, device)
       }
       device.executors += ioNode.executors
+      device.usual = Math.max(device.usual, ioNode.node.cpus)
       ioNode.layers.push(device)
     }
   }

@@ -22,13 +22,14 @@ export class Learning {
   readonly #alone = new Alone()
 
   /** With bounds, only what they allow is tried: `rungs` instead of all numbers of tasks. */
-  constructor(limit: number, executors: number, rungs: readonly Rung[] | null) {
+  constructor(limit: number, executors: number, rungs: readonly Rung[] | null, usual = 0) {
     const levels = rungs?.map(({ concurrency }) => concurrency) ?? levelsUpTo(executors)
     const bandwidths = rungs?.map(({ bandwidth }) => bandwidth) ?? levels.map(level => limit / level)
     this.#rungs = new Map(levels.map((level, i) => [level, bandwidths[i] as number]))
     this.#search = new LevelSearch(
       [...this.#rungs.keys()].sort((a, b) => a - b),
       true,
+      usual,
     )
   }
 

@@ -1,5 +1,5 @@
 import { Learning } from './learning.ts'
-import { costOf, fastest, hasHalved, ladder } from './trials.ts'
+import { costOf, fastest, hasHalved, ladder, nearestTo } from './trials.ts'
 import type { Bounds, Rung, Trial } from './trials.ts'
 
 /** Fewer tasks than these tell nothing. */
@@ -39,20 +39,27 @@ export class Lessons {
   learning: Learning | null = null
   isFrugal = false
   readonly #executors: number
+  readonly #usual: number
   readonly #bounds: Bounds | null
   readonly #underWay = new Set<Epoch>()
   /** How it learns; decided at the first trial, because the number of tasks that are known grows. */
   #way: 'in turn' | 'frugal' | 'over' | null
 
-  constructor(limit: number, executors: number, bounds: Bounds | null, known: readonly Trial[]) {
+  constructor(
+    limit: number,
+    { executors, usual }: { executors: number; usual: number },
+    bounds: Bounds | null,
+    known: readonly Trial[],
+  ) {
     this.#executors = executors
+    this.#usual = usual
     this.#bounds = limit === Infinity ? null : bounds
     // Where nobody knows the bandwidth, an executor is one unit of it.
     this.limit = limit === Infinity ? executors : limit
     this.rungs = ladder(this.limit, executors, this.#bounds)
     this.trials = [...known]
     this.#way = known.length > 0 ? 'over' : null
-    this.meanwhile = this.rungs[this.rungs.length >> 1] ?? this.highest
+    this.meanwhile = nearestTo(usual, this.rungs) ?? this.highest
   }
 
   get highest(): Rung {
@@ -89,7 +96,8 @@ export class Lessons {
   learn(): Learning {
     this.#way = 'frugal'
     this.isFrugal = true
-    return (this.learning ??= new Learning(this.limit, this.#executors, this.#bounds ? this.rungs : null))
+    const rungs = this.#bounds ? this.rungs : null
+    return (this.learning ??= new Learning(this.limit, this.#executors, rungs, this.#usual))
   }
 
   /** Learning from few tasks stops, for good or until there are more. Returns what has come of it. */

@@ -152,12 +152,13 @@ export class LevelSearch {
   /** How often the device has become slower: then the time of a task that is alone is not known any more. */
   slower = 0
 
-  /** `levels` upwards; `isHasty`: there are few tasks to find out with. */
-  constructor(levels: readonly number[], isHasty = false) {
+  /** `levels` upwards; `isHasty`: there are few tasks to find out with; `usual`: with so many at one time it begins. */
+  constructor(levels: readonly number[], isHasty = false, usual = FIRST) {
     this.#levels = levels
     this.#isHasty = isHasty
     if (isHasty) this.#patience = IN_A_ROW
-    this.#at = this.#nearest(2)
+    this.#at = this.#nearest(Math.max(usual, FIRST))
+    this.#hasBegun = usual > FIRST
   }
 
   /** It has found a level, and has looked at those beside it. */

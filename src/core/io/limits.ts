@@ -225,7 +225,7 @@ export class Limits {
     const known = this.#learned.find(one => one.kind === kind.name && one.device === device.name)
     const bandwidth = demand.storage?.bandwidth
     const bounds = typeof bandwidth === 'object' ? bandwidth : null
-    lessons = new Lessons(limit, device.executors, bounds, known?.trials ?? [])
+    lessons = new Lessons(limit, device, bounds, known?.trials ?? [])
     ofKind.set(sort, lessons)
     return lessons
   }
@@ -236,7 +236,7 @@ export class Limits {
   }
 
   #adaptiveOn(device: Device, direction: 'read' | 'write'): AdaptiveLimit {
-    return (this.#adaptive[direction][device.index] ??= new AdaptiveLimit(device.executors))
+    return (this.#adaptive[direction][device.index] ??= new AdaptiveLimit(device.executors, device.usual))
   }
 
   /** The controller of a device, if tasks have used it. */

@@ -39,6 +39,13 @@ export function ladder(limit: number, executors: number, bounds: Bounds | null):
   return rungs
 }
 
+/** The rung that lets about so many tasks run at one time. */
+export const nearestTo = (tasks: number, rungs: readonly Rung[]): Rung | undefined =>
+  rungs.reduce<Rung | undefined>((best, rung) => {
+    const off = ({ concurrency }: Rung): number => Math.abs(Math.log(concurrency / Math.max(1, tasks)))
+    return best && off(best) <= off(rung) ? best : rung
+  }, undefined)
+
 export const costOf = (rungs: readonly Rung[]): number =>
   rungs.reduce((sum, { concurrency }) => sum + concurrency, 0)
 

@@ -1,0 +1,79 @@
+import { spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { closeSync, openSync, readSync, unlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { MISSING } from './file-table.ts'
+import type { FileTable, LooksAhead } from './file-table.ts'
+
+/** Numbers of a file in what the tool writes. */
+const FIELDS = 4
+const RECORD = FIELDS * 8
+
+/** So many files are looked at here before it is asked again whether the tool has come further. */
+const PATIENCE = 64
+
+/** `millrace-look`, which writes what it sees into a file without a name, in the order of the snapshot. */
+export class LooksOfTool implements LooksAhead {
+  readonly isSlow = false
+  readonly #child: ChildProcess
+  readonly #bytes: Buffer
+  readonly #numbers: Float64Array
+  #file: number | null
+  #have = 0
+  #waiting = 0
+
+  private constructor(child: ChildProcess, file: number, count: number) {
+    this.#child = child
+    this.#file = file
+    const memory = new ArrayBuffer(count * RECORD)
+    this.#bytes = Buffer.from(memory)
+    this.#numbers = new Float64Array(memory)
+    child.on('error', () => undefined)
+    child.unref()
+  }
+
+  /** Null when there is no room for what it would write. */
+  static start(tool: string, snapshot: string, count: number, folder: string): LooksOfTool | null {
+    const path = join(tmpdir(), `millrace-look-${process.pid}-${Date.now().toString(36)}`)
+    try {
+      const file = openSync(path, 'wx+', 0o600)
+      unlinkSync(path)
+      const child = spawn(tool, [snapshot, folder], { stdio: ['ignore', file, 'ignore'] })
+      return new LooksOfTool(child, file, count)
+    } catch {
+      return null
+    }
+  }
+
+  tell(file: number, files: FileTable): boolean {
+    if (file >= this.#have && !this.#hasNow(file)) return false
+    const at = file * FIELDS
+    const numbers = this.#numbers
+    const size = numbers[at] as number
+    if (size < MISSING) return false
+    files.nowSize[file] = size
+    files.nowMtime[file] = numbers[at + 1] as number
+    files.nowCtime[file] = numbers[at + 2] as number
+    files.nowIno[file] = numbers[at + 3] as number
+    return true
+  }
+
+  #hasNow(file: number): boolean {
+    if (this.#file === null || this.#waiting-- > 0) return false
+    const from = this.#have * RECORD
+    const length = this.#bytes.length - from
+    if (file * RECORD >= this.#bytes.length) return false
+    const read = readSync(this.#file, this.#bytes, from, length, from)
+    this.#have += Math.floor(read / RECORD)
+    this.#waiting = PATIENCE
+    return file < this.#have
+  }
+
+  stop(): void {
+    if (this.#file === null) return
+    closeSync(this.#file)
+    this.#file = null
+    this.#child.kill()
+  }
+}
