@@ -115,7 +115,8 @@ async function readInfo(base: string, name: string): Promise<RunInfo | null> {
     folder,
     journal,
     outcome: outcomeOf(started, last),
-    startedAt: started?.wallTime ?? modified.toISOString(),
+    // A simulated run has no time of its own.
+    startedAt: started && !started.simulated ? started.wallTime : modified.toISOString(),
     elapsed: last?.at ?? 0,
     program: started?.program ?? '',
     simulated: started?.simulated ?? false,
