@@ -115,8 +115,8 @@ static void look_into(struct adoption *a, u32 proc)
     mr_sys(SYS_close, dir, 0, 0, 0);
 }
 
-/* Under the lock. How many descriptors of producers are open for writing on the file of this record. */
-u32 mr_adopt(u32 file, const struct stat *st)
+/* Under the lock. The descriptors of producers that are open for writing on the file of this record. */
+void mr_adopt(u32 file, const struct stat *st)
 {
     struct adoption a = {.file = file, .st = st};
     const struct mr_rule *r = mr_rule_at(mr_file_at(file)->rule);
@@ -125,7 +125,6 @@ u32 mr_adopt(u32 file, const struct stat *st)
         if (p->slot.used && p->state == MR_ALIVE && p->step != MR_NONE && mr_produces(r, p->step)) look_into(&a, i);
     }
     if (a.found) mr_add(&mr_b->adopted, 1);
-    return a.found;
 }
 
 /* What others have booked for this process. */

@@ -49,7 +49,7 @@ static long look_at(const struct mr_call *c, long dirfd, const char *path)
     if (likely(mr_name_of(dirfd, path, &n) != MR_INSIDE)) return mr_plain(c);
     r.file = mr_file_find(n.rel, n.len);
     if (r.file != MR_NONE && mr_load(&mr_file_at(r.file)->state) == MR_COMMITTED) return unveiled(c, dirfd, path, &n);
-    mr_rights_of(&n, &r);
+    mr_rights_found(&n, &r);
     if (unlikely(r.rule == MR_NONE && mr_b->links) && follows(c)) mr_follow_links(dirfd, path, &n, &r);
     int size = asks_for_size(c->nr);
     if (r.producer && r.file != MR_NONE) mr_see_writes(r.file);
@@ -138,9 +138,9 @@ static void appeared(long dirfd, const char *path, const struct mr_name *n)
     if (S_ISDIR(st.st_mode) && !r.is_dir) return;
     int written = S_ISREG(st.st_mode) ? mr_is_written(dirfd, path) : 0;
     mr_lock(&g);
-    u32 file = mr_file_get(n->rel, n->len, r.rule, r.is_dir), by = 0;
+    u32 file = mr_file_get(n->rel, n->len, r.rule, r.is_dir);
     if (file != MR_NONE && written) {
-        by = mr_adopt(file, &st);
+        mr_adopt(file, &st);
         mr_unlock(&g);
         mr_learn_path(n, &st);
         mr_lock(&g);
@@ -151,7 +151,7 @@ static void appeared(long dirfd, const char *path, const struct mr_name *n)
             mr_store(&f->frontier, (u64)st.st_size);
         mr_file_begin(file);
         /* Nobody has it open: whoever wrote it has closed it before. Somebody whom we do not see: that ends with the step. */
-        if (!r.is_dir && !f->writers && (by || written != 1)) f->closes++;
+        if (!r.is_dir && !f->writers && written != 1) f->closes++;
         mr_file_evaluate(file);
     }
     mr_unlock(&g);
@@ -208,6 +208,7 @@ static void replaced(const struct mr_name *n)
     if (file == MR_NONE) return;
     mr_lock(&g);
     mr_ofd_detach(file);
+    if (mr_file_at(file)->state < MR_COMMITTED) mr_cut(mr_file_at(file), 0); /* what was published was the other file */
     mr_unlock(&g);
 }
 
@@ -315,12 +316,16 @@ static long move_path(const struct mr_call *c, long dir1, const char *path1, lon
     if (unlikely(to)) complete(&b);
     long ret = mr_plain(c);
     if (likely(!from && !to) || ret < 0 || (flags & 2 /* RENAME_EXCHANGE */)) return ret;
+    struct stat st, old;
+    int found = mr_sys(SYS_newfstatat, dir2, path2, &st, AT_SYMLINK_NOFOLLOW) == 0;
+    if (from && to && !stays && found && mr_sys(SYS_newfstatat, dir1, path1, &old, AT_SYMLINK_NOFOLLOW) == 0 &&
+        old.st_ino == st.st_ino && old.st_dev == st.st_dev)
+        return ret; /* two names of one file: the kernel leaves both */
     if (to && !stays) replaced(&b);
     if (from && to && !stays) follow(&a, &b);
     if (to) appeared(dir2, path2, &b);
     if (from && !stays) vanished(&a);
-    struct stat st;
-    if (!stays && mr_sys(SYS_newfstatat, dir2, path2, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode))
+    if (!stays && found && S_ISDIR(st.st_mode))
         moved_directory(from ? &a : 0, to ? &b : 0);
     return ret;
 }

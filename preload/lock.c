@@ -67,15 +67,18 @@ static int owner_died(u32 tid)
 
 int mr_thread_lives(u32 tid) { return !owner_died(tid); }
 
+u32 mr_only_thread;
+
 void mr_lock_word(u32 *word, struct mr_guard *g)
 {
-    const u64 all = ~(u64)0;
-    mr_sys(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, &all, &g->signals, 8);
-    u32 me = (u32)mr_sys(SYS_gettid, 0, 0, 0, 0), mine = me;
+    g->signals = mr_hold_signals();
+    u32 me = mr_peek(&mr_only_thread);
+    if (!me) me = (u32)mr_sys(SYS_gettid, 0, 0, 0, 0);
+    u32 mine = me;
     for (int spin = 0;; spin++) {
         u32 seen = 0;
         if (mr_cas(word, &seen, mine)) return;
-        if (spin < 200) {
+        if (spin < 60) {
             mr_pause();
             continue;
         }
@@ -98,8 +101,28 @@ void mr_lock_word(u32 *word, struct mr_guard *g)
 void mr_unlock_word(u32 *word, struct mr_guard *g)
 {
     if (mr_swap(word, 0) & WAITED) mr_futex_wake(word, 1);
-    mr_sys(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &g->signals, 0, 8);
+    mr_let_signals(g->signals);
 }
 
 void mr_lock(struct mr_guard *g) { mr_lock_word(&mr_b->lock, g); }
-void mr_unlock(struct mr_guard *g) { mr_unlock_word(&mr_b->lock, g); }
+
+/* Who is woken wants the lock at once: so he is woken when it is free. Under the lock, as all that it touches. */
+#define LATER 16u
+static u32 *later[LATER];
+static u32 later_count;
+
+void mr_wake_later(u32 *word)
+{
+    if (later_count < LATER) later[later_count++] = word;
+    else mr_futex_wake(word, 0x7fffffff);
+}
+
+void mr_unlock(struct mr_guard *g)
+{
+    u32 *now[LATER], n = later_count;
+    for (u32 i = 0; i < n; i++) now[i] = later[i];
+    later_count = 0;
+    if (mr_swap(&mr_b->lock, 0) & WAITED) mr_futex_wake(&mr_b->lock, 1);
+    for (u32 i = 0; i < n; i++) mr_futex_wake(now[i], 0x7fffffff);
+    mr_let_signals(g->signals);
+}

@@ -244,7 +244,7 @@ u32 mr_ofd_new(u32 proc, s32 fd, u32 file, u32 step)
 void mr_ofd_detach(u32 file)
 {
     struct mr_file *f = mr_file_at(file);
-    mr_add(&f->generation, 1);
+    if (f->state != MR_COMMITTED) mr_add(&f->generation, 1); /* else who has it open has all of it */
     for (u32 i = 0, n = mr_used(MR_OFDS); i < n && f->writers; i++) {
         struct mr_ofd *o = mr_ofd_at(i);
         if (!o->slot.used || o->file != file || o->gone) continue;

@@ -57,7 +57,7 @@ void mr_publish_locked(struct mr_file *f, u64 from, u64 to)
     if (from > mr_load(&f->frontier)) add_piece(f, from, to);
     else raise_to(f, to);
     absorb(f);
-    if (mr_load(&f->waiters)) mr_file_wake(f);
+    if (mr_load(&f->waiters)) mr_file_wake_later(f);
 }
 
 void mr_publish(struct mr_file *f, u64 from, u64 to)
@@ -79,12 +79,11 @@ void mr_publish(struct mr_file *f, u64 from, u64 to)
 
 void mr_cut(struct mr_file *f, u64 size)
 {
-    if (mr_load(&f->frontier) > size) {
-        mr_add(&f->generation, 1);
-        mr_store(&f->frontier, size);
-    }
+    int taken = mr_load(&f->frontier) > size;
+    if (taken) mr_store(&f->frontier, size);
     for (u32 *link = &f->extents; *link;) {
         struct mr_extent *e = mr_extent_at(*link - 1);
+        taken |= e->to > size;
         if (e->from >= size) {
             drop(f, link);
             continue;
@@ -92,6 +91,7 @@ void mr_cut(struct mr_file *f, u64 size)
         if (e->to > size) e->to = size;
         link = &e->slot.link;
     }
+    if (taken) mr_add(&f->generation, 1);
 }
 
 u64 mr_available(struct mr_file *f, u64 at)

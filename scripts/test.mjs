@@ -42,7 +42,8 @@ function installPrograms() {
     samtools: 'samtools',
     bcftools: 'bcftools',
   }
-  const missing = Object.entries({ ...packages, make: 'make', 'ninja-build': 'ninja' })
+  const common = { make: 'make', 'ninja-build': 'ninja', git: 'git', sqlite3: 'sqlite3', zip: 'zip' }
+  const missing = Object.entries({ ...packages, ...common })
     .filter(([, program]) => !existsSync(`/usr/bin/${program}`))
     .map(([name]) => name)
   if (missing.length === 0) return

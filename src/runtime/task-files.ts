@@ -96,6 +96,29 @@ export class TaskFiles {
       await this.store.commit(write, home, home === path ? known[slot] : null)
       if (old instanceof FileCopy && old.staged) await this.store.drop(old.path)
     }
+    for (const { write } of outputs) await this.#replaceInput(task, write)
+  }
+
+  /**
+   * What the task has read and written anew takes the place of what it read: all its outputs are there, so it will not
+   * be tried again. Others that read the old one are waited for, aside.
+   */
+  async #replaceInput({ accesses }: Task, version: Version): Promise<void> {
+    const { value, superseded, team, datum } = version
+    const isAside = value instanceof FileCopy && value.staged && value.tier === null
+    if (!isAside || superseded || team || datum.temporary) return
+    const own = accesses.filter(({ read }) => read?.datum === datum).length
+    const inTheWay = await this.store.publish(version, false, own).catch(() => null)
+    if (inTheWay) void this.#publishAfter(inTheWay, version).catch(() => undefined)
+  }
+
+  async #publishAfter(inTheWay: Version, version: Version): Promise<void> {
+    for (let at: Version | null = inTheWay; at;) {
+      await this.#runtime.settled(at)
+      await this.#runtime.unread(at)
+      const isWanted = !version.superseded && !version.datum.removed
+      at = isWanted ? await this.store.publish(version) : null
+    }
   }
 
   /** What an attempt has written is of no use. */

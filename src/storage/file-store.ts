@@ -14,7 +14,7 @@ import type { Going } from './mover.ts'
 import { FULL_SPEED } from './pace.ts'
 import type { Pace } from './pace.ts'
 import { Tiers, unusable } from './tiers.ts'
-import { isKept } from './tier-folders.ts'
+import { isKept, removeKept } from './tier-folders.ts'
 
 export { FileCopy } from './file-copy.ts'
 
@@ -167,12 +167,12 @@ export class FileStore {
     await this.publish(version, false)
   }
 
-  /** Returns the version whose readers are in the way, if there is one. */
-  publish(version: Version, hasReaders?: boolean): Promise<Version | null> {
-    return this.#alone(version.datum, () => this.#publish(version, hasReaders ?? version.readers > 0))
+  /** Returns the version whose readers are in the way, if there is one; `own` of them, which made this one, are not. */
+  publish(version: Version, hasReaders?: boolean, own = 0): Promise<Version | null> {
+    return this.#alone(version.datum, () => this.#publish(version, hasReaders ?? version.readers > 0, own))
   }
 
-  async #publish(version: Version, hasReaders: boolean): Promise<Version | null> {
+  async #publish(version: Version, hasReaders: boolean, own: number): Promise<Version | null> {
     const copy = version.value
     if (!(copy instanceof FileCopy) || !copy.staged) return null
     const { datum } = version
@@ -184,7 +184,7 @@ export class FileStore {
       await removal.done
     }
     const older = this.#inPlace.get(datum)
-    if (older && older !== version && older.readers > 0) return older
+    if (older && older !== version && older.readers > own) return older
     if (copy.tier) {
       const isThere = older === version || (await this.#arrivals.hurry(version))
       if (!isThere) await this.#bring(copy.path, path, FULL_SPEED, ALWAYS_WANTED)
@@ -334,12 +334,13 @@ export class FileStore {
     }
     await Promise.all(Array.from({ length: AT_ONCE }, bring))
     const isNeeded = (folder: string): boolean => stranded.some(({ path }) => path.startsWith(`${folder}/`))
-    const used = [
-      ...[...this.#folders.keys()].filter(folder => !isNeeded(folder)),
-      ...(stranded.length === 0 ? this.tiers.folders.all : []),
-    ]
+    const staging = [...this.#folders.keys()].filter(folder => !isNeeded(folder))
+    const kept = stranded.length === 0 ? this.tiers.folders.all : []
     // On a device that has become read-only it stays; whoever looks at it later sees that all of it has been brought home.
-    await Promise.all(used.map(folder => rm(folder, { recursive: true, force: true }).catch(() => undefined)))
+    await Promise.allSettled([
+      ...staging.map(folder => rm(folder, { recursive: true, force: true })),
+      ...kept.map(removeKept),
+    ])
     this.#folders.clear()
     return stranded
   }
