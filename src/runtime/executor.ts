@@ -152,12 +152,16 @@ export class Executor {
     return this.#threads
   }
 
-  warmUp(): void {
-    this.#threads.warmUp()
+  /** Starts ahead what the first tasks will need; gives what is worth waiting for. */
+  warmUp(has: { functions: boolean; commands: boolean }): Promise<void> | null {
+    if (has.functions) this.#threads.warmUp()
+    return has.commands ? this.#commands.warmUp() : null
   }
 
+  /** Takes results that are there already, while the program does not let the event loop run. */
   drain(): void {
     this.#threads.drain()
+    this.#commands.processes.drain()
   }
 
   start(task: Task): void {
@@ -257,7 +261,7 @@ export class Executor {
     const [node] = engine.nodes
     if (!node) return false
     if (node.freeLanes > 0) this.#threads.takeBack(engine, this.#runtime.now())
-    this.#commands.takeBack(node.lanes, this.#runtime.now())
+    this.#commands.takeBack(node, this.#runtime.now())
     return node.freeLanes > 0 && node.lanes.some(lane => lane.queue.size > 1)
   }
 
@@ -309,7 +313,7 @@ export class Executor {
     if (task.queueable && this.#headOf(task.lane) !== task && this.#mustWait(task, isCommand)) {
       liveOf(task).held = true
       this.#queued.add(task.lane)
-    } else if (isCommand) void this.#commands.launch(task)
+    } else if (isCommand) this.#commands.launch(task)
     else this.#threads.send(task)
   }
 
@@ -318,8 +322,14 @@ export class Executor {
     return isCommand ? !this.#commands.processes.hasLanes : this.#threads.mustWait(task)
   }
 
-  /** Sends the tasks that waited for their turn on a lane, and have it now. */
+  /** Sends the tasks that waited for their turn on a lane, and have it now, and lets go what was started. */
   sendNext(): void {
+    this.#sendHeld()
+    this.#threads.announce()
+    this.#commands.processes.flush()
+  }
+
+  #sendHeld(): void {
     for (const lane of this.#queued) {
       const task = this.#headOf(lane)
       if (!task) this.#queued.delete(lane)
