@@ -232,8 +232,10 @@ void mr_event(u32 kind, u32 path, u32 step, u32 pid, const char *text);
 /* lock.c */
 struct mr_guard {
     u64 signals;
+    u32 held; /* they are held off */
 };
 extern u32 mr_only_thread; /* its id, while no other thread or vfork child can be in our memory; else 0 */
+extern u32 mr_no_handlers; /* no signal handler is known to be set */
 void mr_lock(struct mr_guard *g);
 void mr_unlock(struct mr_guard *g);
 void mr_wake_later(u32 *word); /* everybody who waits there, when the lock is given back */
