@@ -11,7 +11,7 @@
 
 #define MR_MAGIC 0x4d524233u
 /* includes the sizes: a board of another layout is never taken for one of ours */
-#define MR_VERSION (3u << 24 | (u32)(sizeof(struct mr_board) + 3 * sizeof(struct mr_file) + 7 * sizeof(struct mr_proc) + 11 * sizeof(struct mr_rule)))
+#define MR_VERSION (4u << 24 | (u32)(sizeof(struct mr_board) + 3 * sizeof(struct mr_file) + 7 * sizeof(struct mr_proc) + 11 * sizeof(struct mr_rule)))
 
 enum { /* regions */
     MR_STEPS, MR_RULES, MR_LISTS, MR_TEXT, MR_BUCKETS, MR_FILES, MR_EXTENTS, MR_OFDS, MR_HOLDS, MR_PROCS,
@@ -88,6 +88,7 @@ struct mr_file {
     u32 place;    /* futex: odd while it moves */
     u32 mover;    /* thread */
     u32 place_lock;
+    u32 doubts, doubted_by; /* closes that count once their instance (index + 1) has ended well */
     u32 pinned;   /* somebody maps it, or has it open in a way that we do not follow: it stays where it is */
     u32 pad;
     u64 moved;    /* its size when it moved */
@@ -151,6 +152,8 @@ struct mr_instance {
     u32 step, live;
     s32 status; /* of the root: exit status, 128 + signal when killed */
     u32 root_pid;
+    u32 spoiled; /* some wait of it ended with an error: what it writes from now on may be less than it meant to */
+    u32 pad;
 };
 
 enum { MR_WAIT_EXISTS, MR_WAIT_COMMIT, MR_WAIT_DATA, MR_WAIT_LIST };
@@ -275,12 +278,14 @@ u32 mr_proc_find(u32 pid);
 u32 mr_proc_join(u32 pid, u64 start, u32 step, u32 parent_pid);
 u32 mr_proc_embryo(u32 proc, u32 maker);
 void mr_proc_born(u32 proc, u32 pid, u64 start);
-enum { MR_END_EXIT, MR_END_KILLED, MR_END_UNKNOWN };
+enum { MR_END_EXIT, MR_END_KILLED, MR_END_UNKNOWN, MR_END_DOUBTFUL };
 void mr_proc_end(u32 proc, int how, s32 status);
 u32 mr_reap(void);
 int mr_any_dead(void); /* without the lock */
 u32 mr_ofd_new(u32 proc, s32 fd, u32 file, u32 step);
 void mr_ofd_detach(u32 file);
+void mr_count_close(u32 file, u32 proc, int doubtful);
+void mr_spoil(u32 proc); /* takes the lock */
 int mr_hold_add(u32 proc, s32 fd, u32 ofd);
 void mr_hold_drop(u32 proc, s32 fd, u32 ofd, int how);
 u32 mr_hold_find(u32 proc, s32 fd);

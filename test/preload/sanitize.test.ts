@@ -25,11 +25,35 @@ const built = (): string =>
   once('through', contentOf(preload) + contentOf(fixtures), made => {
     const archive = join(made, 'logic.a')
     compile('sh', [join(preload, 'build.sh'), '--sanitize', archive])
+    const model = [join(fixtures, 'logic-model.c'), archive]
+    compile('cc', [
+      '-O1',
+      '-g',
+      '-std=gnu11',
+      '-Wall',
+      '-Wextra',
+      ...flags,
+      '-o',
+      join(made, 'logic-model'),
+      ...model,
+    ])
     for (const name of ['puppet', 'random-writer']) {
       const sources = ['-include', join(fixtures, 'logic-through.h'), join(fixtures, `${name}.c`), archive]
       compile('cc', ['-O1', '-g', '-std=gnu11', ...flags, '-o', join(made, name), ...sources])
     }
   })
+
+test(
+  'the logic agrees with its models, under the sanitizers',
+  { skip: without, timeout: 240_000 },
+  async () => {
+    for (const seed of ['1', '2', '3']) {
+      const env = { LD_PRELOAD: undefined }
+      const outcome = await start(join(built(), 'logic-model'), [seed, '60'], { limit: 60_000, env }).done
+      assert.deepEqual([outcome.code, outcome.stdout, outcome.stderr], [0, 'agrees\n', ''])
+    }
+  },
+)
 
 /** A random program in `dir` leaves what it leaves elsewhere, and the sanitizers say nothing. */
 const compare = async (dir: string, plan: string[], seed: number): Promise<void> => {

@@ -10,7 +10,7 @@ import { configOf, folderOf, toolsOrReason, type Stage } from './support.ts'
 
 const { skip } = await toolsOrReason()
 const CLI = fileURLToPath(new URL('../../bin/millrace.js', import.meta.url))
-const ROUNDS = Number(process.env['MILLRACE_KILL_ROUNDS'] ?? 12)
+const ROUNDS = Number(process.env['MILLRACE_KILL_ROUNDS'] ?? 8)
 
 const grows = (name: string): Record<string, unknown>[] => [
   { name, committed: 'on_close', mode: 'no_update' },
