@@ -22,7 +22,7 @@ const canSanitize = (): boolean => {
 const without = skip || (!canSanitize() && 'the compiler has no sanitizers')
 
 const built = (): string =>
-  once('through', contentOf(preload) + contentOf(fixtures), made => {
+  once('sanitized-calls', contentOf(preload) + contentOf(fixtures), made => {
     const archive = join(made, 'logic.a')
     compile('sh', [join(preload, 'build.sh'), '--sanitize', archive])
     const model = [join(fixtures, 'logic-model.c'), archive]
