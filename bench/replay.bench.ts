@@ -8,7 +8,7 @@ import { predictedSeconds, realSeconds } from './replay/recorded.ts'
 import type { Changes } from './replay/recorded.ts'
 import { slowDiskMissing } from './slow-disk.ts'
 
-/** Real times that are nearer to each other than this have no order. */
+/** Real times that are nearer to each other than this have no order, nor have those nearer than a run to its repetition. */
 const TIE = 0.05
 
 interface Variant {
@@ -47,32 +47,62 @@ function casesOf(name: string, about: string, missing: string | undefined, given
   // Variants that are one program with several policies can all be told from one run.
   const ofOneProgram = variants.filter(({ changes }) => changes.policy ?? changes.ioPolicy)
   const [first] = ofOneProgram
+  // The first run once more, after all others: by so much runs differ here that are the same.
+  const again = remembered(async () =>
+    realSeconds((await (given.find(({ name: one }) => one === first?.name) as Variant).record()).run),
+  )
+  const tie = async (): Promise<number> => {
+    if (!first) return TIE
+    for (const one of variants) await real(one)
+    const [a, b] = [await real(first), await again()]
+    return Math.max(TIE, Math.abs(a - b) / Math.max(a, b))
+  }
   const whatIf = async ({ changes }: Variant): Promise<number> => {
     const { run, constants } = await (first as Variant).record()
     return predictedSeconds(run, constants, changes)
   }
   const orders: Arm[] = [
-    { system: 'millrace, replays', missing, run: () => misplaced(variants, real, replayed) },
+    {
+      system: 'millrace, replays',
+      missing,
+      run: async () => misplaced(variants, await tie(), real, replayed),
+    },
   ]
   if (first) {
-    const run = (): Promise<number> => misplaced(ofOneProgram, real, whatIf)
+    const run = async (): Promise<number> => misplaced(ofOneProgram, await tie(), real, whatIf)
     orders.push({ system: 'millrace, what-if from the first run', missing, run })
   }
+  const noise: Arm[] = first
+    ? [{ system: `millrace ${first.name}, twice`, missing, run: async () => 100 * (await tie()) }]
+    : []
   return [
     { ...shared, name, unit: 's', about, arms, goals },
     {
       ...shared,
       name: `${name}: order`,
       unit: 'pairs',
-      about: `pairs in another order than the runs, those within ${TIE * 100}% aside`,
+      about:
+        'pairs in another order than the runs; those that are nearer than runs that are the same have none',
       arms: orders,
       goals: orders.map(({ system }) => ({ of: system, upTo: 0, unit: 'pairs' })),
     },
+    ...(noise.length > 0
+      ? [
+          {
+            ...shared,
+            name: `${name}: noise`,
+            unit: '%',
+            about: `by how much a run and its repetition differ, at least ${TIE * 100}%`,
+            arms: noise,
+          },
+        ]
+      : []),
   ]
 }
 
 async function misplaced(
   variants: readonly Variant[],
+  tie: number,
   real: (variant: Variant) => Promise<number>,
   predict: (variant: Variant) => Promise<number>,
 ): Promise<number> {
@@ -81,7 +111,7 @@ async function misplaced(
   let wrong = 0
   for (const [i, a] of times.entries()) {
     for (const b of times.slice(i + 1)) {
-      if (Math.abs(a.is - b.is) < TIE * Math.max(a.is, b.is)) continue
+      if (Math.abs(a.is - b.is) <= tie * Math.max(a.is, b.is)) continue
       if (a.is < b.is !== a.said < b.said) wrong++
     }
   }

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SHOW_LOGS_MS 250
+#define LOOK_MS 250
 #define ENVIRONMENTS 256
 
 static struct environment *environments[ENVIRONMENTS];
@@ -144,14 +144,17 @@ int main(void) {
     int kept = open_replies();
     if (kept < 0) return 1;
     enum more more = MORE;
-    uint64_t looked = now_ns();
+    uint64_t looked = 0;
     while (more == MORE) {
         struct pollfd waits[2] = {{0, POLLIN, 0}, {kept, POLLIN, 0}};
-        poll(waits, 2, is_busy() ? SHOW_LOGS_MS : -1);
+        poll(waits, 2, is_busy() ? LOOK_MS : -1);
+        uint64_t now = now_ns();
+        int is_time = now - looked > LOOK_MS * UINT64_C(1000000);
+        /* Before the next programs begin: what was killed until now was not because of them. */
+        if (is_time) look_for_kills();
         if (waits[0].revents) more = read_requests();
         if (waits[1].revents && !flush_replies()) more = GONE;
-        uint64_t now = now_ns();
-        if (now - looked > SHOW_LOGS_MS * UINT64_C(1000000)) {
+        if (is_time) {
             looked = now;
             show_logs();
             /* Programs that left their group and whose parents have ended: they were given to this thread. */

@@ -42,6 +42,7 @@ struct __attribute__((packed)) ended {
     int32_t exit_code; /* -1: ended by the signal */
     int32_t signal;
     uint8_t printed;
+    uint8_t starved; /* it, or its last child, was killed, and the system had killed somebody for lack of memory */
     uint64_t began_ns, ended_ns; /* CLOCK_MONOTONIC */
     uint64_t user_us, system_us;
     uint64_t peak_bytes; /* of the largest process of the tree */
@@ -113,6 +114,11 @@ void prepare_starts(void);
 int start(const struct job *job, int log, pid_t *pid, uint64_t *began_ns, enum stage *stage);
 
 void usage_of(pid_t pid, struct ended *ended);
+
+/* How many processes the system had killed for lack of memory when it was last looked; `look_for_kills` looks. */
+uint64_t known_kills(void);
+void look_for_kills(void);
+int was_starved(const struct ended *ended, uint64_t kills_before);
 
 /* workers.c */
 void *need(void *memory);

@@ -16,7 +16,7 @@
 
 #define STACK (128 * 1024)
 /* A lane with no more jobs than this wants new ones. */
-#define FEW 2
+#define FEW 3
 
 struct worker {
     struct worker *next; /* of all */
@@ -169,7 +169,7 @@ static void *work(void *given) {
         ended.type = 'X';
         ended.id = job->id;
         pid_t pid;
-        uint64_t began_ns;
+        uint64_t began_ns, kills = known_kills();
         int has_begun = begin(worker, job, &pid, &began_ns);
         pthread_mutex_lock(&lock);
         starting--;
@@ -178,9 +178,11 @@ static void *work(void *given) {
         if (has_begun) {
             ended.began_ns = began_ns;
             finish(worker, pid, &ended);
+            ended.starved = (uint8_t)was_starved(&ended, kills);
         }
         int is_urgent = has_ended(worker);
-        if (has_begun) reply(&ended, sizeof ended, is_urgent);
+        /* A failure may change what is to be run at all. */
+        if (has_begun) reply(&ended, sizeof ended, is_urgent || ended.exit_code != 0);
     }
     return NULL;
 }

@@ -61,6 +61,7 @@ struct mr_rule {
 
 enum { MR_ABSENT, MR_GROWING, MR_COMMITTED, MR_FAILED };
 
+/* Three cache lines: what finds it, what readers and writers look at, the rest. */
 struct mr_file {
     u32 next; /* hash chain, index + 1 */
     u32 hash;
@@ -68,31 +69,34 @@ struct mr_file {
     char name[40]; /* the path again when it is short: found without another cache line */
     u32 rule;   /* index */
     u32 is_dir; /* governed by its own dir rule */
-    u32 commit, count, mode; /* of the rule, on_n_files of a directory already turned for its files */
-    u32 parent; /* index + 1 of the record of its directory, when that has a dir rule */
+
     u32 state;
     u32 seq;     /* futex: grows when a waiter should look again */
     u32 waiters;
+    u32 generation; /* grows when bytes that readers may have seen are taken back */
+    u64 frontier; /* written without a hole up to here */
+    u64 want;     /* the smallest frontier a waiter asks for, ~0 = none */
+    u32 mode, commit, count; /* of the rule, on_n_files of a directory already turned for its files */
     u32 extents; /* index + 1, pieces beyond the frontier, in order */
+    u32 stage;   /* index + 1, bytes of its one writer that are not in the file yet */
+    u32 lower;   /* text: the path of its bytes on the lower layer, 0 while they are in memory (spill.c) */
+    u32 place;   /* futex: odd while it moves */
+    u32 pinned;  /* somebody maps it, or has it open in a way that we do not follow: it stays where it is */
+
+    u32 parent; /* index + 1 of the record of its directory, when that has a dir rule */
     u32 extent_lost; /* a piece was not recorded: it becomes readable on commit */
     u32 closes;
     u32 writers; /* descriptions open for writing by producers */
-    u32 stage;   /* index + 1, bytes of its one writer that are not in the file yet */
-    u32 generation; /* grows when bytes that readers may have seen are taken back */
     u32 begun_children, committed_children;
     u32 reason;  /* text */
     u32 reason_step;
-    u64 frontier; /* written without a hole up to here */
-    u64 want;     /* the smallest frontier a waiter asks for, ~0 = none */
-    u32 lower;    /* text: the path of its bytes on the lower layer, 0 while they are in memory (spill.c) */
-    u32 place;    /* futex: odd while it moves */
-    u32 mover;    /* thread */
+    u32 mover;   /* thread */
     u32 place_lock;
+    u64 moved;   /* its size when it moved */
     u32 doubts, doubted_by; /* closes that count once their instance (index + 1) has ended well */
-    u32 pinned;   /* somebody maps it, or has it open in a way that we do not follow: it stays where it is */
-    u32 pad;
-    u64 moved;    /* its size when it moved */
+    u64 pad;
 };
+_Static_assert(sizeof(struct mr_file) == 192, "a record fills cache lines");
 
 struct mr_extent {
     struct mr_slot slot;
@@ -231,9 +235,13 @@ void mr_event(u32 kind, u32 path, u32 step, u32 pid, const char *text);
 /* lock.c */
 struct mr_guard {
     u64 signals;
+    u32 held; /* they are held off */
 };
+extern u32 mr_only_thread; /* its id, while no other thread or vfork child can be in our memory; else 0 */
+extern u32 mr_no_handlers; /* no signal handler is known to be set */
 void mr_lock(struct mr_guard *g);
 void mr_unlock(struct mr_guard *g);
+void mr_wake_later(u32 *word); /* everybody who waits there, when the lock is given back */
 void mr_lock_word(u32 *word, struct mr_guard *g); /* another lock of the same kind, that needs no repair */
 void mr_unlock_word(u32 *word, struct mr_guard *g);
 int mr_thread_lives(u32 tid);
@@ -256,6 +264,7 @@ void mr_file_fail(u32 file, u32 step, const char *why);
 void mr_file_reset(u32 file);
 int mr_file_evaluate(u32 file); /* the state after looking at the rule */
 void mr_file_wake(struct mr_file *f);
+void mr_file_wake_later(struct mr_file *f); /* under the lock, when it is given back */
 void mr_step_changed(u32 step);
 int mr_step_over(u32 step);
 int mr_step_failed(u32 step);

@@ -5,15 +5,26 @@
 
 #define CALLS 512
 
-static mr_handler *const handler[CALLS] = {
+/* Calls that name a path: no position of a descriptor is at stake. */
+static mr_handler *const by_path[CALLS] = {
 #if defined(__x86_64__)
-    [SYS_open] = mr_do_open, [SYS_creat] = mr_do_creat, [SYS_dup2] = mr_do_dup2,
+    [SYS_open] = mr_do_open, [SYS_creat] = mr_do_creat,
     [SYS_stat] = mr_do_path1, [SYS_lstat] = mr_do_path1, [SYS_access] = mr_do_path1,
-    [SYS_getdents] = mr_do_getdents,
     [SYS_mkdir] = mr_do_mkdir, [SYS_rmdir] = mr_do_unlink, [SYS_unlink] = mr_do_unlink,
-    [SYS_rename] = mr_do_rename, [SYS_link] = mr_do_link, [SYS_readlink] = mr_do_readlink, [SYS_symlink] = mr_do_symlink, [SYS_fork] = mr_do_fork,
+    [SYS_rename] = mr_do_rename, [SYS_link] = mr_do_link, [SYS_readlink] = mr_do_readlink, [SYS_symlink] = mr_do_symlink,
 #endif
-    [SYS_openat] = mr_do_openat, [SYS_openat2] = mr_do_openat2,
+    [SYS_openat] = mr_do_openat, [SYS_openat2] = mr_do_openat2, [SYS_truncate] = mr_do_truncate,
+    [SYS_newfstatat] = mr_do_pathat, [SYS_statx] = mr_do_pathat, [SYS_faccessat] = mr_do_pathat, [SYS_faccessat2] = mr_do_pathat,
+    [SYS_fstat] = mr_stat_descriptor, [SYS_utimensat] = mr_do_utimens, [SYS_chdir] = mr_do_chdir, [SYS_fchdir] = mr_do_fchdir,
+    [SYS_mkdirat] = mr_do_mkdirat, [SYS_unlinkat] = mr_do_unlinkat,
+    [SYS_renameat] = mr_do_renameat, [SYS_renameat2] = mr_do_renameat, [SYS_linkat] = mr_do_linkat, [SYS_readlinkat] = mr_do_readlinkat,
+    [SYS_symlinkat] = mr_do_symlinkat,
+};
+
+static mr_handler *const by_descriptor[CALLS] = {
+#if defined(__x86_64__)
+    [SYS_dup2] = mr_do_dup2, [SYS_getdents] = mr_do_getdents, [SYS_fork] = mr_do_fork,
+#endif
     [SYS_close] = mr_do_close, [SYS_close_range] = mr_do_close_range,
     [SYS_dup] = mr_do_dup, [SYS_dup3] = mr_do_dup3, [SYS_fcntl] = mr_do_fcntl,
     [SYS_read] = mr_do_read, [SYS_pread64] = mr_do_pread, [SYS_readv] = mr_do_readv,
@@ -21,18 +32,12 @@ static mr_handler *const handler[CALLS] = {
     [SYS_write] = mr_do_write, [SYS_pwrite64] = mr_do_pwrite, [SYS_writev] = mr_do_writev,
     [SYS_pwritev] = mr_do_pwritev, [SYS_pwritev2] = mr_do_pwritev,
     [SYS_lseek] = mr_do_lseek, [SYS_ftruncate] = mr_do_ftruncate, [SYS_fallocate] = mr_do_descriptor,
-    [SYS_fchmod] = mr_do_descriptor, [SYS_fchown] = mr_do_descriptor, [SYS_utimensat] = mr_do_utimens,
-    [SYS_truncate] = mr_do_truncate,
+    [SYS_fchmod] = mr_do_descriptor, [SYS_fchown] = mr_do_descriptor,
     [SYS_sendfile] = mr_do_sendfile, [SYS_splice] = mr_do_splice, [SYS_copy_file_range] = mr_do_copy_file_range,
     [SYS_mmap] = mr_do_mmap, [SYS_munmap] = mr_do_munmap, [SYS_msync] = mr_do_msync,
-    [SYS_newfstatat] = mr_do_pathat, [SYS_statx] = mr_do_pathat, [SYS_fstat] = mr_stat_descriptor,
-    [SYS_faccessat] = mr_do_pathat, [SYS_faccessat2] = mr_do_pathat,
-    [SYS_getdents64] = mr_do_getdents, [SYS_chdir] = mr_do_chdir, [SYS_fchdir] = mr_do_fchdir,
-    [SYS_mkdirat] = mr_do_mkdirat, [SYS_unlinkat] = mr_do_unlinkat,
-    [SYS_renameat] = mr_do_renameat, [SYS_renameat2] = mr_do_renameat, [SYS_linkat] = mr_do_linkat, [SYS_readlinkat] = mr_do_readlinkat,
-    [SYS_symlinkat] = mr_do_symlinkat,
+    [SYS_getdents64] = mr_do_getdents,
     [SYS_clone] = mr_do_clone, [SYS_execve] = mr_do_execve, [SYS_execveat] = mr_do_execveat,
-    [SYS_fsync] = mr_do_settled, [SYS_fdatasync] = mr_do_settled, [SYS_sync_file_range] = mr_do_settled,
+    [SYS_rt_sigaction] = mr_do_sigaction, [SYS_fsync] = mr_do_settled, [SYS_fdatasync] = mr_do_settled, [SYS_sync_file_range] = mr_do_settled,
     [SYS_sync] = mr_do_settled, [SYS_syncfs] = mr_do_settled, [SYS_flock] = mr_do_settled, [SYS_sendmsg] = mr_do_settled, [SYS_sendmmsg] = mr_do_settled,
     [SYS_exit_group] = mr_do_exit, [SYS_io_uring_setup] = mr_do_refuse,
 };
@@ -46,6 +51,7 @@ static long mr_about_to_spawn(const struct mr_call *c)
     u64 flags = 0;
     if (nr == SYS_clone) flags = (u64)c->a[0];
     if (nr == SYS_clone3) flags = *(const u64 *)c->a[0];
+    mr_only_thread = 0;
     if (!mr_self.on || mr_who(0).foreign) return nr;
     if (flags & CLONE_THREAD) mr_self.threads = 1;
     if (flags & CLONE_THREAD) mr_stage_end_all();
@@ -53,13 +59,20 @@ static long mr_about_to_spawn(const struct mr_call *c)
     return nr;
 }
 
-int mr_wanted(u32 nr) { return nr < CALLS && handler[nr]; }
+int mr_wanted(u32 nr) { return nr < CALLS && (by_path[nr] || by_descriptor[nr]); }
 
 long mr_dispatch(const struct mr_call *c)
 {
-    mr_handler *h = (unsigned long)c->nr < CALLS ? handler[c->nr] : 0;
     if (unlikely(c->nr & MR_ABOUT_TO)) return mr_about_to_spawn(c);
-    if (unlikely(!h || !mr_self.on)) return mr_plain(c);
+    if (unlikely((unsigned long)c->nr >= CALLS || !mr_self.on)) return mr_plain(c);
     if (unlikely(mr_self.staged)) mr_stage_before(c);
-    return h(c);
+    mr_handler *h = by_path[c->nr];
+    if (h) return h(c);
+    h = by_descriptor[c->nr];
+    if (unlikely(!h)) return mr_plain(c);
+    if (unlikely(mr_load(&mr_self.vforks))) return h(c); /* a child's exec does not come back to count it down */
+    mr_self.depth++;
+    long ret = h(c);
+    mr_self.depth--;
+    return ret;
 }

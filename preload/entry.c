@@ -63,6 +63,7 @@ static int is_libc(const char *name)
 
 struct found {
     u32 count;
+    char beside[1024]; /* the folder of this library */
     struct {
         u64 base;
         struct mr_sites s;
@@ -70,10 +71,22 @@ struct found {
 };
 static struct found found;
 
+static void note_folder(const struct dl_phdr_info *info, struct found *f)
+{
+    struct mr_text t = {f->beside, f->beside + sizeof f->beside};
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+        if (p->p_type == PT_LOAD && (u64)millrace_preload_version - info->dlpi_addr - p->p_vaddr < p->p_memsz) mr_put(&t, info->dlpi_name);
+    }
+    while (t.at > f->beside && *t.at != '/') *t.at-- = 0;
+    if (t.at > f->beside) *t.at = 0;
+}
+
 static int look_at_object(struct dl_phdr_info *info, size_t size, void *data)
 {
     struct found *f = data;
     (void)size;
+    if (info->dlpi_name && !*f->beside) note_folder(info, f);
     if (!info->dlpi_name || !is_libc(info->dlpi_name) || f->count == 2) return 0;
     struct mr_sites *s = &f->lib[f->count].s;
     u64 base = info->dlpi_addr;
@@ -132,7 +145,8 @@ static int patch_all(const struct env *e)
     u32 sites = 0, cached = 0;
     dl_iterate_phdr(look_at_object, &found);
     for (u32 i = 0; i < found.count; i++) {
-        cached += (u32)mr_sites_of(found.lib[i].base, &found.lib[i].s, e->cache ? e->cache : "/dev/shm", mr_self.uid);
+        const char *const folder[2] = {e->cache ? e->cache : found.beside, e->cache ? 0 : "/dev/shm"};
+        cached += (u32)mr_sites_of(found.lib[i].base, &found.lib[i].s, folder, mr_self.uid);
         sites += found.lib[i].s.count;
     }
     if (!complete()) {
@@ -156,6 +170,15 @@ static int patch_all(const struct env *e)
     complain("programs are intercepted on x86-64 only; nothing is done", "", "");
     return 0;
 #endif
+}
+
+/* Is there a site where handlers are set? */
+static int sees_handlers(void)
+{
+    for (u32 l = 0; l < found.count; l++)
+        for (u32 i = 0; i < found.lib[l].s.count; i++)
+            if (found.lib[l].s.site[i].nr == SYS_rt_sigaction) return 1;
+    return 0;
 }
 
 /* ---- start ---- */
@@ -218,6 +241,8 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
     struct mr_guard g;
     mr_task_state(s->pid, &born, &parent, &threads);
     s->threads = threads > 1;
+    mr_only_thread = s->threads ? 0 : s->pid;
+    mr_no_handlers = sees_handlers() && !mr_has_handlers();
     mr_lock(&g);
     s->proc = mr_proc_join(s->pid, born, s->step, parent);
     mr_unlock(&g);

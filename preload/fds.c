@@ -10,7 +10,10 @@ void mr_fd_set(long fd, u64 entry, s64 pos)
 {
     if ((unsigned long)fd >= MR_FDS) return;
     mr_store(&mr_pos[fd], pos);
-    if (mr_entry_kind(entry) == MR_READER) mr_store(&mr_told[fd], 0);
+    if (mr_entry_kind(entry) == MR_READER) {
+        mr_store(&mr_told[fd], 0);
+        mr_ahead_opened(fd);
+    }
     mr_store(&mr_fd[fd], entry);
     if (!entry) return;
     u32 top = mr_load(&mr_self.fd_top);

@@ -4,11 +4,17 @@
 static u32 hash_of(const char *s, u32 n)
 {
     u64 h = 0x9e3779b97f4a7c15u ^ n;
-    for (; n >= 8; n -= 8, s += 8) h = (h ^ mr_word(s)) * 0xff51afd7ed558ccdu, h ^= h >> 32;
+    if (n > 8) {
+        const char *last = s + n - 8; /* the last word overlaps the one before */
+        for (; s < last; s += 8) h = (h ^ mr_word(s)) * 0xff51afd7ed558ccdu, h ^= h >> 32;
+        s = last, n = 8;
+    }
     u64 rest = 0;
-    while (n--) rest = rest << 8 | (u8)*s++;
+    if (n == 8) rest = mr_word(s);
+    else while (n--) rest = rest << 8 | (u8)*s++;
     h = (h ^ rest) * 0xc4ceb9fe1a85ec53u;
-    return (u32)(h ^ h >> 32) | 1u << 31;
+    h = (h ^ h >> 32) * 0xff51afd7ed558ccdu; /* once more: the last characters are the ones that differ */
+    return (u32)(h >> 32) | 1u << 31;
 }
 
 static u32 *bucket_of(u32 hash) { return (u32 *)mr_at(MR_BUCKETS, hash & (MR_BUCKET_COUNT - 1)); }
@@ -30,6 +36,7 @@ static u32 parent_record(const char *path, u32 len)
     char above[1024];
     u32 n = len;
     int is_dir;
+    if (!mr_b->dir_rules) return 0;
     while (n > 0 && path[n - 1] != '/') n--;
     if (len == 1 && path[0] == '.') return 0;
     if (n > 0) mr_copy(above, path, --n);
@@ -80,6 +87,13 @@ void mr_file_wake(struct mr_file *f)
     if (mr_load(&f->waiters)) mr_futex_wake(&f->seq, 0x7fffffff);
 }
 
+void mr_file_wake_later(struct mr_file *f)
+{
+    mr_store(&f->want, ~(u64)0);
+    mr_add(&f->seq, 1);
+    if (mr_load(&f->waiters)) mr_wake_later(&f->seq);
+}
+
 /* Files whose rule looks at other files: their waiters look for themselves. */
 static void wake_dependants(void)
 {
@@ -87,7 +101,7 @@ static void wake_dependants(void)
         const struct mr_wait *w = mr_wait_at(i);
         if (!w->slot.used) continue;
         struct mr_file *f = mr_file_at(w->file);
-        if (f->commit == MR_ON_FILE || f->commit == MR_ON_N_FILES) mr_file_wake(f);
+        if (f->commit == MR_ON_FILE || f->commit == MR_ON_N_FILES) mr_file_wake_later(f);
     }
 }
 
@@ -107,7 +121,7 @@ void mr_file_begin(u32 file)
     }
     /* Who waits for a file that grows is woken by its first bytes: before them there is nothing to do but wait
      * again. Directories, and files that begin with something in them, are worth it at once. */
-    if (f->is_dir || f->frontier) mr_file_wake(f);
+    if (f->is_dir || f->frontier) mr_file_wake_later(f);
 }
 
 static void settle(u32 file, u32 state)
@@ -121,11 +135,11 @@ static void settle(u32 file, u32 state)
         if (before == MR_ABSENT) d->begun_children++;
         if (state == MR_COMMITTED) d->committed_children++;
     }
-    mr_file_wake(f);
+    mr_file_wake_later(f);
     wake_dependants();
     if (f->parent && mr_file_at(f->parent - 1)->commit == MR_ON_N_FILES) mr_file_evaluate(f->parent - 1);
     mr_add(&mr_b->settled_seq, 1);
-    if (mr_load(&mr_b->settled_waiters)) mr_futex_wake(&mr_b->settled_seq, 0x7fffffff);
+    if (mr_load(&mr_b->settled_waiters)) mr_wake_later(&mr_b->settled_seq);
 }
 
 void mr_file_fail(u32 file, u32 step, const char *why)
@@ -148,7 +162,7 @@ void mr_file_reset(u32 file)
     mr_cut(f, 0);
     mr_store(&f->state, MR_ABSENT);
     if (f->parent && mr_file_at(f->parent - 1)->begun_children) mr_file_at(f->parent - 1)->begun_children--;
-    mr_file_wake(f);
+    mr_file_wake_later(f);
 }
 
 int mr_step_failed(u32 step)

@@ -6,6 +6,12 @@
 void mr_rights_of(const struct mr_name *n, struct mr_rights *r)
 {
     r->file = mr_file_find(n->rel, n->len);
+    mr_rights_found(n, r);
+}
+
+/* r->file is known. */
+void mr_rights_found(const struct mr_name *n, struct mr_rights *r)
+{
     if (r->file != MR_NONE) {
         r->generation = mr_load(&mr_file_at(r->file)->generation);
         r->rule = mr_file_at(r->file)->rule;

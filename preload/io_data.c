@@ -64,6 +64,34 @@ static int rest_a_moment(u32 file, u64 *began)
     return mr_wait_moment(mr_who(0).proc, file, *began);
 }
 
+/* How much is written behind the position. Without signals: a handler that reads would move it meanwhile, and a read
+ * beyond what is published can get zeros in the place of bytes that are just being written. */
+static int know_ahead(long fd, struct mr_file *f, u64 len)
+{
+    u64 signals = mr_hold_signals(), from = position(fd), to = mr_available(f, from);
+    int enough = to >= from + len;
+    if (enough) mr_store(&mr_pos[fd], (s64)(to - from));
+    mr_let_signals(signals);
+    return enough;
+}
+
+/* Of what is known to be written behind the position, len bytes. 0: it is not, or was taken back. */
+static long read_known(const struct mr_call *c, u64 e, u64 len)
+{
+    long fd = c->a[0], ret = 0;
+    const struct mr_file *f = mr_file_at(mr_entry_index(e));
+    u32 generation = mr_load(&f->generation);
+    long ahead = c->nr == SYS_read ? mr_ahead_fill(c, e) : MR_NOT_STAGED;
+    if (ahead != MR_NOT_STAGED) {
+        ret = ahead;
+    /* each read takes its share before it reads, so threads on one descriptor cannot pass the frontier together */
+    } else if (__atomic_fetch_sub(&mr_pos[fd], (s64)len, __ATOMIC_SEQ_CST) >= (s64)len) {
+        ret = mr_on(c, 0, e);
+    }
+    if (ret == 0) mr_store(&mr_pos[fd], 0);
+    return ret == 0 || mr_load(&f->generation) == generation ? ret : -EIO;
+}
+
 /* A read of len bytes, at an explicit offset (at >= 0) or at the position. */
 static long read_some(const struct mr_call *c, u64 len, s64 at)
 {
@@ -74,37 +102,37 @@ static long read_some(const struct mr_call *c, u64 len, s64 at)
         mr_entry_fresh(e);
         return mr_on(c, 0, e);
     }
+    int mine = at < 0 && !(e & MR_SHARED), known = 1;
+    if (mine && c->nr == SYS_read) {
+        long ret = mr_ahead_take(fd, (void *)c->a[1], len);
+        if (likely(ret != MR_NOT_STAGED)) return mr_entry_generation(e) == (mr_load(&f->generation) & 0xffff) ? ret : -EIO;
+    }
     for (u64 began = 0;;) {
-        u32 state = mr_load(&f->state), generation;
+        u32 state = mr_load(&f->state);
         if (outdated(fd, &e, f)) return -EIO;
         if (state == MR_COMMITTED) {
             committed(fd, e);
             return mr_on(c, 0, e);
         }
-        int mine = at < 0 && !(e & MR_SHARED);
-        /* Bytes known to be written ahead of the position. Each read takes its share before it reads, so
-         * threads on one descriptor cannot pass the frontier together. */
         if (mine && state == MR_GROWING && mr_peek(&mr_pos[fd]) >= (s64)len) {
-            if (__atomic_fetch_sub(&mr_pos[fd], (s64)len, __ATOMIC_SEQ_CST) >= (s64)len) {
-                generation = mr_load(&f->generation);
-                long ret = mr_on(c, 0, e);
-                if (ret != 0) return mr_load(&f->generation) == generation ? ret : -EIO;
-            }
-            mr_store(&mr_pos[fd], 0);
+            long ret = read_known(c, e, len);
+            if (ret != 0) return ret;
+            known = 0;
         }
         u64 from = at < 0 ? position(fd) : (u64)at;
         int err = mr_wait_for(mr_who(0).proc, mr_entry_index(e), MR_WAIT_DATA, from, len);
         if (err < 0) return err;
         if (outdated(fd, &e, f)) return -EIO;
-        generation = mr_load(&f->generation);
-        u64 to = mr_load(&f->state) == MR_GROWING ? mr_available(f, from) : 0;
-        if (mine && to >= from + len) mr_store(&mr_pos[fd], (s64)(to - from - len));
+        /* else less is all there will be, or a handler has moved the position */
+        if (mine && known && mr_load(&f->state) == MR_GROWING && (know_ahead(fd, f, len) || position(fd) != from)) continue;
+        u32 generation = mr_load(&f->generation);
         int over = mr_load(&f->state) == MR_COMMITTED;
         long ret = mr_on(c, 0, e);
         if (ret != 0 || over) return mr_load(&f->generation) == generation ? ret : -EIO;
         /* nothing, although it was written and is not committed: it was cut meanwhile; wait again */
         err = rest_a_moment(mr_entry_index(e), &began);
         if (err < 0) return err;
+        known = 1;
     }
 }
 
@@ -179,7 +207,10 @@ long mr_do_lseek(const struct mr_call *c)
         int err = mr_wait_for(mr_who(0).proc, mr_entry_index(e), MR_WAIT_COMMIT, 0, 0);
         if (err < 0) return err;
     }
-    if (f) mr_store(&mr_pos[c->a[0]], 0);
+    if (f) {
+        mr_store(&mr_pos[c->a[0]], 0);
+        mr_ahead_opened(c->a[0]);
+    }
     long ret = mr_on(c, 0, e);
     if (ret >= 0 && mr_entry_kind(e) == MR_WRITER) mr_store(&mr_pos[c->a[0]], ret);
     return ret;

@@ -49,7 +49,7 @@ static long look_at(const struct mr_call *c, long dirfd, const char *path)
     if (likely(mr_name_of(dirfd, path, &n) != MR_INSIDE)) return mr_plain(c);
     r.file = mr_file_find(n.rel, n.len);
     if (r.file != MR_NONE && mr_load(&mr_file_at(r.file)->state) == MR_COMMITTED) return unveiled(c, dirfd, path, &n);
-    mr_rights_of(&n, &r);
+    mr_rights_found(&n, &r);
     if (unlikely(r.rule == MR_NONE && mr_b->links) && follows(c)) mr_follow_links(dirfd, path, &n, &r);
     int size = asks_for_size(c->nr);
     if (r.producer && r.file != MR_NONE) mr_see_writes(r.file);

@@ -21,8 +21,9 @@ static long fork_like(const struct mr_call *c)
     long pid = mr_plain(c);
     if (pid == 0) {
         u64 start = 0;
+        if (mr_self.threads) mr_self.depth = !mr_self.vforks; /* threads count without order */
         mr_self.vforks = mr_self.threads = 0;
-        mr_self.pid = (u32)mr_sys(SYS_getpid, 0, 0, 0, 0);
+        mr_self.pid = mr_only_thread = (u32)mr_sys(SYS_getpid, 0, 0, 0, 0);
         mr_self.proc = child;
         if (child == MR_NONE) return 0;
         mr_task_state(mr_self.pid, &start, 0, 0);
@@ -43,6 +44,7 @@ long mr_do_clone(const struct mr_call *c)
 {
     /* with a stack of its own the child cannot return through here; the sites that do that are not ours */
     if ((c->a[0] & CLONE_VM) || c->a[1]) {
+        mr_only_thread = 0;
         if (!mr_who(0).foreign) mr_stage_before_child();
         return mr_plain(c);
     }
@@ -89,8 +91,8 @@ long mr_do_exit(const struct mr_call *c)
     struct mr_guard g;
     struct mr_who who = mr_who(0);
     if (!who.foreign) {
-        mr_size_at_exit();
         mr_stage_end_all();
+        mr_size_at_exit();
         mr_self.on = 0;
         mr_self.proc = MR_NONE;
     }
@@ -99,6 +101,25 @@ long mr_do_exit(const struct mr_call *c)
         mr_proc_end(who.proc, MR_END_EXIT, (s32)(c->a[0] & 0xff));
         mr_unlock(&g);
     }
+    return mr_plain(c);
+}
+
+/* ---- signal handlers ---- */
+
+/* The kernel's struct begins with the handler: 0 default, 1 ignored. */
+static int is_handler(const void *action) { return *(const u64 *)action > 1; }
+
+int mr_has_handlers(void)
+{
+    u64 action[4] = {0};
+    for (int n = 1; n <= 64; n++)
+        if (mr_sys(SYS_rt_sigaction, n, 0, action, 8) == 0 && is_handler(action)) return 1;
+    return 0;
+}
+
+long mr_do_sigaction(const struct mr_call *c)
+{
+    if (c->a[1] && is_handler((const void *)c->a[1])) mr_no_handlers = 0;
     return mr_plain(c);
 }
 

@@ -33,10 +33,8 @@ u32 mr_stage_after = 32;
 
 #if defined(__x86_64__)
 static u64 ticks(void) { return __builtin_ia32_rdtsc(); }
-static void copy(void *to, const void *from, size_t n) { __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(n) : : "memory"); }
 #else
 static u64 ticks(void) { return 0; }
-static void copy(void *to, const void *from, size_t n) { mr_copy(to, from, n); }
 #endif
 
 /* ---- to the kernel ---- */
@@ -121,10 +119,8 @@ static void end_stage(struct own *o)
 /* Makes room; signals are held off, for what a handler writes would come in between. */
 static long flush(struct own *o)
 {
-    const u64 all = ~(u64)0;
-    u64 before;
     struct mr_stage *s = mr_stage_at(o->slot);
-    mr_sys(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, &all, &before, 8);
+    u64 before = mr_hold_signals();
     mr_store(&s->busy, 1);
     u64 end = mr_load(&s->end), from = mr_load(&s->from);
     long err = 0;
@@ -136,7 +132,7 @@ static long flush(struct own *o)
         }
     }
     mr_store(&s->busy, 0);
-    mr_sys(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &before, 0, 8);
+    mr_let_signals(before);
     return err;
 }
 
@@ -198,7 +194,7 @@ long mr_stage_write(long fd, u64 e, const void *from, u64 len)
     u32 k = mr_load(&stage_of[fd]);
     if (!k) {
         if (!mr_stage_after || mr_self.threads || !quick_and_small(fd)) return MR_NOT_STAGED;
-        if (mr_load(&mr_self.vforks) || !begin(fd, e)) return MR_NOT_STAGED;
+        if (mr_self.depth != 1 || !begin(fd, e)) return MR_NOT_STAGED; /* an interrupted call may use the position */
     }
     k = k ? k : mr_load(&stage_of[fd]);
     if (!k) return MR_NOT_STAGED;
@@ -223,7 +219,7 @@ long mr_stage_write(long fd, u64 e, const void *from, u64 len)
             break;
         }
         if (at + len <= MR_STAGE_SIZE) {
-            copy(bytes + at, from, len);
+            mr_copy_fast(bytes + at, from, len);
             if (mr_cas(&s->end, &end, end + len)) break;
             continue;
         }
@@ -246,12 +242,14 @@ long mr_stage_write(long fd, u64 e, const void *from, u64 len)
 
 void mr_stage_end(long fd)
 {
+    mr_ahead_end(fd);
     u32 k = (unsigned long)fd < MR_FDS ? stage_of[fd] : 0;
     if (k) end_stage(&own[k - 1]);
 }
 
 void mr_stage_end_all(void)
 {
+    mr_ahead_end_all();
     for (u32 i = 0; i < OWN; i++)
         if (own[i].used) end_stage(&own[i]);
 }
@@ -259,8 +257,11 @@ void mr_stage_end_all(void)
 /* Another process is about to get our descriptors. */
 void mr_stage_before_child(void)
 {
-    for (u32 i = 0, n = mr_load(&mr_self.fd_top); i < n; i++)
-        if (mr_entry_kind(mr_fd[i]) == MR_WRITER) __atomic_fetch_or(&mr_fd[i], MR_SHARED, __ATOMIC_SEQ_CST);
+    for (u32 i = 0, n = mr_load(&mr_self.fd_top); i < n; i++) {
+        u32 kind = mr_entry_kind(mr_fd[i]);
+        int goes = kind == MR_WRITER || (kind == MR_READER && !(mr_sys(SYS_fcntl, i, F_GETFD, 0, 0) & FD_CLOEXEC));
+        if (goes) __atomic_fetch_or(&mr_fd[i], MR_SHARED, __ATOMIC_SEQ_CST);
+    }
     mr_stage_end_all();
 }
 
@@ -268,9 +269,10 @@ void mr_stage_before_child(void)
 void mr_stage_before(const struct mr_call *c)
 {
     switch (c->nr) {
-    case SYS_write: return;
+    case SYS_write: case SYS_read: return;
     case SYS_close_range: case SYS_sync: case SYS_syncfs: mr_stage_end_all(); return;
-    case SYS_splice: case SYS_copy_file_range: mr_stage_end(c->a[2]); return;
+    case SYS_splice: case SYS_copy_file_range: mr_stage_end(c->a[2]); break;
+    case SYS_sendfile: mr_stage_end(c->a[1]); break;
     case SYS_sendmsg: case SYS_sendmmsg: mr_stage_before_child(); return; /* it may carry descriptors */
 #if defined(__x86_64__)
     case SYS_dup2:

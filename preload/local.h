@@ -21,11 +21,12 @@ struct mr_self {
     u32 on;
     u32 pid, proc, step, uid;
     u32 vforks;  /* clone or vfork calls in flight: a child may be running in our memory */
-    u32 cwd_place;
+    u32 cwd_place, cwd_from, cwd_len; /* from: where the part inside the managed directory begins */
     u32 fd_top;  /* all entries at and above are empty */
     u32 maps;    /* entries in use in mr_map */
     u32 threads; /* it has, or had, more than one */
-    u32 staged;  /* descriptors whose small writes are gathered */
+    u32 staged;  /* descriptors whose small writes are gathered, or read ahead of */
+    u32 depth;   /* calls at work: more than one when a signal handler makes one in the middle of another */
     u32 adopted; /* the board's, when this process looked last */
     u32 told;    /* the size of some growing file has been told */
     u32 dir_len, alias_len;
@@ -75,6 +76,13 @@ void mr_stage_end(long fd);
 void mr_stage_end_all(void);
 void mr_stage_before_child(void);
 void mr_stage_before(const struct mr_call *c);
+
+/* io_ahead.c */
+void mr_ahead_opened(long fd);
+long mr_ahead_take(long fd, void *to, u64 len);
+long mr_ahead_fill(const struct mr_call *c, u64 e);
+void mr_ahead_end(long fd);
+void mr_ahead_end_all(void);
 void mr_see_writes(u32 file); /* gate.c: of other processes of the step, too */
 
 /* A descriptor of a producer on a file of its own step: what others have written must be in it. */
@@ -133,6 +141,7 @@ struct mr_rights {
     u32 generation; /* of the file, before it was opened */
 };
 void mr_rights_of(const struct mr_name *n, struct mr_rights *r);
+void mr_rights_found(const struct mr_name *n, struct mr_rights *r);
 u32 mr_record(const struct mr_name *n, struct mr_rights *r);
 long mr_gate(long dirfd, const char *path, const struct mr_name *n, struct mr_rights *r);
 u64 mr_size_of(long fd);
@@ -148,8 +157,9 @@ mr_handler mr_do_path1, mr_do_pathat, mr_do_getdents, mr_do_chdir, mr_do_fchdir,
 mr_handler mr_do_mkdir, mr_do_mkdirat, mr_do_unlink, mr_do_unlinkat, mr_do_rename, mr_do_renameat;
 mr_handler mr_do_link, mr_do_linkat, mr_do_readlink, mr_do_readlinkat, mr_do_symlink, mr_do_symlinkat, mr_do_descriptor, mr_do_utimens;
 mr_handler mr_do_settled; /* plain, but not before gathered writes are in the file */
-mr_handler mr_do_clone, mr_do_fork, mr_do_execve, mr_do_execveat, mr_do_exit, mr_do_refuse;
+mr_handler mr_do_clone, mr_do_fork, mr_do_execve, mr_do_execveat, mr_do_exit, mr_do_refuse, mr_do_sigaction;
 
+int mr_has_handlers(void);
 #define MR_ABOUT_TO 0x10000L /* added to the number of a call that is about to be made: clone, clone3, vfork */
 long mr_dispatch(const struct mr_call *c);
 int mr_wanted(u32 nr); /* has a handler */

@@ -54,11 +54,11 @@ static void put_call(struct pen *p, u64 stub_pointer)
 /* A short jump written before comes here. */
 static void land(struct pen *p, u8 *jump) { *jump = (u8)(p->at - jump - 1); }
 
-/* Calls whose first argument is a descriptor and that are plain when it is not in the table. */
+/* Calls whose first argument is a descriptor, and that are plain when it is not in the table. */
 static int by_descriptor(u32 nr)
 {
     static const u16 calls[] = {SYS_read, SYS_write, SYS_pread64, SYS_pwrite64, SYS_readv, SYS_writev, SYS_preadv,
-        SYS_preadv2, SYS_pwritev, SYS_pwritev2, SYS_lseek, SYS_ftruncate, SYS_getdents64};
+        SYS_preadv2, SYS_pwritev, SYS_pwritev2, SYS_lseek, SYS_ftruncate, SYS_getdents64, SYS_close, SYS_fstat, SYS_newfstatat};
     for (u32 i = 0; i < sizeof calls / sizeof *calls; i++)
         if (calls[i] == nr) return 1;
     return 0;
@@ -92,15 +92,30 @@ static void write_trampoline(struct pen *p, u64 base, const struct mr_site *s, u
             PUT(p, 0x89, 0xf9, 0x81, 0xf9); /* mov %edi,%ecx; cmp $MR_FDS,%ecx */
             put32(p, MR_FDS);
             PUT(p, 0x73, 0, 0x49, 0xbb); /* jae slow; movabs $mr_fd,%r11 */
-            u8 *jump1 = p->at - 3;
+            u8 *jump1 = p->at - 3, *jump4 = 0, *jump5 = 0;
             put64(p, (u64)mr_fd);
             PUT(p, 0x49, 0x83, 0x3c, 0xcb, 0, 0x75, 0); /* cmpq $0,(%r11,%rcx,8); jne slow */
-            u8 *jump2 = p->at - 1;
+            u8 *jump2 = p->at - 1, *jump3 = 0;
+            if (s->nr == SYS_newfstatat) { /* with an empty path it is fstat */
+                PUT(p, 0x48, 0x85, 0xf6, 0x74, 0); /* test %rsi,%rsi; je slow */
+                jump4 = p->at - 1;
+                PUT(p, 0x80, 0x3e, 0, 0x75, 0); /* cmpb $0,(%rsi); jne slow */
+                jump5 = p->at - 1;
+            }
+            if (s->nr == SYS_close) { /* a vfork child's close is booked, whatever our table says */
+                PUT(p, 0x49, 0xbb);   /* movabs $vforks,%r11 */
+                put64(p, (u64)&mr_self.vforks);
+                PUT(p, 0x41, 0x83, 0x3b, 0, 0x75, 0); /* cmpl $0,(%r11); jne slow */
+                jump3 = p->at - 1;
+            }
             put_number(p, s->nr);
             PUT(p, 0x0f, 0x05);
             put_end(p, base, s);
             land(p, jump1);
             land(p, jump2);
+            if (jump3) land(p, jump3);
+            if (jump4) land(p, jump4);
+            if (jump5) land(p, jump5);
         }
         put_number(p, s->nr);
         put_call(p, stub_pointer);

@@ -28,7 +28,7 @@ struct mr_sites {
 };
 
 /* sites.c */
-int mr_sites_of(u64 base, struct mr_sites *s, const char *cache_dir, u32 uid);
+int mr_sites_of(u64 base, struct mr_sites *s, const char *const folder[2], u32 uid);
 void mr_sites_scan(const u8 *text, u64 len, u64 off, struct mr_sites *s);
 /* patch.c */
 int mr_patch(u64 base, const struct mr_sites *s);

@@ -123,7 +123,7 @@ static int from_cache(const char *path, u32 uid, struct mr_sites *s)
     u64 from = s->text_from, to = s->text_to;
     u8 id[20];
     mr_copy(id, s->id, 20);
-    int ok = mr_sys(SYS_fstat, fd, &st, 0, 0) == 0 && st.st_uid == uid && !(st.st_mode & 022) && st.st_size >= head;
+    int ok = mr_sys(SYS_fstat, fd, &st, 0, 0) == 0 && (st.st_uid == uid || st.st_uid == 0) && !(st.st_mode & 022) && st.st_size >= head;
     long n = ok ? mr_sys(SYS_read, fd, s, sizeof *s, 0) : 0;
     mr_sys(SYS_close, fd, 0, 0, 0);
     ok = n >= (long)head && s->magic == magic && s->count <= MR_SITES && n == (long)(head + s->count * sizeof(struct mr_site)) &&
@@ -136,33 +136,37 @@ static int from_cache(const char *path, u32 uid, struct mr_sites *s)
     return ok;
 }
 
-static void to_cache(const char *path, const struct mr_sites *s)
+static int to_cache(const char *path, const struct mr_sites *s)
 {
-    char tmp[700];
+    char tmp[1240];
     struct mr_text t = {tmp, tmp + sizeof tmp};
     mr_put(&t, path);
     mr_put(&t, ".");
     mr_put_n(&t, (u64)mr_sys(SYS_getpid, 0, 0, 0, 0));
     long fd = mr_sys(SYS_openat, AT_FDCWD, tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0) return;
+    if (fd < 0) return 0;
     long len = (long)(offsetof(struct mr_sites, site) + s->count * sizeof(struct mr_site));
     int ok = mr_sys(SYS_write, fd, s, len, 0) == len;
     mr_sys(SYS_close, fd, 0, 0, 0);
-    if (!ok || mr_sys(SYS_renameat, AT_FDCWD, tmp, AT_FDCWD, path) < 0) mr_sys(SYS_unlinkat, AT_FDCWD, tmp, 0, 0);
+    ok = ok && mr_sys(SYS_renameat, AT_FDCWD, tmp, AT_FDCWD, path) == 0;
+    if (!ok) mr_sys(SYS_unlinkat, AT_FDCWD, tmp, 0, 0);
+    return ok;
 }
 
-/* s->text_from, text_to, id and id_len are set. 1: from the cache, 0: scanned. */
-int mr_sites_of(u64 base, struct mr_sites *s, const char *cache_dir, u32 uid)
+/* s->text_from, text_to, id and id_len are set; the offsets are kept in the first of the two folders where that is
+ * possible. 1: from there, 0: scanned. */
+int mr_sites_of(u64 base, struct mr_sites *s, const char *const folder[2], u32 uid)
 {
-    char path[640];
+    char path[2][1200];
     s->magic = version();
-    s->count = 0;
-    if (s->id_len && cache_dir) {
-        cache_name(path, sizeof path, cache_dir, uid, s);
-        if (from_cache(path, uid, s) && still_there(base, s)) return 1;
+    for (int i = 0; i < 2 && s->id_len; i++) {
+        if (!folder[i] || !*folder[i]) continue;
+        cache_name(path[i], sizeof path[i], folder[i], uid, s);
+        if (from_cache(path[i], uid, s) && still_there(base, s)) return 1;
     }
     s->count = 0;
     mr_sites_scan((const u8 *)base + s->text_from, s->text_to - s->text_from, s->text_from, s);
-    if (s->id_len && cache_dir) to_cache(path, s);
+    for (int i = 0; i < 2 && s->id_len; i++)
+        if (folder[i] && *folder[i] && to_cache(path[i], s)) break;
     return 0;
 }

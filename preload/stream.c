@@ -57,7 +57,7 @@ void mr_publish_locked(struct mr_file *f, u64 from, u64 to)
     if (from > mr_load(&f->frontier)) add_piece(f, from, to);
     else raise_to(f, to);
     absorb(f);
-    if (mr_load(&f->waiters)) mr_file_wake(f);
+    if (mr_load(&f->waiters)) mr_file_wake_later(f);
 }
 
 void mr_publish(struct mr_file *f, u64 from, u64 to)

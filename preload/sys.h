@@ -103,6 +103,17 @@ static inline void mr_futex_wake(u32 *word, int count)
     mr_sys(SYS_futex, word, FUTEX_WAKE, count, 0);
 }
 
+/* What was blocked before. */
+static inline u64 mr_hold_signals(void)
+{
+    const u64 all = ~(u64)0;
+    u64 before = 0;
+    mr_sys(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, &all, &before, 8);
+    return before;
+}
+
+static inline void mr_let_signals(u64 before) { mr_sys(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &before, 0, 8); }
+
 static inline size_t mr_len(const char *s)
 {
     const char *p = s;
@@ -117,9 +128,21 @@ static inline void mr_copy(void *to, const void *from, size_t n)
     while (n--) *t++ = *f++;
 }
 
+/* For more than a few bytes. */
+static inline void mr_copy_fast(void *to, const void *from, size_t n)
+{
+#if defined(__x86_64__)
+    __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(n) : : "memory");
+#else
+    mr_copy(to, from, n);
+#endif
+}
+
 static inline void mr_zero(void *p, size_t n)
 {
+    typedef u64 __attribute__((may_alias)) word;
     volatile char *c = p;
+    for (; n >= 8 && ((u64)c & 7) == 0; n -= 8, c += 8) *(volatile word *)(volatile void *)c = 0;
     while (n--) *c++ = 0;
 }
 

@@ -13,8 +13,11 @@
 #define MOMENT_NS 1000000u
 
 /* A consumer of many small files that keeps up with its producer would be woken for each, which costs more than
- * the file. It lingers instead, so that the next files are there as well when it goes on. */
+ * the file. It lingers instead, so that the next files are there as well when it goes on: so long that a fair number
+ * of them is. */
 #define LINGER_NS 500000u
+#define LINGER_MOST_NS 2000000u
+#define ENOUGH 32u
 #define OFTEN_NS 800000u
 /* Who waits for a file to begin is woken when this much is there, or all of it: not twice for a small one. */
 #define START (64u << 10)
@@ -24,28 +27,35 @@ u32 mr_passes;
 
 /* Of this process; threads may mix it up, which costs a moment at most. */
 static struct {
-    u32 on, often, rest;
+    u32 often, on;     /* on: nanoseconds, 0 = it does not */
+    u32 rest, penalty; /* waits before the next attempt, after one that did not pay; the more, the more often that was */
     u64 last;
-} linger;
+} linger = {.penalty = 64};
 
 /* Does it pay? Waits one after the other say that it may; files that were there without a wait after the last time
  * must say that it did. */
-static int lingers(void)
+static u32 lingers(void)
 {
     u64 now = mr_now();
-    if (now - linger.last < OFTEN_NS) linger.often++;
+    u32 found = mr_passes, longer = linger.on < LINGER_MOST_NS / 2 ? linger.on * 2 : LINGER_MOST_NS;
+    if (now - linger.last < OFTEN_NS + linger.on) linger.often++;
     else linger.often -= linger.often > 2 ? 2 : linger.often;
-    linger.last = now;
-    if (linger.on && mr_passes < 2) {
-        linger.on = 0;
-        linger.rest = 64;
-    } else if (!linger.on && linger.rest) {
-        linger.rest--;
-    } else if (!linger.on && linger.often >= 6) {
-        linger.on = 1;
-    }
     if (linger.often > 16) linger.often = 16;
+    linger.last = now;
     mr_passes = 0;
+    if (!linger.on) {
+        if (linger.rest) linger.rest--;
+        else if (linger.often >= 6) linger.on = LINGER_NS;
+    } else if (found < 2 && linger.on == LINGER_MOST_NS) {
+        linger.on = 0;
+        linger.rest = linger.penalty;
+        if (linger.penalty < 4096) linger.penalty *= 2;
+    } else if (found < ENOUGH) {
+        linger.on = longer;
+    } else if (found > 4 * ENOUGH && linger.on > LINGER_NS) {
+        linger.on /= 2;
+    }
+    if (found >= ENOUGH / 4 && linger.on) linger.penalty = 64;
     return linger.on;
 }
 
@@ -168,11 +178,12 @@ int mr_wait_for(u32 proc, u32 file, u32 kind, u64 at, u64 len)
 {
     struct mr_file *f = mr_file_at(file);
     int ok = satisfied(f, kind, at, len);
-    if (ok > 0) mr_passes++;
+    if (ok > 0 && kind != MR_WAIT_DATA) mr_passes++;
     if (ok < 0) mr_spoil(proc);
     if (ok) return ok < 0 ? ok : 0;
-    if (lingers()) {
-        struct mr_time moment = {0, LINGER_NS};
+    u32 linger_ns = lingers();
+    if (linger_ns) {
+        struct mr_time moment = {0, linger_ns};
         mr_sys(SYS_nanosleep, &moment, 0, 0, 0);
         ok = satisfied(f, kind, at, len);
         if (ok < 0) mr_spoil(proc);

@@ -30,7 +30,7 @@ export async function variantsOf(
   if (ioPolicy !== undefined) base.ioPolicy = ioPolicy
   const flush = valueOf(given, 'flush')
   if (flush !== undefined) base.flush = flush as NonNullable<SimulateOptions['flush']>
-  base.seed = Number(valueOf(given, 'seed') ?? 1)
+  base.seed = seedOf(valueOf(given, 'seed') ?? '1')
   const jitter = valueOf(given, 'jitter')
   if (jitter !== undefined) base.jitter = shareOf(jitter)
   const compare = valueOf(given, 'compare')
@@ -66,6 +66,14 @@ function optionsOf(recorded: RecordedRun | undefined): Partial<SimulateOptions> 
   }
 }
 
+function seedOf(text: string): number {
+  const seed = Number(text)
+  if (Number.isSafeInteger(seed)) return seed
+  throw new MillraceError('MR_UNIT', `--seed is '${text}', which is too large`, {
+    hint: `Write a whole number up to ${Number.MAX_SAFE_INTEGER}.`,
+  })
+}
+
 function shareOf(text: string): number {
   const share = Number(text)
   if (share >= 0 && share < 1) return share
@@ -80,23 +88,26 @@ async function policyOf(name: string): Promise<Policy> {
 
 /** `lifo`, `backfill`, `lifo/backfill`, `priority/flush`: names of policies of either kind, with or without flushing. */
 function compared(list: string, base: SimulateOptions): Promise<Variant[]> {
+  const labels = list.split(',').filter(Boolean)
+  if (labels.length === 0) {
+    throw new MillraceError('MR_OPTION', `--compare cannot be '${list}': it names no policy`, {
+      hint: 'Write for instance --compare fifo,lifo or --compare fcfs,backfill/flush.',
+    })
+  }
   return Promise.all(
-    list
-      .split(',')
-      .filter(Boolean)
-      .map(async label => {
-        const options = { ...base }
-        const parts = label.startsWith('.') || label.startsWith('/') ? [label] : label.split('/')
-        for (const part of parts) {
-          if (part === 'flush') options.flush = 'idle'
-          else if (part === 'flush-always') options.flush = 'always'
-          else if (POLICIES.some(({ name }) => name === part) || isPolicyFile(part)) {
-            options.policy = await policyOf(part)
-          } else if (IO_POLICIES.includes(part)) {
-            options.ioPolicy = part
-          } else findPolicy(part)
-        }
-        return { label, options }
-      }),
+    labels.map(async label => {
+      const options = { ...base }
+      const parts = label.startsWith('.') || label.startsWith('/') ? [label] : label.split('/')
+      for (const part of parts) {
+        if (part === 'flush') options.flush = 'idle'
+        else if (part === 'flush-always') options.flush = 'always'
+        else if (POLICIES.some(({ name }) => name === part) || isPolicyFile(part)) {
+          options.policy = await policyOf(part)
+        } else if (IO_POLICIES.includes(part)) {
+          options.ioPolicy = part
+        } else findPolicy(part)
+      }
+      return { label, options }
+    }),
   )
 }

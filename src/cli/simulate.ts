@@ -40,6 +40,7 @@ export async function execute(given: Given): Promise<void> {
     const { platform, source } = described ?? platformBehind(input)
     const variants = await variantsOf(given, platform, input.recorded)
     const [only] = variants
+    if (only?.label != null) refuseFiles(given)
     const print =
       variants.length === 1 && only && only.label === null
         ? await runOnce(given, input, only, factsOf(given, input, source, only, args))
@@ -48,6 +49,16 @@ export async function execute(given: Given): Promise<void> {
     await print()
   } finally {
     release()
+  }
+}
+
+/** A table is of several simulations, of which none is kept. */
+function refuseFiles(given: Given): void {
+  for (const name of ['trace', 'graph', 'picture']) {
+    if (valueOf(given, name) === undefined) continue
+    throw new MillraceError('MR_OPTION', `--${name} is for one simulation, not for a table of several`, {
+      hint: `Simulate the one by itself: without --compare and --sweep, with --policy or another platform.`,
+    })
   }
 }
 
@@ -93,7 +104,10 @@ async function loadProgram(url: string): Promise<unknown> {
   }
 }
 
-/** Equal input has an equal name: the run before it, which was the same, is replaced. */
+/**
+ * Equal input has an equal name: the run before it, which was the same, is replaced. Its journal has the same bytes, so
+ * neither the time nor the folder is in it.
+ */
 function factsOf(
   given: Given,
   input: Input,
@@ -106,10 +120,10 @@ function factsOf(
   return {
     run: `simulated-${createHash('sha256').update(text).digest('hex').slice(0, 8)}`,
     version: packageVersion(),
-    wallTime: given.flags.get('json') ? '1970-01-01T00:00:00.000Z' : new Date().toISOString(),
+    wallTime: '1970-01-01T00:00:00.000Z',
     program: given.operands[0] ?? '',
     args,
-    cwd: given.flags.get('json') ? '' : process.cwd(),
+    cwd: '',
   }
 }
 
@@ -120,7 +134,7 @@ async function runOnce(given: Given, input: Input, { options }: Variant, facts: 
     rmSync(paths.folder, { recursive: true, force: true })
     mkdirSync(paths.logs, { recursive: true })
   }
-  const journal = isKept ? createJournal(paths.journal) : null
+  const journal = isKept ? createJournal(paths.journal, { flushEvery: Infinity }) : null
   const statistics = new Statistics()
   const observer: SimulateOptions['observer'] = event => {
     statistics.observe(event)

@@ -49,7 +49,7 @@ export class Lane {
  * How much short work a lane may hold, in milliseconds: enough to hide a round trip, too little to matter when
  * misjudged. What takes longer than `SHORT` is not counted as such. A program takes as long to start as many functions run.
  */
-const LANE_LOAD = { function: 2, command: 8 }
+const LANE_LOAD = { function: 2, command: 32 }
 const SHORT = { function: 0.5, command: 4 }
 /** Functions of up to this many milliseconds may wait behind one other: their lane need not wait for us between the two. */
 const BRIEF = 10

@@ -2,7 +2,7 @@ import { Heap } from '../general/heap.ts'
 import type { Choose } from './policy.ts'
 import { RankTree } from './rank-tree.ts'
 import { Recency } from './recency.ts'
-import { ReadyQueue } from './ready-queue.ts'
+import { ReadyQueue, classOf } from './ready-queue.ts'
 import type { Head } from './ready-queue.ts'
 import type { Task } from './task.ts'
 
@@ -82,7 +82,7 @@ export class RankedQueue extends ReadyQueue {
     task.score = this.#recency.of(task)
     this.size++
     this.#count(task, task.rank, 1)
-    const key = task.kind.implementations.length > 1 ? task.kind : task.demand.alike
+    const key = classOf(task)
     let classes = this.#ranked.get(key)
     if (!classes) this.#ranked.set(key, (classes = [newClass(), newClass()]))
     const { levels, priorities } = classes[task.queueable ? 0 : 1] as RankedClass
@@ -195,8 +195,7 @@ export class RankedQueue extends ReadyQueue {
   }
 
   #levelOf(task: Task): Level | undefined {
-    const key = task.kind.implementations.length > 1 ? task.kind : task.demand.alike
-    return this.#ranked.get(key)?.[task.queueable ? 0 : 1]?.levels.get(task.priority)
+    return this.#ranked.get(classOf(task))?.[task.queueable ? 0 : 1]?.levels.get(task.priority)
   }
 }
 

@@ -13,6 +13,20 @@ export const before = (a: Task, b: Task): boolean => {
 
 export const starved = (task: Task): boolean => task.bypassed >= MOST_BYPASSES
 
+const heldClasses = new WeakMap<object, object>()
+
+/**
+ * Tasks of one class fit if one of them does. Those that a bound of temporary data may hold back are a class of their
+ * own: behind them must not wait who makes what tasks before them need.
+ */
+export function classOf({ kind, demand, io }: Task): object {
+  const key = kind.implementations.length > 1 ? kind : demand.alike
+  if (!io?.isTemporary) return key
+  let held = heldClasses.get(key)
+  if (!held) heldClasses.set(key, (held = {}))
+  return held
+}
+
 /** What the queue asks of whoever knows the nodes. */
 export interface Placer {
   /** Finds the task a place; false if there is none, or if the task is parked. */
@@ -33,7 +47,7 @@ export class ReadyQueue {
   size = 0
 
   push(task: Task): void {
-    const key = task.kind.implementations.length > 1 ? task.kind : task.demand.alike
+    const key = classOf(task)
     let entry = this.#classes.get(key)
     if (!entry)
       this.#classes.set(

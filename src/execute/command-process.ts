@@ -25,6 +25,8 @@ export interface CommandResult {
   signal: string | null
   /** The log exists, because something was printed. */
   printed: boolean
+  /** It was killed while the system had no memory left; false where nobody knows. */
+  starved: boolean
   /** When it began, on the clock of `performance.now`, and how long it took; milliseconds. */
   beganAt: number
   took: number
@@ -32,9 +34,15 @@ export interface CommandResult {
   usage: TaskUsage | null
 }
 
+/** Hears, once, what became of a program. Not a promise: there are thousands of programs in a second. */
+export interface ProcessEnd {
+  ended(result: CommandResult): void
+  failed(error: unknown): void
+}
+
 /** One program and everything it starts: a process group that is stopped as a whole. */
 export interface CommandProcess {
-  run(request: CommandRequest): Promise<CommandResult>
+  start(request: CommandRequest, end: ProcessEnd): void
   /** Asks it to end, and ends it by force when it does not. */
   stop(): void
   /** If it waits on its lane for others to end, it does not begin any more. */

@@ -59,11 +59,11 @@ export class LaneThread {
     })
     this.#worker.on('message', (message: FromThread | null) => this.#receive(message))
     this.#worker.on('error', error => {
-      const { code, message } = error as NodeJS.ErrnoException
+      const { code } = error as NodeJS.ErrnoException
       this.#reason =
         code === 'ERR_WORKER_OUT_OF_MEMORY'
           ? 'the thread ran out of memory'
-          : `the thread crashed: ${message}`
+          : `the thread crashed: ${crash(error)}`
     })
     this.#worker.on('exit', code => {
       this.drain()
@@ -203,4 +203,12 @@ function loaderArguments(): string[] {
     if (!/[\\/]tsx[\\/]|^tsx\b/.test(value)) kept.push(name, value)
   }
   return kept
+}
+
+/** What was thrown where nobody could catch it, and the line of the program that did. */
+function crash(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  const frames = (error.stack ?? '').split('\n').filter(line => /^\s+at /.test(line))
+  const own = frames.find(line => !/node:|\/dist\/(thread|chunk-)/.test(line))
+  return own ? `${error.message}, ${own.trim()}` : error.message
 }

@@ -3,7 +3,7 @@ import { open, stat, unlink } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { GRACE, spawnError } from './command-process.ts'
 import type { ParsedLimits } from '../model/limits.ts'
-import type { CommandProcess, CommandRequest, CommandResult } from './command-process.ts'
+import type { CommandProcess, CommandRequest, CommandResult, ProcessEnd } from './command-process.ts'
 
 const alive = new Set<NodeProcess>()
 
@@ -12,12 +12,19 @@ export class NodeProcess implements CommandProcess {
   #child: ChildProcess | null = null
   #stopped = false
 
-  async run(request: CommandRequest): Promise<CommandResult> {
+  start(request: CommandRequest, end: ProcessEnd): void {
+    this.#run(request).then(
+      result => end.ended(result),
+      error => end.failed(error),
+    )
+  }
+
+  async #run(request: CommandRequest): Promise<CommandResult> {
     const files: FileHandle[] = []
     try {
       const stdio = await this.#stdio(request, files)
       const beganAt = performance.now()
-      const before = { cameBack: false, beganAt, took: 0, usage: null }
+      const before = { cameBack: false, starved: false, beganAt, took: 0, usage: null }
       if (this.#stopped) return { exitCode: null, signal: 'SIGTERM', printed: false, ...before }
       const { exitCode, signal } = await this.#spawn(request, stdio)
       const took = performance.now() - beganAt

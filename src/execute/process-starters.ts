@@ -2,4 +2,4 @@
 export { NodeProcess, killNodeProcesses } from './node-process.ts'
 export { SpawnedProcess } from './spawned-process.ts'
 export { Spawner } from './spawner.ts'
-export { spawnTool } from '../native/spawn-tool.ts'
+export { builtSpawnTool, spawnTool } from '../native/spawn-tool.ts'

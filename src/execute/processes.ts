@@ -33,6 +33,16 @@ export class Processes {
     return this.#spawner && !this.#spawner.isGone ? new SpawnedProcess(this.#spawner) : new NodeProcess()
   }
 
+  /** Takes what has come, without the event loop. */
+  drain(): void {
+    this.#spawner?.drain()
+  }
+
+  /** Sends what has been started since. */
+  flush(): void {
+    this.#spawner?.flush()
+  }
+
   /** Programs can be given to a lane that is busy. */
   get hasLanes(): boolean {
     return this.#spawner !== null && !this.#spawner.isGone
@@ -61,11 +71,11 @@ export class Processes {
   }
 
   async #start(): Promise<void> {
-    const { Spawner, spawnTool } = (this.#starters = await import('./process-starters.ts'))
+    const { Spawner, builtSpawnTool, spawnTool } = (this.#starters = await import('./process-starters.ts'))
     const asked = process.env['MILLRACE_SPAWNER']
     if (asked === 'off' || this.#losses >= MOST_LOSSES || process.platform !== 'linux') return
     try {
-      const tool = asked ?? (await spawnTool())
+      const tool = asked ?? builtSpawnTool() ?? (await spawnTool())
       if (this.#isOver) return
       this.#spawner = new Spawner(tool, () => this.#lost())
     } catch (error) {

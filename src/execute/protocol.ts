@@ -51,6 +51,12 @@ export const STATUS = { ok: 0, failed: 1, released: 2 } as const
 
 export const FLAG = { named: 1, partial: 2, early: 4, memory: 8 } as const
 
+/**
+ * Where `performance.now` of this thread begins, on the clock that all threads share: its `timeOrigin` is taken from the
+ * wall clock, which somebody may set meanwhile.
+ */
+export const clockOrigin = (): number => Number(process.hrtime.bigint()) / 1e6 - performance.now()
+
 /** What a thread needs to begin. */
 export interface ThreadStart {
   toThread: SharedArrayBuffer
@@ -64,8 +70,8 @@ export interface ThreadStart {
   /** The program's own module, in case that a task is defined by code of another one. */
   entry: string | null
   logs: string | null
-  /** `performance.timeOrigin` of the run's clock, and the run's start on it. */
-  timeOrigin: number
+  /** When the run began, on the clock that all threads share. */
+  startedAt: number
   /** Marks the processes that its tasks start, see guard.ts. */
   run: string
 }

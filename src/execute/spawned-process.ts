@@ -2,9 +2,9 @@ import { constants } from 'node:os'
 import { getSystemErrorMap } from 'node:util'
 import { GRACE, SpawnerLost, spawnError } from './command-process.ts'
 import type { ParsedLimits } from '../model/limits.ts'
-import type { CommandProcess, CommandRequest, CommandResult } from './command-process.ts'
-import type { Spawner } from './spawner.ts'
-import type { SpawnEnded, SpawnRefused } from './spawner-wire.ts'
+import type { CommandProcess, CommandRequest, CommandResult, ProcessEnd } from './command-process.ts'
+import type { SpawnListener, Spawner } from './spawner.ts'
+import type { NumberedLimits, SpawnEnded, SpawnRefused } from './spawner-wire.ts'
 
 /** Numbers of Linux for what can be limited. */
 const RESOURCES: Readonly<Record<keyof ParsedLimits, number>> = {
@@ -19,86 +19,96 @@ const CLOCKS_APART = Number(process.hrtime.bigint()) / 1e6 - performance.now()
 
 const SIGNALS = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name]))
 
+const NO_LIMITS: NumberedLimits = []
+
 /** A command that `millrace-spawn` starts. */
-export class SpawnedProcess implements CommandProcess {
+export class SpawnedProcess implements CommandProcess, SpawnListener {
   readonly #spawner: Spawner
+  #request: CommandRequest | null = null
+  #end: ProcessEnd | null = null
   #id = 0
-  #hasEnded = false
   #stopped = false
 
   constructor(spawner: Spawner) {
     this.#spawner = spawner
   }
 
-  run(request: CommandRequest): Promise<CommandResult> {
-    return new Promise((resolve, reject) => {
-      if (this.#stopped) return resolve(neverBegan('stopped'))
-      if (request.argv.some(word => word.includes('\0'))) {
-        return reject(spawnError(request.argv[0] ?? '', request.cwd, 'EINVAL', 'a word has a NUL in it'))
-      }
-      const end = (): void => void (this.#hasEnded = true)
-      const limits = Object.entries(request.limits ?? {}).map(
-        ([name, value]) => [RESOURCES[name as keyof ParsedLimits], value] as const,
-      )
-      this.#id = this.#spawner.run(
-        { ...request, limits },
-        {
-          ended: ended => {
-            end()
-            resolve(resultOf(ended))
-          },
-          refused: refused => {
-            end()
-            reject(refusal(request, refused))
-          },
-          cameBack: () => {
-            end()
-            resolve(neverBegan(this.#stopped ? 'stopped' : 'called back'))
-          },
-          lost: () => {
-            end()
-            reject(new SpawnerLost())
-          },
-        },
-      )
-    })
+  start(request: CommandRequest, end: ProcessEnd): void {
+    if (this.#stopped) return end.ended(neverBegan('stopped'))
+    if (request.argv.some(word => word.includes('\0'))) {
+      return end.failed(spawnError(request.argv[0] ?? '', request.cwd, 'EINVAL', 'a word has a NUL in it'))
+    }
+    this.#request = request
+    this.#end = end
+    this.#id = this.#spawner.run(request, request.limits ? numbered(request.limits) : NO_LIMITS, this)
   }
 
+  // --- what the spawner says ---
+
+  ended(ended: SpawnEnded): void {
+    this.#take()?.ended(resultOf(ended))
+  }
+
+  refused(refused: SpawnRefused): void {
+    this.#take()?.failed(refusal(this.#request as CommandRequest, refused))
+  }
+
+  cameBack(): void {
+    this.#take()?.ended(neverBegan(this.#stopped ? 'stopped' : 'called back'))
+  }
+
+  lost(): void {
+    this.#take()?.failed(new SpawnerLost())
+  }
+
+  #take(): ProcessEnd | null {
+    const end = this.#end
+    this.#end = null
+    return end
+  }
+
+  // --- what it is told ---
+
   callBack(): void {
-    if (this.#id !== 0 && !this.#hasEnded && !this.#stopped) this.#spawner.callBack(this.#id)
+    if (this.#end && !this.#stopped) this.#spawner.callBack(this.#id)
   }
 
   stop(): void {
     this.#stopped = true
-    if (this.#id === 0 || this.#hasEnded) return
+    if (!this.#end) return
     this.#spawner.signal(this.#id, 'SIGTERM')
     setTimeout(() => {
-      if (!this.#hasEnded) this.#spawner.signal(this.#id, 'SIGKILL')
+      if (this.#end) this.#spawner.signal(this.#id, 'SIGKILL')
     }, GRACE).unref()
   }
 }
+
+const numbered = (limits: ParsedLimits): NumberedLimits =>
+  Object.entries(limits).map(([name, value]) => [RESOURCES[name as keyof ParsedLimits], value as number])
 
 const neverBegan = (why: 'stopped' | 'called back'): CommandResult => ({
   cameBack: why === 'called back',
   exitCode: null,
   signal: 'SIGTERM',
   printed: false,
+  starved: false,
   beganAt: performance.now(),
   took: 0,
   usage: null,
 })
 
 function resultOf(ended: SpawnEnded): CommandResult {
-  const { exitCode, signal, printed, beganAt, endedAt } = ended
+  const { exitCode, signal, printed, starved, beganAt, endedAt } = ended
   return {
     cameBack: false,
     exitCode,
     signal: signal === 0 ? null : (SIGNALS.get(signal) ?? `signal ${signal}`),
     printed,
+    starved,
     beganAt: beganAt - CLOCKS_APART,
     took: endedAt - beganAt,
     usage: {
-      cpuMs: ended.user + ended.system,
+      cpuMs: ended.cpu,
       peakBytes: ended.peak,
       askedBytes: ended.asked,
       readBytes: ended.deviceRead,

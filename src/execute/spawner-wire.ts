@@ -1,10 +1,8 @@
 /** Messages between coordinator and `millrace-spawn`; the other side, and the layout, is native/spawner.h. */
 import type { CommandRequest } from './command-process.ts'
 
-export interface SpawnRequest extends Omit<CommandRequest, 'limits'> {
-  /** Resource by its number, and value. */
-  limits: readonly (readonly [resource: number, value: number])[]
-}
+/** What is limited, by the number that the system has for it. */
+export type NumberedLimits = readonly (readonly [resource: number, value: number])[]
 
 /** The lane of programs that do not wait for each other. */
 const NO_LANE = 0xff_ff_ff_ff
@@ -14,12 +12,13 @@ export interface SpawnEnded {
   /** By number; 0 for none. */
   signal: number
   printed: boolean
+  /** It was killed, and the system had killed somebody for lack of memory while it ran. */
+  starved: boolean
   /** Milliseconds on the clock of `process.hrtime`. */
   beganAt: number
   endedAt: number
   /** Milliseconds. */
-  user: number
-  system: number
+  cpu: number
   /** Bytes. */
   peak: number
   asked: number
@@ -40,6 +39,7 @@ const LENGTH = 4
 
 export class RequestWriter {
   #bytes = Buffer.allocUnsafeSlow(1 << 16)
+  #view = viewOf(this.#bytes)
   #at = 0
   /** Environments that the other side has, by their text; commands of a run mostly share one. */
   readonly #environments = new Map<string, number>()
@@ -55,15 +55,15 @@ export class RequestWriter {
     return taken
   }
 
-  run(id: number, request: SpawnRequest): void {
+  run(id: number, request: CommandRequest, limits: NumberedLimits): void {
     const environment = this.#environment(request.env)
     const begin = this.#begin('R')
     this.#u32(id)
     this.#u32(request.lane ?? NO_LANE)
     this.#u32(environment)
     this.#mask(request.cpus)
-    this.#u8(request.limits.length)
-    for (const [resource, value] of request.limits) {
+    this.#u8(limits.length)
+    for (const [resource, value] of limits) {
       this.#u8(resource)
       this.#u64(BigInt(Math.floor(value)))
     }
@@ -131,7 +131,7 @@ export class RequestWriter {
   }
 
   #end(begin: number): void {
-    this.#bytes.writeUInt32LE(this.#at - begin - LENGTH, begin)
+    this.#view.setUint32(begin, this.#at - begin - LENGTH, true)
   }
 
   #u8(value: number): void {
@@ -141,22 +141,30 @@ export class RequestWriter {
 
   #u32(value: number): void {
     this.#ensure(4)
-    this.#at = this.#bytes.writeUInt32LE(value, this.#at)
+    this.#view.setUint32(this.#at, value, true)
+    this.#at += 4
   }
 
   #u64(value: bigint): void {
     this.#ensure(8)
-    this.#at = this.#bytes.writeBigUInt64LE(value, this.#at)
+    this.#view.setBigUint64(this.#at, value, true)
+    this.#at += 8
   }
 
   /** More than 64 CPUs do not fit; a program that could be bound to others only runs where it likes. */
   #mask(cpus: readonly number[] | null): void {
+    if (cpus === null) {
+      this.#u32(0)
+      this.#u32(0)
+      return
+    }
     let mask = 0n
-    for (const cpu of cpus ?? []) if (cpu < 64) mask |= 1n << BigInt(cpu)
+    for (const cpu of cpus) if (cpu < 64) mask |= 1n << BigInt(cpu)
     this.#u64(mask)
   }
 
   #text(text: string): void {
+    if (text === '') return this.#u8(0)
     this.#ensure(text.length * 3 + 1)
     this.#at += this.#bytes.write(text, this.#at, 'utf8')
     this.#bytes[this.#at++] = 0
@@ -167,16 +175,20 @@ export class RequestWriter {
     const grown = Buffer.allocUnsafeSlow((this.#at + room) * 2)
     this.#bytes.copy(grown, 0, 0, this.#at)
     this.#bytes = grown
+    this.#view = viewOf(grown)
   }
 }
 
+const viewOf = ({ buffer, byteOffset, length }: Buffer): DataView => new DataView(buffer, byteOffset, length)
+
+export interface ReplyListener {
+  ended(id: number, ended: SpawnEnded): void
+  refused(id: number, refused: SpawnRefused): void
+  cameBack(id: number): void
+}
+
 /** Reads whole messages and returns how many bytes they were. */
-export function readReplies(
-  bytes: Buffer,
-  ended: (id: number, ended: SpawnEnded) => void,
-  refused: (id: number, refused: SpawnRefused) => void,
-  cameBack: (id: number) => void,
-): number {
+export function readReplies(bytes: Buffer, listener: ReplyListener): number {
   let at = 0
   while (bytes.length - at >= LENGTH) {
     const size = bytes.readUInt32LE(at)
@@ -184,34 +196,39 @@ export function readReplies(
     const type = bytes[at + LENGTH]
     const id = bytes.readUInt32LE(at + LENGTH + 1)
     const fields = at + LENGTH + 5
-    if (type === 0x58) ended(id, readEnded(bytes, fields))
-    else if (type === 0x43) cameBack(id)
-    else refused(id, { stage: STAGES[bytes[fields] ?? 0] ?? 'fork', errno: bytes.readInt32LE(fields + 1) })
+    if (type === 0x58) listener.ended(id, readEnded(bytes, fields))
+    else if (type === 0x43) listener.cameBack(id)
+    else {
+      const stage = STAGES[bytes[fields] ?? 0] ?? 'fork'
+      listener.refused(id, { stage, errno: bytes.readInt32LE(fields + 1) })
+    }
     at += LENGTH + size
   }
   return at
 }
 
 function readEnded(bytes: Buffer, at: number): SpawnEnded {
-  const exitCode = bytes.readInt32LE(at)
-  let next = at + 9
-  const u64 = (): number => {
-    const value = bytes.readUInt32LE(next) + bytes.readUInt32LE(next + 4) * 2 ** 32
-    next += 8
-    return value
-  }
+  const view = new DataView(bytes.buffer, bytes.byteOffset + at, ENDED)
+  const exitCode = view.getInt32(0, true)
   return {
     exitCode: exitCode < 0 ? null : exitCode,
-    signal: bytes.readInt32LE(at + 4),
-    printed: bytes[at + 8] !== 0,
-    beganAt: u64() / 1e6,
-    endedAt: u64() / 1e6,
-    user: u64() / 1e3,
-    system: u64() / 1e3,
-    peak: u64(),
-    asked: u64(),
-    written: u64(),
-    deviceRead: u64(),
-    deviceWritten: u64(),
+    signal: view.getInt32(4, true),
+    printed: view.getUint8(8) !== 0,
+    starved: view.getUint8(9) !== 0,
+    beganAt: u64(view, 10) / 1e6,
+    endedAt: u64(view, 18) / 1e6,
+    // The sum of two fractions would not be one that the journal can write shortly.
+    cpu: (u64(view, 26) + u64(view, 34)) / 1e3,
+    peak: u64(view, 42),
+    asked: u64(view, 50),
+    written: u64(view, 58),
+    deviceRead: u64(view, 66),
+    deviceWritten: u64(view, 74),
   }
 }
+
+/** Bytes of what is told of an end. */
+const ENDED = 82
+
+const u64 = (view: DataView, at: number): number =>
+  view.getUint32(at, true) + view.getUint32(at + 4, true) * 2 ** 32

@@ -1,9 +1,10 @@
 import type { ChildProcess } from 'node:child_process'
+import { readSync } from 'node:fs'
 import { constants } from 'node:os'
 import type { Socket } from 'node:net'
-import { RequestWriter } from './spawner-wire.ts'
-import { readReplies } from './spawner-wire.ts'
-import type { SpawnRequest, SpawnEnded, SpawnRefused } from './spawner-wire.ts'
+import type { CommandRequest } from './command-process.ts'
+import { RequestWriter, readReplies } from './spawner-wire.ts'
+import type { NumberedLimits, ReplyListener, SpawnEnded, SpawnRefused } from './spawner-wire.ts'
 
 export interface SpawnListener {
   ended(result: SpawnEnded): void
@@ -14,6 +15,8 @@ export interface SpawnListener {
   lost(): void
 }
 
+const OWN_BYTES = 1 << 14
+
 /** The coordinator's side of `millrace-spawn`, the small process that starts programs (native/spawner.h). */
 export class Spawner {
   readonly #child: ChildProcess
@@ -22,6 +25,10 @@ export class Spawner {
   readonly #listeners = new Map<number, SpawnListener>()
   #lastId = 0
   #rest: Buffer | null = null
+  #isReceiving = false
+  /** What replies are read from, and into, when the event loop does not do it. */
+  readonly #fd: number
+  readonly #own = Buffer.allocUnsafeSlow(OWN_BYTES)
   #isFlushing = false
   #isGone = false
 
@@ -48,6 +55,8 @@ export class Spawner {
     this.#child.on('exit', gone)
     this.#input = this.#child.stdin as unknown as Socket
     const output = this.#child.stdout as unknown as Socket
+    // No public name leads to it; without it, replies wait for the event loop.
+    this.#fd = (output as { _handle?: { fd?: number } })._handle?.fd ?? -1
     this.#input.on('error', gone)
     output.on('error', gone)
     output.on('data', (chunk: Buffer) => this.#receive(chunk))
@@ -62,10 +71,10 @@ export class Spawner {
   }
 
   /** Returns the number by which it can be signalled. */
-  run(request: SpawnRequest, listener: SpawnListener): number {
+  run(request: CommandRequest, limits: NumberedLimits, listener: SpawnListener): number {
     const id = ++this.#lastId
     this.#listeners.set(id, listener)
-    this.#writer.run(id, request)
+    this.#writer.run(id, request, limits)
     this.#flushSoon()
     return id
   }
@@ -74,7 +83,7 @@ export class Spawner {
   signal(id: number, signal: NodeJS.Signals): void {
     if (!this.#listeners.has(id) || this.#isGone) return
     this.#writer.kill(id, constants.signals[signal])
-    this.#flush()
+    this.flush()
   }
 
   /** If it has not begun, it does not any more. */
@@ -88,9 +97,21 @@ export class Spawner {
   end(clean: boolean): void {
     if (this.#isGone) return
     if (clean) this.#writer.quit()
-    this.#flush()
+    this.flush()
     this.#isGone = true
     this.#input.end()
+  }
+
+  /** Takes what has come, while the event loop is kept from doing so. */
+  drain(): void {
+    if (this.#isGone || this.#isReceiving || this.#listeners.size === 0) return
+    let size = 0
+    try {
+      size = readSync(this.#fd, this.#own)
+    } catch {
+      // Nothing has come. What else it may be, the event loop will hear.
+    }
+    if (size > 0) this.#receive(Buffer.from(this.#own.subarray(0, size)))
   }
 
   /** Requests of one turn go out together. */
@@ -99,24 +120,30 @@ export class Spawner {
     this.#isFlushing = true
     process.nextTick(() => {
       this.#isFlushing = false
-      this.#flush()
+      this.flush()
     })
   }
 
-  #flush(): void {
+  flush(): void {
     const bytes = this.#writer.take()
     if (bytes !== null && !this.#isGone) this.#input.write(bytes)
   }
 
   #receive(chunk: Buffer): void {
     const bytes = this.#rest === null ? chunk : Buffer.concat([this.#rest, chunk])
-    const used = readReplies(
-      bytes,
-      (id, ended) => this.#take(id)?.ended(ended),
-      (id, refused) => this.#take(id)?.refused(refused),
-      id => this.#take(id)?.cameBack(),
-    )
-    this.#rest = used < bytes.length ? bytes.subarray(used) : null
+    this.#isReceiving = true
+    try {
+      const used = readReplies(bytes, this.#replies)
+      this.#rest = used < bytes.length ? bytes.subarray(used) : null
+    } finally {
+      this.#isReceiving = false
+    }
+  }
+
+  readonly #replies: ReplyListener = {
+    ended: (id, ended) => this.#take(id)?.ended(ended),
+    refused: (id, refused) => this.#take(id)?.refused(refused),
+    cameBack: id => this.#take(id)?.cameBack(),
   }
 
   #take(id: number): SpawnListener | undefined {

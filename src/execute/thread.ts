@@ -13,7 +13,7 @@ import { EarlyOutputs } from './early-outputs.ts'
 import type { Releasing } from './early-outputs.ts'
 import { TaskModules } from './modules.ts'
 import type { Steps } from './outlet.ts'
-import { STATUS } from './protocol.ts'
+import { STATUS, clockOrigin } from './protocol.ts'
 import type { FromThread, ThreadStart, ToThread } from './protocol.ts'
 import { RingReader, RingWriter } from './ring.ts'
 import { TaskReader } from './task-reader.ts'
@@ -40,7 +40,7 @@ const BLOCKS = 4
 
 const port = parentPort as MessagePort
 const start = workerData as ThreadStart
-const shift = performance.timeOrigin - start.timeOrigin
+const shift = clockOrigin() - start.startedAt
 
 const modules = new TaskModules()
 const toThread = new RingReader(start.toThread)

@@ -50,9 +50,16 @@ export class ExitError extends MillraceError {
   readonly exitCode: number | null
   readonly signal: string | null
 
-  constructor(program: string, exitCode: number | null, signal: string | null, circumstance = '') {
+  /** `circumstance` goes on with the sentence; `hint` is for ends that the program itself says nothing of. */
+  constructor(
+    program: string,
+    exitCode: number | null,
+    signal: string | null,
+    circumstance = '',
+    hint?: string,
+  ) {
     const end = signal ? `was ended by ${signal}` : `ended with exit code ${exitCode}`
-    super('MR_EXIT_CODE', `${program} ${end}${circumstance}`)
+    super('MR_EXIT_CODE', `${program} ${end}${circumstance}`, hint === undefined ? {} : { hint })
     this.exitCode = exitCode
     this.signal = signal
   }

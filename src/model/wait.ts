@@ -22,10 +22,7 @@ export async function resolveInside(
     if (tracked.datum.inPlace) await fetch(tracked.datum)
     else if (tracked.dirty) {
       const writes = tracker.writesOf(tracked.datum)
-      const latest = await fetch(tracked.datum, tracked.seen).catch((error: unknown) => {
-        tracker.fellBack(value)
-        throw error
-      })
+      const latest = await fetchAgain(value, tracked.datum, tracker, fetch)
       bringUpToDate(value, latest)
       tracker.adopt(value, tracked.datum, writes)
     }
@@ -37,28 +34,51 @@ export async function resolveInside(
   // An object that holds itself is waited for once; whoever entered it first does.
   if (entered.has(value)) return value
   entered.add(value)
-  const holder = value as Record<string, unknown>
-  const waits: Promise<void>[] = []
-  for (const [key, item] of Object.entries(holder)) {
-    if (typeof item !== 'object' || item === null) continue
-    waits.push(
-      resolveInside(item, tracker, fetch, entered).then(resolved => {
-        if (resolved !== item) holder[key] = resolved
-      }),
-    )
-  }
-  await settleAll(waits)
+  await resolveAll(value as Record<string, unknown>, item =>
+    item instanceof Future
+      ? resolveFuture(item, tracker, fetch)
+      : resolveInside(item, tracker, fetch, entered),
+  )
   return value
+}
+
+/** All are waited for, then the first failure is thrown: no wait is left behind. There may be very many. */
+function resolveAll(
+  holder: Record<string, unknown>,
+  resolve: (item: object) => Promise<unknown>,
+): Promise<void> {
+  const keys = Object.keys(holder).filter(key => typeof holder[key] === 'object' && holder[key] !== null)
+  if (keys.length === 0) return Promise.resolve()
+  return new Promise((done, reject) => {
+    let left = keys.length
+    let failedAt = Infinity
+    let failure: unknown
+    const settled = (): void => {
+      if (--left > 0) return
+      if (failedAt === Infinity) done()
+      else reject(failure as Error)
+    }
+    keys.forEach((key, at) => {
+      const item = holder[key] as object
+      resolve(item).then(
+        resolved => {
+          if (resolved !== item) holder[key] = resolved
+          settled()
+        },
+        (error: unknown) => {
+          if (at < failedAt) [failedAt, failure] = [at, error]
+          settled()
+        },
+      )
+    })
+  })
 }
 
 async function resolveFuture(future: Future<unknown>, tracker: Tracker, fetch: Fetch): Promise<unknown> {
   const { object, datum } = future
   if (object && !(tracker.find(object)?.dirty ?? false)) return object
   const writes = tracker.writesOf(datum)
-  const latest = await fetch(datum, object && tracker.find(object)?.seen).catch((error: unknown) => {
-    if (object) tracker.fellBack(object)
-    throw error
-  })
+  const latest = await (object ? fetchAgain(object, datum, tracker, fetch) : fetch(datum))
   if (typeof latest !== 'object' || latest === null) return latest
   if (future.object) {
     // Someone else waited meanwhile, or an earlier wait gave the program this object.
@@ -68,16 +88,20 @@ async function resolveFuture(future: Future<unknown>, tracker: Tracker, fetch: F
   return future.object
 }
 
+/** What the program has of it becomes what it was before when the newer value fails. */
+async function fetchAgain(object: object, datum: Datum, tracker: Tracker, fetch: Fetch): Promise<unknown> {
+  try {
+    return await fetch(datum, tracker.find(object)?.seen)
+  } catch (error) {
+    tracker.fellBack(object)
+    throw error
+  }
+}
+
 const noValue = (): MillraceError =>
   new MillraceError('MR_NOT_AWAITED', 'a stream has no value to wait for, but many', {
     hint: 'Loop over it with `for await`, or pass it to a task.',
   })
-
-/** All are waited for, then the first failure is thrown: no wait is left behind. */
-async function settleAll(waits: Promise<void>[]): Promise<void> {
-  const outcomes = await Promise.allSettled(waits)
-  for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason
-}
 
 /** Makes an object equal to a newer one without replacing it or the objects inside it, where they still fit. */
 export function bringUpToDate(target: object, latest: unknown): void {

@@ -3,9 +3,8 @@
  * script is refused in many places, and a shipped binary fits one libc only.
  */
 import { execFile } from 'node:child_process'
-import { createHash } from 'node:crypto'
-import { existsSync, readFileSync, readdirSync } from 'node:fs'
-import { mkdir, mkdtemp, readdir, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { existsSync, readFileSync, readdirSync, utimesSync } from 'node:fs'
+import { mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -41,32 +40,51 @@ export const sourcesOf = (name: string): string =>
 export const compiler = (): string => process.env['CC'] ?? 'cc'
 
 /** The folder with what the sources make, built if it is not there. */
-export async function buildPart({ name, sources, makes, say }: Part): Promise<string> {
-  const folder = partFolder({ name, sources })
-  const isThere = (): boolean => makes.every(file => existsSync(join(folder, file)))
-  if (isThere()) {
-    await utimes(folder, new Date(), new Date()).catch(() => {}) // In use: see removeUnused.
-    return folder
-  }
+export async function buildPart(part: Part): Promise<string> {
+  const there = builtPart(part)
+  if (there !== null) return there
+  const { sources, say } = part
+  const folder = partFolder(part)
   say?.(folder)
   await build(sources, folder)
-  if (!isThere())
+  if (!isMade(part, folder))
     throw new BuildFailure('nothing', `${join(sources, 'build.sh')} ended well but made nothing`)
   return folder
 }
 
-/** Where it is, or will be when it is built. */
-export function partFolder({ name, sources }: Pick<Part, 'name' | 'sources'>): string {
-  const used = namesIn(sources)
-    .filter(file => /\.(c|h|S|sh|map)$/.test(file))
-    .sort()
-  if (!used.includes('build.sh')) throw new BuildFailure('sources', `there are no sources in ${sources}`)
-  const hash = createHash('sha256').update(`${process.arch} ${compiler()}`)
-  for (const file of used) hash.update(`\0${file}\0`).update(readFileSync(join(sources, file)))
-  return join(cacheFolder(), `${name}-${hash.digest('hex').slice(0, 16)}`)
+/** The same if it is there already; without waiting, because the first command does. */
+export function builtPart(part: Part): string | null {
+  const folder = partFolder(part)
+  if (!isMade(part, folder)) return null
+  try {
+    utimesSync(folder, new Date(), new Date()) // In use: see removeUnused.
+  } catch {
+    // It belongs to somebody else.
+  }
+  return folder
 }
 
-function namesIn(folder: string): string[] {
+const isMade = ({ makes }: Part, folder: string): boolean =>
+  makes.every(file => existsSync(join(folder, file)))
+
+/** Where it is, or will be when it is built: named after what it is made from. */
+export function partFolder({ name, sources }: Pick<Part, 'name' | 'sources'>): string {
+  const { crc32 } = process.getBuiltinModule('node:zlib')
+  const used = filesIn(sources).filter(file => /\.(c|h|S|sh|map)$/.test(file))
+  if (!used.includes('build.sh')) throw new BuildFailure('sources', `there are no sources in ${sources}`)
+  let sum = crc32(`${process.arch} ${compiler()}`)
+  let size = 0
+  for (const file of used.sort()) {
+    const text = readFileSync(join(sources, file))
+    size += text.length
+    sum = crc32(text, crc32(`\0${file}\0`, sum))
+  }
+  return join(cacheFolder(), `${name}-${hexadecimal(sum)}${hexadecimal(size)}`)
+}
+
+const hexadecimal = (number: number): string => number.toString(16).padStart(8, '0')
+
+function filesIn(folder: string): string[] {
   try {
     return readdirSync(folder)
   } catch {

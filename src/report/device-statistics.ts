@@ -6,6 +6,9 @@ type State = Extract<RunEvent, { type: 'device' }>
 type Verdict = Extract<RunEvent, { type: 'verdict' }>
 type Trial = Extract<RunEvent, { type: 'trial' }>
 
+/** Of fewer tasks none are spent on learning. */
+const FEW = 20
+
 const IDLE: Omit<State, 'type' | 'at' | 'device'> = { read: 0, write: 0, used: 0, running: 0, waiting: 0 }
 
 /** What is known of the devices of a run: what is in use, what was learned, what was moved. */
@@ -17,6 +20,9 @@ export class DeviceStatistics {
   /** By kind, device and tasks at one time: what is tried again counts as it was last. */
   readonly #trials = new Map<string, Trial>()
   readonly #failed = new Map<number, string>()
+  /** Demands whose bandwidth is to be learned, and the tasks per kind that have one. */
+  readonly #learning = new Set<number>()
+  readonly #learners = new Map<number, number>()
   #moves = 0
   #movedBytes = 0
 
@@ -27,6 +33,16 @@ export class DeviceStatistics {
         break
       case 'kind-defined':
         this.#kinds.set(event.kind, event.name)
+        break
+      case 'demand-defined': {
+        const bandwidth = event.storage?.bandwidth
+        if (bandwidth === 'auto' || (typeof bandwidth === 'object' && bandwidth !== null))
+          this.#learning.add(event.demand)
+        break
+      }
+      case 'submitted':
+        if (event.demand === undefined || !this.#learning.has(event.demand)) break
+        this.#learners.set(event.kind, (this.#learners.get(event.kind) ?? 0) + 1)
         break
       case 'device':
         this.#states.set(event.device, event)
@@ -101,6 +117,13 @@ export class DeviceStatistics {
       lines.push(
         `  took ${verdict.concurrency} at a time, ${perSecond(verdict.bandwidth)} each: ${clean(reason)}`,
       )
+    }
+    const verdicts = [...this.#verdicts.values()]
+    for (const [kind, count] of this.#learners) {
+      if (verdicts.some(verdict => verdict.kind === kind)) continue
+      const tasks = plural(count, 'task')
+      const why = count < FEW ? `${tasks} are too few` : `of its ${tasks} hardly two waited at one time`
+      lines.push(`${clean(this.#kinds.get(kind) ?? `kind ${kind}`)}: no limit was tried, ${why}`)
     }
     for (const [device, reason] of this.#failed) {
       lines.push(`${this.nameOf(device)} was left out: ${clean(reason)}`)

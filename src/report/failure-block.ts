@@ -9,11 +9,14 @@ type RunStarted = Extract<RunEvent, { type: 'run-started' }>
 
 const TAIL_LINES = 20
 const STACK_FRAMES = 4
-/** Our build, wherever it is installed; chunks of the user's bundler have no name before the hash. */
-const OURS = /\/millrace\/dist\/[\w-]+\.js:\d+:\d+\)?$|\/dist\/chunk-[\w-]+-[A-Z\d]{8}\.js:\d+:\d+\)?$/
+/** Chunks of our build, wherever it is installed; those of the user's bundler have no name before the hash. */
+const CHUNK = /\/dist\/chunk-[\w-]+-[A-Z\d]{8}\.js:\d+:\d+\)?$/
+/** Where this copy of us lies. */
+const HERE = new URL('.', import.meta.url).href
 
 /** Frames of Node help nobody, and ours only whoever looks for a mistake of ours. */
-export const isForeignFrame = (line: string): boolean => line.includes('node:') || OURS.test(line)
+export const isForeignFrame = (line: string): boolean =>
+  line.includes('node:') || line.includes(HERE) || CHUNK.test(line)
 
 /** All that a person needs to understand a failure and to try again, in one place. */
 export function failureBlock(event: Failed, name: string, run: RunStarted | null, paint: Paint): string[] {
@@ -83,7 +86,7 @@ function frames(failure: FailureFacts): string[] {
   const all = cleanLines(failure.stack ?? '')
     .map(line => line.trim())
     .filter(line => line.startsWith('at ') && !line.includes('node:'))
-  const own = all.filter(line => !OURS.test(line))
+  const own = all.filter(line => !isForeignFrame(line))
   const isKnown = failure.code?.startsWith('MR_') ?? false
   return (own.length > 0 || isKnown ? own : all).slice(0, STACK_FRAMES)
 }

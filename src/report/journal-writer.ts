@@ -31,7 +31,7 @@ export interface JournalOptions {
   disk?: JournalDisk
   /** A block is flushed when it has this many bytes … */
   blockBytes?: number
-  /** … or this many milliseconds after its first event. */
+  /** … or this many milliseconds after its first event; infinite: equal events have equal bytes. */
   flushEvery?: number
   /** Journalling stops when the disk is this many bytes behind, so that a dead disk cannot eat the memory. */
   maxBehind?: number
@@ -144,6 +144,7 @@ class JournalWriter implements Journal {
 
   #setTimer(): void {
     this.#isTimerSet = true
+    if (this.#flushEvery === Infinity) return
     setTimeout(() => {
       this.#isTimerSet = false
       this.#seal()

@@ -18,3 +18,6 @@ export function runPaths(base: string, run: string): { folder: string; journal: 
 export function logPath(base: string, run: string, task: number, attempt: number): string {
   return join(runPaths(base, run).logs, `${task}.${attempt}.log`)
 }
+
+/** So many runs of a folder are kept, the newest. */
+export const KEPT_RUNS = 50

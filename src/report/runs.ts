@@ -2,7 +2,7 @@ import { readdir, rm, stat } from 'node:fs/promises'
 import { MillraceError } from '../core/errors.ts'
 import type { Outcome, RunEvent } from '../core/events.ts'
 import { nearest } from '../general/nearest.ts'
-import { runPaths, runsFolder } from './run-paths.ts'
+import { KEPT_RUNS, runPaths, runsFolder } from './run-paths.ts'
 import { readJournalBlocks, readJournalEnds } from './journal-reader.ts'
 import { Statistics } from './statistics.ts'
 
@@ -89,7 +89,7 @@ export async function showRun(base: string, name: string): Promise<ShownRun> {
  * Removes all but the newest runs and returns the names of those removed. A run whose process lives is
  * kept, whatever its age; so is every folder that holds no journal, because it may not be ours.
  */
-export async function pruneRuns(base: string, keep = 50): Promise<string[]> {
+export async function pruneRuns(base: string, keep = KEPT_RUNS): Promise<string[]> {
   const removed: string[] = []
   for (const run of (await listRuns(base)).slice(Math.max(0, keep))) {
     if (run.pid !== null && isAlive(run.pid)) continue
@@ -115,7 +115,8 @@ async function readInfo(base: string, name: string): Promise<RunInfo | null> {
     folder,
     journal,
     outcome: outcomeOf(started, last),
-    startedAt: started?.wallTime ?? modified.toISOString(),
+    // A simulated run has no time of its own.
+    startedAt: started && !started.simulated ? started.wallTime : modified.toISOString(),
     elapsed: last?.at ?? 0,
     program: started?.program ?? '',
     simulated: started?.simulated ?? false,

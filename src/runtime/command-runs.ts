@@ -1,23 +1,28 @@
 import { source } from '../core/data.ts'
 import type { Access } from '../core/data.ts'
 import type { TaskUsage } from '../core/events.ts'
-import type { Lane } from '../core/machine.ts'
+import type { Node } from '../core/machine.ts'
 import type { Task } from '../core/task.ts'
 import { SpawnerLost } from '../execute/command-process.ts'
 import type { Guard } from '../execute/guard.ts'
 import { ownCpus } from '../execute/own-cpus.ts'
 import { Processes } from '../execute/processes.ts'
+import { someDefinition } from '../model/definition.ts'
 import { Stored } from '../model/stored.ts'
 import type { Kept } from '../model/stored.ts'
-import { runCommand } from './commands.ts'
+import { calmCompiler } from './calm-compiler.ts'
+import { hasHooks, runCommand, startCommand } from './commands.ts'
 import type { CommandContext, CommandOutcome } from './commands.ts'
 import { jobOf, liveOf } from './job.ts'
 import type { Loans } from './loans.ts'
 import type { Runtime, RuntimeOptions } from './runtime.ts'
 import type { Streaming } from './streaming.ts'
 
-/** A lane from which nothing was heard for so long is stuck: those who wait there go elsewhere; milliseconds. */
-const STUCK = 20
+/**
+ * A lane from which nothing was heard for so long is stuck: those who wait there go elsewhere; milliseconds. Where no
+ * CPU is free for them they may as well stay a while: on a busy machine short programs take long, too.
+ */
+const STUCK = { free: 20, busy: 100 }
 const STUCK_REASON = 'the command before it on its CPU takes longer than expected'
 
 /** An attempt of a command that ended well. */
@@ -55,6 +60,8 @@ export class CommandRuns {
   readonly #heard: number[] = []
   /** Tasks that were lost with the process that starts programs: a second time, they are the reason. */
   readonly #lostBefore = new WeakSet<Task>()
+  /** The compiler has been told, if it is to be. */
+  #isCalm = false
   #environment: { at: number; variables: Readonly<Record<string, string>> } | null = null
 
   constructor(runtime: Runtime, options: RuntimeOptions, parts: Parts, ends: CommandEnds) {
@@ -79,13 +86,50 @@ export class CommandRuns {
     }
   }
 
-  async launch(task: Task): Promise<void> {
-    if (jobOf(task).slots.length > 0) await this.#inputsBack(task)
-    const starting = this.processes.start()
-    if (starting) await starting
-    if (!isLive(task)) return this.#ends.lost(task, true, task.reason)
-    this.#ends.limit(task)
+  /** Programs may be wanted soon. While this process is small it can start others in no time. */
+  warmUp(): Promise<void> | null {
     this.#parts.guard.start()
+    return this.#start()
+  }
+
+  /** Null when programs can be started at once. */
+  #start(): Promise<void> | null {
+    const starting = this.processes.start()
+    if (starting && !this.#isCalm) {
+      this.#isCalm = true
+      // Afterwards: what Node brings along compiled is of no use to it once the setting has changed.
+      if (!someDefinition(({ form }) => form === 'function')) void starting.then(calmCompiler)
+    }
+    return starting
+  }
+
+  launch(task: Task): void {
+    const mustWait = this.#start() !== null || this.#inputAway(task) !== null
+    if (mustWait || hasHooks(task) || this.#parts.streaming.concerns(task)) void this.#launchLater(task)
+    else this.#launchNow(task)
+  }
+
+  #launchNow(task: Task): void {
+    if (!isLive(task)) return this.#ends.lost(task, true, task.reason)
+    this.#begins(task)
+    try {
+      startCommand(task, this.#context, {
+        ended: outcome => this.#ended(task, outcome),
+        failed: error => this.#spoiled(task, error),
+      })
+    } catch (error) {
+      this.#spoiled(task, error)
+    }
+  }
+
+  async #launchLater(task: Task): Promise<void> {
+    for (let away = this.#inputAway(task); away; away = this.#inputAway(task)) {
+      const kept = away
+      await new Promise<void>(resolve => this.#parts.loans.whenBack(kept, resolve))
+    }
+    await this.#start()
+    if (!isLive(task)) return this.#ends.lost(task, true, task.reason)
+    this.#begins(task)
     const { streaming } = this.#parts
     try {
       const step = streaming.concerns(task) ? await streaming.prepare(task) : null
@@ -101,6 +145,11 @@ export class CommandRuns {
       if (streaming.concerns(task) && (await streaming.wasBereft(task, true))) return this.#bereft(task)
       this.#spoiled(task, error)
     }
+  }
+
+  #begins(task: Task): void {
+    this.#ends.limit(task)
+    this.#parts.guard.start()
   }
 
   #ended(task: Task, outcome: CommandOutcome): void {
@@ -133,12 +182,13 @@ export class CommandRuns {
   }
 
   /** Commands queue on a lane; when one of them turns out to be long, those behind it go back to be started elsewhere. */
-  takeBack(lanes: readonly Lane[], now: number): void {
+  takeBack({ lanes, freeLanes }: Node, now: number): void {
+    const patience = freeLanes > 0 ? STUCK.free : STUCK.busy
     for (const lane of lanes) {
       const { queue, index } = lane
       const head = queue.peek()
       if (queue.size < 2 || head?.kind.form !== 'command') continue
-      if (now - (this.#heard[index] ?? 0) < STUCK) continue
+      if (now - (this.#heard[index] ?? 0) < patience) continue
       lane.long = head
       for (const task of [...queue].slice(1)) {
         const { live } = jobOf(task)
@@ -148,16 +198,14 @@ export class CommandRuns {
     }
   }
 
-  /** Values that a command reads and that a thread has at the moment. */
-  async #inputsBack(task: Task): Promise<void> {
-    const isAway = (access: Access): boolean => {
+  /** A value that the command reads and that a thread has at the moment. */
+  #inputAway(task: Task): Stored | null {
+    if (jobOf(task).slots.length === 0) return null
+    for (const access of task.accesses) {
       const kept = source(access)?.value
-      return kept instanceof Stored && this.#parts.loans.isAway(kept)
+      if (kept instanceof Stored && this.#parts.loans.isAway(kept)) return kept
     }
-    for (let away = task.accesses.find(isAway); away; away = task.accesses.find(isAway)) {
-      const kept = source(away)?.value as Stored
-      await new Promise<void>(resolve => this.#parts.loans.whenBack(kept, resolve))
-    }
+    return null
   }
 
   /**

@@ -36,31 +36,93 @@ export interface CommandContext {
   began(task: Task): void
 }
 
-/** Builds the command line of a task and runs it. */
+/** The end of an attempt that needed none. */
+const NO_PROGRAM = {
+  cameBack: false,
+  exitCode: 0,
+  signal: null,
+  printed: false,
+  starved: false,
+  usage: null,
+} as const
+
+/** Hears, once, what became of an attempt. */
+export interface CommandEnd {
+  ended(outcome: CommandOutcome): void
+  failed(error: unknown): void
+}
+
+/** Asks whoever has a say in it, builds the command line of a task and runs it. */
 export async function runCommand(task: Task, context: CommandContext): Promise<CommandOutcome> {
   const args = argumentsOf(task, context)
-  const { hooks } = jobOf(task).definition.extra as CommandExtra
+  const { hooks } = extraOf(task)
   const beganAt = performance.now()
   const begun = hooks && (await begin(task, hooks, args))
   if (begun === 'made' || begun === 'kept') {
     const took = performance.now() - beganAt
-    const kept = begun === 'kept'
-    return { cameBack: false, exitCode: 0, signal: null, printed: false, beganAt, took, usage: null, kept }
+    return { ...NO_PROGRAM, beganAt, took, kept: begun === 'kept' }
   }
   const request = prepare(task, context, args, begun)
+  return new Promise((resolve, reject) => {
+    startProgram(task, context, request, { ended: resolve, failed: reject })
+  })
+}
+
+/** The same at once, where nobody has a say in it. */
+export function startCommand(task: Task, context: CommandContext, end: CommandEnd): void {
+  startProgram(task, context, prepare(task, context, argumentsOf(task, context), undefined), end)
+}
+
+function startProgram(task: Task, context: CommandContext, request: CommandRequest, end: CommandEnd): void {
   const process = context.processes.create()
   liveOf(task).process = process
-  const running = process.run(context.step ? context.step(request) : request)
+  process.start(context.step ? context.step(request) : request, {
+    ended: result => {
+      const { exitCode, cameBack } = result
+      if (exitCode !== null && accepted(exitCode, extraOf(task).exitCodes))
+        end.ended(result as CommandOutcome)
+      else if (cameBack) end.ended({ ...result, exitCode: -1 })
+      else void failure(request, result, context).then(outcome => end.ended(outcome))
+    },
+    failed: error => end.failed(error),
+  })
   if (context.step) context.began(task)
-  const result = await running
+}
+
+async function failure(
+  { argv, cwd }: CommandRequest,
+  result: CommandResult,
+  { logs }: CommandContext,
+): Promise<CommandOutcome> {
   const { exitCode, signal } = result
-  const { exitCodes } = jobOf(task).definition.extra as CommandExtra
-  if (exitCode !== null && accepted(exitCode, exitCodes)) return result as CommandOutcome
-  if (result.cameBack) return { ...result, exitCode: -1 }
-  const circumstance = await shortage(context.logs ?? request.cwd)
-  const error = new ExitError(request.argv[0] ?? '', exitCode, signal, circumstance)
+  const { circumstance, hint } = whyKilled(result)
+  const error = new ExitError(
+    argv[0] ?? '',
+    exitCode,
+    signal,
+    circumstance + (await shortage(logs ?? cwd)),
+    hint,
+  )
   return { ...result, exitCode: exitCode ?? -1, error }
 }
+
+/** Of a program that is killed, nothing can be read in its output. */
+function whyKilled({ signal, starved, usage }: CommandResult): { circumstance: string; hint?: string } {
+  if (starved) {
+    const held = usage ? `; it held ${Math.ceil(usage.peakBytes / 1e6)} MB` : ''
+    return {
+      circumstance: ` when the system was out of memory${held}`,
+      hint: "Say how much it needs (memory: '2GB'), so that fewer run at one time, or let it use less.",
+    }
+  }
+  if (signal !== 'SIGKILL') return { circumstance: '' }
+  return { circumstance: '', hint: 'Somebody killed it, or the system did for lack of memory.' }
+}
+
+/** Somebody is to be asked before it starts. */
+export const hasHooks = (task: Task): boolean => extraOf(task).hooks !== undefined
+
+const extraOf = (task: Task): CommandExtra => jobOf(task).definition.extra as CommandExtra
 
 /** On a full disk, what the program said of it cannot be written to its log either. */
 async function shortage(folder: string): Promise<string> {
@@ -130,6 +192,8 @@ function atHome(argv: readonly string[], task: Task): readonly string[] {
   return words
 }
 
+const isWord = (word: unknown): boolean => typeof word === 'string' || typeof word === 'number'
+
 function prepare(
   task: Task,
   context: CommandContext,
@@ -137,14 +201,10 @@ function prepare(
   begun: Argv | undefined,
 ): CommandRequest {
   const { definition } = jobOf(task)
-  const extra = definition.extra as CommandExtra
+  const extra = extraOf(task)
   const run = definition.variants[0]?.run as (...given: unknown[]) => unknown
   const argv = begun ?? run(...args)
-  if (
-    !Array.isArray(argv) ||
-    argv.length === 0 ||
-    !argv.every(word => ['string', 'number'].includes(typeof word))
-  ) {
+  if (!Array.isArray(argv) || argv.length === 0 || !argv.every(isWord)) {
     throw new MillraceError('MR_OPTION', `command ${definition.name} did not give a list of words`, {
       hint: "Return an array such as ['sort', '-n', path]; for a shell write ['sh', '-c', text].",
     })

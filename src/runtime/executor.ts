@@ -15,7 +15,7 @@ import { CommandRuns, isLive } from './command-runs.ts'
 import { commandLine } from './commands.ts'
 import { Devices } from './devices.ts'
 import { EarlyFiles } from './early-files.ts'
-import { factsOf } from './failure.ts'
+import { factsOf, threadDied } from './failure.ts'
 import { endLive, jobOf, liveOf } from './job.ts'
 import type { Stoppable } from './job.ts'
 import { Limits } from './limits.ts'
@@ -152,12 +152,16 @@ export class Executor {
     return this.#threads
   }
 
-  warmUp(): void {
-    this.#threads.warmUp()
+  /** Starts ahead what the first tasks will need; gives what is worth waiting for. */
+  warmUp(has: { functions: boolean; commands: boolean }): Promise<void> | null {
+    if (has.functions) this.#threads.warmUp()
+    return has.commands ? this.#commands.warmUp() : null
   }
 
+  /** Takes results that are there already, while the program does not let the event loop run. */
   drain(): void {
     this.#threads.drain()
+    this.#commands.processes.drain()
   }
 
   start(task: Task): void {
@@ -214,15 +218,15 @@ export class Executor {
   }
 
   /** A copy of a value for the program: what it does with it must not reach tasks. */
-  async takeOut(version: Version): Promise<Kept> {
+  takeOut(version: Version): Kept | Promise<Kept> {
     const kept = version.value as Kept | undefined
     if (kept instanceof Stored && this.#loans.isAway(kept)) {
       return new Promise((resolve, reject) => {
-        this.#loans.whenBack(kept, () => void this.takeOut(version).then(resolve, reject))
+        this.#loans.whenBack(kept, () => void Promise.resolve(this.takeOut(version)).then(resolve, reject))
       })
     }
     if (kept === undefined || (kept instanceof Stored && this.#loans.isLost(kept))) {
-      throw new MillraceError('MR_DATA_LOST', 'the value is gone')
+      return Promise.reject(new MillraceError('MR_DATA_LOST', 'the value is gone'))
     }
     if (!(kept instanceof Stored) || kept.blobs.length === 0 || version.datum.inPlace) return kept
     return new Stored(
@@ -257,7 +261,7 @@ export class Executor {
     const [node] = engine.nodes
     if (!node) return false
     if (node.freeLanes > 0) this.#threads.takeBack(engine, this.#runtime.now())
-    this.#commands.takeBack(node.lanes, this.#runtime.now())
+    this.#commands.takeBack(node, this.#runtime.now())
     return node.freeLanes > 0 && node.lanes.some(lane => lane.queue.size > 1)
   }
 
@@ -309,7 +313,7 @@ export class Executor {
     if (task.queueable && this.#headOf(task.lane) !== task && this.#mustWait(task, isCommand)) {
       liveOf(task).held = true
       this.#queued.add(task.lane)
-    } else if (isCommand) void this.#commands.launch(task)
+    } else if (isCommand) this.#commands.launch(task)
     else this.#threads.send(task)
   }
 
@@ -318,8 +322,14 @@ export class Executor {
     return isCommand ? !this.#commands.processes.hasLanes : this.#threads.mustWait(task)
   }
 
-  /** Sends the tasks that waited for their turn on a lane, and have it now. */
+  /** Sends the tasks that waited for their turn on a lane, and have it now, and lets go what was started. */
   sendNext(): void {
+    this.#sendHeld()
+    this.#threads.announce()
+    this.#commands.processes.flush()
+  }
+
+  #sendHeld(): void {
     for (const lane of this.#queued) {
       const task = this.#headOf(lane)
       if (!task) this.#queued.delete(lane)
@@ -371,7 +381,7 @@ export class Executor {
       modules,
       entry: this.#options.entry,
       logs: this.#options.logs,
-      timeOrigin: this.#runtime.timeOrigin,
+      startedAt: this.#runtime.startedAt,
       run: this.#options.id,
     }
   }
@@ -425,7 +435,12 @@ export class Executor {
     storeOutputs(task, outputs, returns || 1)
     if (returns > 0) this.releases.finishing(task)
     this.#forget(task)
-    this.#runtime.engine.finished(task, Math.min(startedAt + took, now), took, usage)
+    this.#runtime.engine.finished(
+      task,
+      Math.max(task.startedAt, Math.min(startedAt + took, now)),
+      took,
+      usage,
+    )
   }
 
   // --- failing ---
@@ -462,7 +477,7 @@ export class Executor {
       await defaultFiles(task, this.files).catch(() => undefined)
       await this.taskFiles.commit(task, true).catch(() => undefined)
     } else await this.taskFiles.drop(task)
-    this.#settleFailure(task, error, log, tail)
+    this.#settleFailure(task, error, tail === undefined ? undefined : log, tail)
   }
 
   #settleFailure(task: Task, error: unknown, log: string | undefined, tail: string | undefined): void {
@@ -531,7 +546,7 @@ export class Executor {
         this.#runtime.schedule()
       })
     } else if (guilty) {
-      const error = live.timedOut ? timeout(task) : new MillraceError('MR_THREAD_DIED', reason)
+      const error = live.timedOut ? timeout(task) : threadDied(reason)
       this.#failed(task, error, true)
     } else if (live.consumed) {
       this.#failed(

@@ -1,4 +1,5 @@
-import type { ErrorCode, MillraceError } from '../core/errors.ts'
+import { MillraceError } from '../core/errors.ts'
+import type { ErrorCode } from '../core/errors.ts'
 import type { FailureFacts } from '../core/events.ts'
 import type { Task } from '../core/task.ts'
 import { CancelledError, ExitError, TaskError, messageOf } from '../model/errors.ts'
@@ -32,7 +33,7 @@ export function factsOf(error: unknown, command?: string, cwd?: string): Failure
   const code = codeOf(error)
   const facts: FailureFacts = {
     name: error instanceof Error ? error.name : typeof error,
-    message: shortMessage(error),
+    message: [shortMessage(error), hintOf(error)].filter(Boolean).join('\n'),
   }
   if (code !== undefined) facts.code = code
   if (error instanceof Error && error.stack) facts.stack = error.stack
@@ -50,6 +51,11 @@ export function factsOf(error: unknown, command?: string, cwd?: string): Failure
 const shortMessage = (error: unknown): string => {
   const short = (error as { shortMessage?: unknown } | null)?.shortMessage
   return typeof short === 'string' ? short : messageOf(error)
+}
+
+const hintOf = (error: unknown): string => {
+  const hint = (error as { hint?: unknown } | null)?.hint
+  return codeOf(error)?.startsWith('MR_') && typeof hint === 'string' ? hint : ''
 }
 
 /** The error that whoever waits for a failed task gets. */
@@ -71,4 +77,14 @@ export function cancelledError(task: Task): CancelledError | TaskError {
   if (task.state === 'failed') return new CancelledError('the task', `${task.name} failed`, taskError(task))
   const failed = task.cause?.state === 'failed' ? taskError(task.cause) : null
   return new CancelledError(task.name, task.reason, failed)
+}
+
+/** The thread of a task ended under it, and it seems to be to blame. */
+export function threadDied(reason: string): MillraceError {
+  const hint = reason.includes('crashed')
+    ? 'Nobody could catch it: it came from a timer, an event, or a promise that is not awaited.'
+    : reason.includes('process.exit')
+      ? 'Return, or throw an error, instead of calling process.exit in a task.'
+      : undefined
+  return new MillraceError('MR_THREAD_DIED', reason, hint === undefined ? {} : { hint })
 }

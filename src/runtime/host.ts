@@ -7,7 +7,7 @@ import { fifo, findPolicy } from '../core/policy.ts'
 import type { Policy } from '../core/policy.ts'
 import { TaskModules } from '../execute/modules.ts'
 import type { Client, Host } from '../model/client.ts'
-import { taskModules } from '../model/definition.ts'
+import { someDefinition, taskModules } from '../model/definition.ts'
 import { TaskError, CancelledError } from '../model/errors.ts'
 import { isForeignFrame } from '../report/failure-block.ts'
 import { isPolicyFile, launchedPolicy, loadPolicyFile } from './policy-file.ts'
@@ -41,6 +41,8 @@ interface Run {
   runtime: Runtime
   reporting: Reporting
   options: RunOptions
+  /** Resolves when programs can be started at once; null where there are none, or nothing to wait for. */
+  warm: Promise<void> | null
 }
 
 /** The embedded runtime: starts at the first call and ends with the last, or with `main`. */
@@ -67,8 +69,9 @@ export class EmbeddedHost implements Host {
       await afterLoading()
       await loadPolicy(runOptions())
       this.#remarks = await measureDevices(runOptions())
-      const { runtime } = this.#start()
-      await Promise.all([this.#loadClasses(runtime), this.#prepareDevices(runtime)])
+      const { runtime, warm } = this.#start()
+      // A program that calls a thousand commands in one go does not let us start anything meanwhile.
+      await Promise.all([this.#loadClasses(runtime), this.#prepareDevices(runtime), warm])
       await body()
       runtime.programEnded()
       await runtime.idle(runtime.main.group)
@@ -101,7 +104,9 @@ export class EmbeddedHost implements Host {
       // them here would keep a program without main alive for ever.
       entry: process.argv[1] ? pathToFileURL(process.argv[1]).href : null,
     })
-    this.#run = { runtime, reporting, options }
+    const isForm = (form: 'function' | 'command'): boolean => someDefinition(one => one.form === form)
+    const warm = runtime.executor.warmUp({ functions: isForm('function'), commands: isForm('command') })
+    this.#run = { runtime, reporting, options, warm }
     runtime.engine.observer?.({
       type: 'run-started',
       at: 0,
@@ -124,8 +129,6 @@ export class EmbeddedHost implements Host {
     }
     for (const remark of this.#remarks)
       runtime.engine.observer?.({ type: 'note', at: runtime.now(), ...remark })
-    // A workflow of commands needs no threads.
-    if (taskModules().size > 0) runtime.executor.warmUp()
     if (!this.#hasMain) {
       void this.#loadClasses(runtime)
       void this.#prepareDevices(runtime)

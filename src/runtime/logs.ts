@@ -1,12 +1,11 @@
 import { open } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { Task } from '../core/task.ts'
 
 const TAIL = 8192
 const LINES = 20
 
 export const logPath = (folder: string | null, task: Task): string | undefined =>
-  folder === null ? undefined : join(folder, `${task.id}.${task.attempt}.log`)
+  folder === null ? undefined : `${folder}/${task.id}.${task.attempt}.log`
 
 /** The last lines of a log, for people who look at a failure. */
 export async function tailOf(path: string): Promise<string | undefined> {

@@ -77,7 +77,7 @@ export class Releases {
     }
     this.#runtime.whenSettled(source, () => {
       if (source.state === 'ready') {
-        void this.#runtime.executor.takeOut(source).then(come, () => come(undefined))
+        void Promise.resolve(this.#runtime.executor.takeOut(source)).then(come, () => come(undefined))
       } else come(undefined)
     })
   }

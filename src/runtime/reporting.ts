@@ -4,7 +4,7 @@ import type { Observer, RunEvent } from '../core/events.ts'
 import type { Journal } from '../report/journal-writer.ts'
 import { createJournal } from '../report/journal-writer.ts'
 import { newRunName } from '../report/run-names.ts'
-import { runPaths, runsFolder } from '../report/run-paths.ts'
+import { KEPT_RUNS, runPaths, runsFolder } from '../report/run-paths.ts'
 import { chooseMode } from '../report/terminal-mode.ts'
 import type { Mode } from '../report/terminal-mode.ts'
 import type { Terminal } from '../report/terminal.ts'
@@ -19,6 +19,8 @@ export class Reporting {
   readonly #options: RunOptions
   /** Fixed now, because the program may change its working directory. */
   readonly #base: string
+  /** There are so many runs that old ones may have to go. */
+  readonly #hasMany: boolean
   readonly #journal: Journal | null
   readonly #journalPath: string
   /** Past whatever is diverted: what the display itself writes. */
@@ -32,7 +34,9 @@ export class Reporting {
   constructor(options: RunOptions) {
     this.#options = options
     this.#base = options.folder ?? process.cwd()
-    this.run = newRunName(namesIn(runsFolder(this.#base)), Math.random)
+    const names = namesIn(runsFolder(this.#base))
+    this.#hasMany = names.length >= KEPT_RUNS
+    this.run = newRunName(names, Math.random)
     const paths = runPaths(this.#base, this.run)
     this.#journalPath = paths.journal
     const { mode } = chooseMode({
@@ -93,6 +97,7 @@ export class Reporting {
     this.#release()
     if (!this.#journal) return
     await this.#exports()
+    if (!this.#hasMany) return
     const { pruneRuns } = await import('../report/runs.ts')
     await pruneRuns(this.#base).catch(() => [])
   }

@@ -79,13 +79,16 @@ export class JsonReader {
     return this.items(node, path).flatMap((item, i) => this.#of(item, `${path}[${i}]`, 'string') ?? [])
   }
 
-  /** A number that cannot be negative; null when it is not there. */
-  amount(fields: Fields, key: string): number | null {
+  /** A number that cannot be negative, or above what can be meant; null when it is not there. */
+  amount(fields: Fields, key: string, most = Number.MAX_SAFE_INTEGER): number | null {
     const node = fields.members.get(key)
     if (!node) return null
     const number = this.#of(node, `${fields.path}.${key}`, 'number')
     if (!number) return null
     if (number.value < 0) this.complain(number.at, `${fields.path}.${key} is ${number.value}: below 0`)
+    if (number.value > most) {
+      this.complain(number.at, `${fields.path}.${key} is ${number.value}: above ${most}`)
+    }
     return number.value
   }
 

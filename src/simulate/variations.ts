@@ -1,6 +1,7 @@
 import { MillraceError } from '../core/errors.ts'
 import { nearest } from '../general/nearest.ts'
 import { parseBytes, parseCount, parseRate } from '../general/units.ts'
+import { MOST_CPUS, MOST_NODES } from '../storage/machine-parser.ts'
 import type { NodeModel, Platform } from './platform.ts'
 
 /** What a sweep changes, from value to value. */
@@ -26,7 +27,15 @@ const onNodes =
     return { platform: { nodes: platform.nodes.map(node => change(node, value)) }, bandwidth: null }
   }
 
-const number = (text: string): number | null => (Number(text) > 0 ? Number(text) : null)
+const number = (text: string): number | null =>
+  Number(text) > 0 && Number(text) < Infinity ? Number(text) : null
+
+const countUpTo =
+  (most: number) =>
+  (text: string): number | null => {
+    const count = parseCount(text)
+    return count !== null && count <= most ? count : null
+  }
 
 /** What can be swept over, and what to write for it. */
 const SWEEPS: Record<string, { apply: Apply; example: string }> = {
@@ -39,13 +48,13 @@ const SWEEPS: Record<string, { apply: Apply; example: string }> = {
   },
   nodes: {
     apply: (platform, text) => {
-      const count = parseCount(text)
+      const count = countUpTo(MOST_NODES)(text)
       return count ? { platform: withNodes(platform, count), bandwidth: null } : null
     },
     example: '1,2,4 (nodes like those of the platform)',
   },
   cpus: {
-    apply: onNodes(parseCount, (node, cpus) => ({ ...node, cpus })),
+    apply: onNodes(countUpTo(MOST_CPUS), (node, cpus) => ({ ...node, cpus })),
     example: '8,16 (CPUs of each node)',
   },
   speed: {
@@ -57,7 +66,7 @@ const SWEEPS: Record<string, { apply: Apply; example: string }> = {
     example: '8GB,16GB (page cache of each node)',
   },
   ioExecutors: {
-    apply: onNodes(parseCount, (node, ioExecutors) => ({ ...node, ioExecutors })),
+    apply: onNodes(countUpTo(MOST_CPUS), (node, ioExecutors) => ({ ...node, ioExecutors })),
     example: '64,128 (I/O tasks at once on each node)',
   },
 }

@@ -80,10 +80,11 @@ export function readWfFormat(text: string, file: string): WfInstance {
     reader.expectNone(HINT)
     throw new TypeError('something was wrong and nobody complained')
   }
+  checkVersion(reader, top)
   const files = readFiles(reader, specification)
   const tasks = readTasks(reader, specification)
   const runs = readRuns(reader, execution, tasks)
-  const makespan = reader.amount(execution, 'makespanInSeconds')
+  const makespan = reader.amount(execution, 'makespanInSeconds', LONGEST)
   const name = top.members.has('name') ? reader.text(top, 'name') : file
   checkFiles(reader, tasks, files)
   const parents = findParents(reader, tasks)
@@ -108,6 +109,17 @@ export function readWfFormat(text: string, file: string): WfInstance {
       }
     }),
   }
+}
+
+/** Seconds: more than thirty years. */
+const LONGEST = 1e9
+
+/** Other versions have other fields, or mean other things by them. */
+function checkVersion(reader: JsonReader, top: Fields): void {
+  const node = top.members.get('schemaVersion')
+  if (!node) return
+  const version = reader.text(top, 'schemaVersion')
+  if (!/^1\.5(\.|$)/.test(version)) reader.complain(node.at, `schemaVersion is '${version}', not 1.5`)
 }
 
 function readFiles(reader: JsonReader, specification: Fields): Map<string, number> {
@@ -162,7 +174,7 @@ function readRuns(
     if (!Number.isInteger(cpus) || cpus < 1) reader.complain(fields.at, `task '${id}' ran on ${cpus} cores`)
     const used = reader.amount(fields, 'avgCPU') ?? 100
     runs.set(id, {
-      seconds: reader.amount(fields, 'runtimeInSeconds') ?? 0,
+      seconds: reader.amount(fields, 'runtimeInSeconds', LONGEST) ?? 0,
       // The rest of its time it waited, mostly for its files, which the models of storage account for.
       share: Math.min(1, used / 100 / cpus),
       cpus,

@@ -14,7 +14,7 @@ import type { Going } from './mover.ts'
 import { FULL_SPEED } from './pace.ts'
 import type { Pace } from './pace.ts'
 import { Tiers, unusable } from './tiers.ts'
-import { isKept } from './tier-folders.ts'
+import { isKept, removeKept } from './tier-folders.ts'
 
 export { FileCopy } from './file-copy.ts'
 
@@ -53,14 +53,15 @@ export class FileStore {
 
   /**
    * The path of a version that is read; fails when nothing is there. If it is a copy on a device, the copy stays
-   * until `tiers.unuse` is told the path. Whoever looks at it anyway need not have it looked for.
+   * until `tiers.unuse` is told the path. Whoever looks at it anyway need not have it looked for, and says how large
+   * it is, where that is known.
    */
-  async read(version: Version, mustLook = true): Promise<string> {
+  async read(version: Version, mustLook = true, known: number | null = null): Promise<string> {
     await this.#moving.get(version.datum)
     const path = this.pathOf(version)
     if (isKept(path)) this.tiers.use(path)
     if (!mustLook && !this.found) return path
-    const bytes = await bytesAt(path)
+    const bytes = known ?? (await bytesAt(path))
     if (bytes === null) {
       const { tier } = version.value instanceof FileCopy ? version.value : { tier: null }
       if (tier) throw lost(version, tier)
@@ -146,8 +147,8 @@ export class FileStore {
   }
 
   /** The task has written the version: it is moved to the user's path as soon as nobody reads an older one there. */
-  async commit(version: Version, staged: string): Promise<void> {
-    const bytes = await bytesAt(staged)
+  async commit(version: Version, staged: string, plainBytes: number | null = null): Promise<void> {
+    const bytes = plainBytes ?? (await bytesAt(staged))
     if (bytes === null) return
     const kept = this.tiers.stagedOn(staged) && (await this.tiers.keep(version, staged))
     if (kept) {
@@ -158,6 +159,7 @@ export class FileStore {
     }
     const copy = new FileCopy(staged, true)
     copy.bytes = bytes
+    copy.isPlain = plainBytes !== null
     version.value = copy
     // Others of a team may still fail, and then the original is wanted. Else no reader has been told the
     // staged path yet.
@@ -165,12 +167,12 @@ export class FileStore {
     await this.publish(version, false)
   }
 
-  /** Returns the version whose readers are in the way, if there is one. */
-  publish(version: Version, hasReaders?: boolean): Promise<Version | null> {
-    return this.#alone(version.datum, () => this.#publish(version, hasReaders ?? version.readers > 0))
+  /** Returns the version whose readers are in the way, if there is one; `own` of them, which made this one, are not. */
+  publish(version: Version, hasReaders?: boolean, own = 0): Promise<Version | null> {
+    return this.#alone(version.datum, () => this.#publish(version, hasReaders ?? version.readers > 0, own))
   }
 
-  async #publish(version: Version, hasReaders: boolean): Promise<Version | null> {
+  async #publish(version: Version, hasReaders: boolean, own: number): Promise<Version | null> {
     const copy = version.value
     if (!(copy instanceof FileCopy) || !copy.staged) return null
     const { datum } = version
@@ -182,7 +184,7 @@ export class FileStore {
       await removal.done
     }
     const older = this.#inPlace.get(datum)
-    if (older && older !== version && older.readers > 0) return older
+    if (older && older !== version && older.readers > own) return older
     if (copy.tier) {
       const isThere = older === version || (await this.#arrivals.hurry(version))
       if (!isThere) await this.#bring(copy.path, path, FULL_SPEED, ALWAYS_WANTED)
@@ -190,7 +192,7 @@ export class FileStore {
       await this.tiers.published(version)
       return null
     }
-    const isDirectory = (await lstat(copy.path)).isDirectory()
+    const isDirectory = !copy.isPlain && (await lstat(copy.path)).isDirectory()
     // Staged beside it, its folder is there; staged on a device, it may not be.
     if (!copy.path.startsWith(`${this.#folderFor(path)}/`)) await makeFolders(dirname(path))
     if (hasReaders) {
@@ -332,12 +334,13 @@ export class FileStore {
     }
     await Promise.all(Array.from({ length: AT_ONCE }, bring))
     const isNeeded = (folder: string): boolean => stranded.some(({ path }) => path.startsWith(`${folder}/`))
-    const used = [
-      ...[...this.#folders.keys()].filter(folder => !isNeeded(folder)),
-      ...(stranded.length === 0 ? this.tiers.folders.all : []),
-    ]
+    const staging = [...this.#folders.keys()].filter(folder => !isNeeded(folder))
+    const kept = stranded.length === 0 ? this.tiers.folders.all : []
     // On a device that has become read-only it stays; whoever looks at it later sees that all of it has been brought home.
-    await Promise.all(used.map(folder => rm(folder, { recursive: true, force: true }).catch(() => undefined)))
+    await Promise.allSettled([
+      ...staging.map(folder => rm(folder, { recursive: true, force: true })),
+      ...kept.map(removeKept),
+    ])
     this.#folders.clear()
     return stranded
   }

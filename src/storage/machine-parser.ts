@@ -85,7 +85,8 @@ const DEVICE_KEYS = [
   'writeBuffer',
   'syncTime',
 ]
-const MOST_NODES = 100_000
+export const MOST_NODES = 100_000
+export const MOST_CPUS = 1_000_000
 
 /** What the keys of a machine description mean; complains of what they cannot mean. */
 export class MachineParser {
@@ -109,7 +110,9 @@ export class MachineParser {
     // A single node needs no list around it.
     const list = source.isMap(given) ? [given] : source.list(given)
     if (!list || list.length === 0) {
-      source.wrong(given, 'a list of nodes', 'Write one line beginning with "-" per node.')
+      const hint = 'Write one line beginning with "-" per node.'
+      if (list) source.complain(source.at(given), 'nodes is an empty list', hint)
+      else source.wrong(given, 'a list of nodes', hint)
       return []
     }
     const nodes = list.flatMap(entry => this.#node(entry, everywhere, network))
@@ -123,17 +126,17 @@ export class MachineParser {
     const own = this.#devices(entries.get('storage'), false)
     const bandwidth = this.#rate(entries.get('bandwidth'))
     const node = {
-      cpus: this.#count(entries.get('cpus'), 1, 'a whole number of CPUs from 1'),
+      cpus: this.#count(entries.get('cpus'), 1, 'a whole number of CPUs from 1', MOST_CPUS),
       memory: this.#bytes(entries.get('memory')),
       tags: this.#tags(entries.get('tags')),
-      ioExecutors: this.#count(entries.get('ioExecutors'), 1, 'a whole number from 1'),
+      ioExecutors: this.#count(entries.get('ioExecutors'), 1, 'a whole number from 1', MOST_CPUS),
       read: this.#rate(entries.get('readBandwidth')) ?? bandwidth,
       write: this.#rate(entries.get('writeBandwidth')) ?? bandwidth,
       storage: [...own, ...everywhere.filter(({ name }) => !own.some(device => device.name === name))],
       network: this.#rate(entries.get('network')) ?? network,
       pageCache: this.#bytes(entries.get('pageCache')),
       cacheBandwidth: this.#rate(entries.get('cacheBandwidth')),
-      speed: this.#number(entries.get('speed')),
+      speed: this.#number(entries.get('speed'), true),
       cores: this.#count(entries.get('cores'), 1, 'a whole number from 1'),
     }
     return this.#names(entries, entry).map(name => ({ name, ...node }))
@@ -273,18 +276,22 @@ export class MachineParser {
     return this.#value(entry, parseDuration, 'a duration', 'Write milliseconds, or 5ms, 1s.') ?? 0
   }
 
-  #count(entry: Entry | undefined, least: number, expected: string): number | null {
+  #count(entry: Entry | undefined, least: number, wanted: string, most = Infinity): number | null {
     const parse = (value: number | string): number | null => {
       const count = parseCount(value)
-      return count !== null && count >= least ? count : null
+      return count !== null && count >= least && count <= most ? count : null
     }
+    const expected = most === Infinity ? wanted : `${wanted} to ${most}`
     return this.#value(entry, parse, expected, `Write ${expected}.`)
   }
 
-  #number(entry: Entry | undefined): number | null {
-    const parse = (value: number | string): number | null =>
-      String(value).trim() !== '' && Number(value) >= 0 ? Number(value) : null
-    return this.#value(entry, parse, 'a number from 0', 'Write a number such as 0.5.')
+  #number(entry: Entry | undefined, isPositive = false): number | null {
+    const parse = (value: number | string): number | null => {
+      const number = String(value).trim() === '' ? NaN : Number(value)
+      return number >= 0 && number < Infinity && !(isPositive && number === 0) ? number : null
+    }
+    const expected = isPositive ? 'a number above 0' : 'a number from 0'
+    return this.#value(entry, parse, expected, 'Write a number such as 0.5.')
   }
 
   #text(entry: Entry): string | null {

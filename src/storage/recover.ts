@@ -2,7 +2,7 @@ import { lstat, mkdir, readFile, readdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { ALWAYS_WANTED, copyDurably, syncFolder } from './mover.ts'
 import { FULL_SPEED } from './pace.ts'
-import { PART, TARGET, isOrphan } from './tier-folders.ts'
+import { PART, TARGET, isOrphan, removeKept } from './tier-folders.ts'
 import type { TargetFacts } from './tier-folders.ts'
 
 export interface Recovered {
@@ -41,19 +41,21 @@ export async function recover(devices: readonly string[]): Promise<Recovered[]> 
 }
 
 async function recoverRun(folders: readonly string[]): Promise<Recovered[]> {
-  const newest = new Map<string, Found>()
+  const all: Found[] = []
   for (const folder of folders) {
     for (const name of await readdir(folder)) {
       const found = await look(join(folder, name))
-      if (!found) continue
-      const known = newest.get(found.path)
-      if (!known || known.version < found.version) newest.set(found.path, found)
+      if (found) all.push(found)
     }
   }
+  // By path the newest comes last.
+  const newest = new Map(all.sort((a, b) => a.version - b.version).map(found => [found.path, found]))
   const recovered: Recovered[] = []
   for (const found of newest.values()) recovered.push(await bring(found))
   if (recovered.every(({ left }) => left === null)) {
-    for (const folder of folders) await rm(folder, { recursive: true, force: true })
+    // Older ones first: whoever goes on after an interruption must not take one of them for the newest.
+    for (const { folder } of all) await rm(join(folder, TARGET), { force: true })
+    for (const folder of folders) await removeKept(folder)
   }
   return recovered
 }

@@ -1,4 +1,4 @@
-import { mkdir, readFile, rename, rm, unlink, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, readdir, rename, rm, unlink, writeFile } from 'node:fs/promises'
 import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { basename, dirname, join } from 'node:path'
@@ -19,6 +19,7 @@ import { basename, dirname, join } from 'node:path'
 
 export const TARGET = '.millrace-target'
 export const PART = '.part'
+const OWNER = 'owner'
 
 /** A device, as far as folders on it are concerned. */
 export interface Tier {
@@ -94,10 +95,22 @@ export class TierFolders {
 export const isKept = (path: string): boolean =>
   basename(dirname(dirname(path))).startsWith('.millrace-kept-')
 
+/** At no moment is there one whose owner nobody knows: it would never be cleared away. */
 async function makeKept(folder: string): Promise<void> {
-  await mkdir(folder, { recursive: true })
+  const aside = `${folder}.new`
+  await mkdir(aside, { recursive: true })
   const owner: Owner = { pid: process.pid, started: startOf(process.pid) ?? '', host: hostname() }
-  await writeFile(join(folder, 'owner'), JSON.stringify(owner))
+  await writeFile(join(aside, OWNER), JSON.stringify(owner))
+  await rename(aside, folder)
+}
+
+/** The owner goes last, for the same reason. */
+export async function removeKept(folder: string): Promise<void> {
+  const names = await readdir(folder).catch(() => [])
+  for (const name of names) {
+    if (name !== OWNER) await rm(join(folder, name), { recursive: true, force: true })
+  }
+  await rm(folder, { recursive: true, force: true })
 }
 
 /** The time at which a process was started; null if it does not run. */
@@ -114,7 +127,7 @@ function startOf(pid: number): string | null {
 /** Whether the run that owns the folder has ended; unknown owners and other hosts count as alive. */
 export async function isOrphan(folder: string): Promise<boolean> {
   try {
-    const owner = JSON.parse(await readFile(join(folder, 'owner'), 'utf8')) as Owner
+    const owner = JSON.parse(await readFile(join(folder, OWNER), 'utf8')) as Owner
     return owner.host === hostname() && startOf(owner.pid) !== owner.started
   } catch {
     return false

@@ -115,7 +115,10 @@ export class Tiers {
 
   /** Copies the version to a device and goes on from there; returns false if it was not wanted any more. */
   async relocate(version: Version, device: Device, pace: Pace): Promise<boolean> {
-    const copy = version.value instanceof FileCopy && version.value.tier ? version.value : null
+    const known = version.value instanceof FileCopy ? version.value : null
+    // It is beside its place, where others still read what was there before: it goes there soon, and nowhere else.
+    if (known?.staged && !known.tier) return false
+    const copy = known?.tier ? known : null
     const from = copy?.path ?? (version.datum.path as string)
     const wanted = (): boolean =>
       copy ? version.value === copy : !version.superseded && !version.datum.removed

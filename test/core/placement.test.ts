@@ -262,11 +262,11 @@ test('given short commands, we should queue those that can wait behind other com
   rig.finish(known, 1)
   short(rig, 'quick')
   const [quick, first] = [rig.call('quick'), rig.call('true', [], { queues: true })]
-  const more = Array.from({ length: 30 }, () => rig.call('true', [], { queues: true }))
+  const more = Array.from({ length: 60 }, () => rig.call('true', [], { queues: true }))
   const alone = rig.call('true')
   const sent = rig.go()
   assert.deepEqual(sent.slice(0, 2), [quick, first])
-  assert(sent.length > 5 && sent.length < 30, String(sent.length))
+  assert(sent.length > 5 && sent.length < 50, String(sent.length))
   assert(sent.slice(1).every(({ lane }) => lane === first.lane && lane !== quick.lane))
   assert.equal(alone.state, 'ready')
   rig.finish(quick, 0.01)

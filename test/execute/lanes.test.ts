@@ -11,6 +11,7 @@ import { Spawner } from '../../src/execute/spawner.ts'
 import { RequestWriter } from '../../src/execute/spawner-wire.ts'
 import { spawnTool } from '../../src/native/spawn-tool.ts'
 import { until } from '../runtime/embedded.ts'
+import { ran } from './ran.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-lanes-'))
 let spawner: Spawner
@@ -48,7 +49,7 @@ interface Started {
 
 function start(script: string, lane: number | null): Started {
   const process = new SpawnedProcess(spawner)
-  return { process, ended: process.run(request(script, lane)) }
+  return { process, ended: ran(process, request(script, lane)) }
 }
 
 /** A script that says that it began, and ends when its gate is opened. */
@@ -104,8 +105,8 @@ test('what waits for its lane does not begin when the coordinator is gone', asyn
   const own = spawn(await spawnTool(), [], { stdio: ['pipe', 'ignore', 2, 1], detached: true })
   const [began, mark] = [newFile(), newFile()]
   const writer = new RequestWriter()
-  writer.run(1, { ...request(`touch ${began}; sleep 3600`, 0), limits: [] })
-  writer.run(2, { ...request(`touch ${mark}`, 0), limits: [] })
+  writer.run(1, request(`touch ${began}; sleep 3600`, 0), [])
+  writer.run(2, request(`touch ${mark}`, 0), [])
   own.stdin?.write(writer.take() as Buffer)
   await until(() => existsSync(began), 'the first')
   const ended = new Promise(resolve => own.on('exit', resolve))
@@ -126,7 +127,7 @@ test('any mix of lanes, ends and interruptions: in turn on each lane, each once,
         const script = `echo begin ${name} >> ${log}; echo end ${name} >> ${log}; exit ${kind === 'fail' ? 5 : 0}`
         const process = new SpawnedProcess(spawner)
         const given = request(script, lane)
-        const ended = process.run(kind === 'missing' ? { ...given, argv: ['/nowhere/at/all'] } : given)
+        const ended = ran(process, kind === 'missing' ? { ...given, argv: ['/nowhere/at/all'] } : given)
         if (kind === 'stop') process.stop()
         if (kind === 'call back') process.callBack()
         return ended.catch((error: unknown) => error as Error)

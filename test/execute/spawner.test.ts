@@ -12,6 +12,7 @@ import { Spawner } from '../../src/execute/spawner.ts'
 import { RequestWriter, readReplies } from '../../src/execute/spawner-wire.ts'
 import { spawnTool } from '../../src/native/spawn-tool.ts'
 import { until } from '../runtime/embedded.ts'
+import { ran } from './ran.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-spawn-'))
 let spawner: Spawner
@@ -44,7 +45,7 @@ const request = (argv: string[], rest: Partial<CommandRequest> = {}): CommandReq
   ...rest,
 })
 const run = (argv: string[], rest: Partial<CommandRequest> = {}) =>
-  new SpawnedProcess(spawner).run(request(argv, rest))
+  ran(new SpawnedProcess(spawner), request(argv, rest))
 
 const sh = (script: string, rest: Partial<CommandRequest> = {}) => run(['sh', '-c', script], rest)
 const isAlive = (pid: number): boolean => {
@@ -187,15 +188,14 @@ test('replies are read in whatever pieces they come', () => {
         let rest = Buffer.alloc(0)
         const feed = (part: Buffer): void => {
           const bytes = Buffer.concat([rest, part])
-          const used = readReplies(
-            bytes,
-            () => assert.fail(),
-            (id, { stage, errno }) => {
+          const used = readReplies(bytes, {
+            ended: () => assert.fail(),
+            cameBack: () => assert.fail(),
+            refused: (id, { stage, errno }) => {
               assert.deepEqual([stage, errno], ['exec', 2])
               seen.push(id)
             },
-            () => assert.fail(),
-          )
+          })
           rest = bytes.subarray(used)
         }
         let at = 0
@@ -215,7 +215,7 @@ test('when the coordinator is gone everything that was started ends, also what l
   const pids = newFile()
   const writer = new RequestWriter()
   const script = `trap "" TERM HUP; setsid sh -c 'echo $$ >> ${pids}; exec sleep 3600' & sleep 3600 & echo $! >> ${pids}; wait`
-  writer.run(1, { ...request(['sh', '-c', script]), limits: [] })
+  writer.run(1, request(['sh', '-c', script]), [])
   child.stdin?.write(writer.take() as Buffer)
   await until(() => existsSync(pids) && readFileSync(pids, 'utf8').trim().split('\n').length === 2, 'both')
   child.stdin?.end()
@@ -227,7 +227,10 @@ test('a spawner that is killed takes its programs with it, and says so to whoeve
   let lost = 0
   const own = new Spawner(await spawnTool(), () => lost++)
   const pids = newFile()
-  const ended = new SpawnedProcess(own).run(request(['sh', '-c', `echo $$ $PPID > ${pids}; exec sleep 3600`]))
+  const ended = ran(
+    new SpawnedProcess(own),
+    request(['sh', '-c', `echo $$ $PPID > ${pids}; exec sleep 3600`]),
+  )
   await until(() => existsSync(pids) && readFileSync(pids, 'utf8').endsWith('\n'), 'the program')
   const [program = 0, parent = 0] = readFileSync(pids, 'utf8').trim().split(' ').map(Number)
   process.kill(parent, 'SIGKILL')

@@ -1,4 +1,5 @@
-// Small writes are gathered before the kernel gets them. Nobody may be able to tell, but by the clock.
+// Small writes are gathered before the kernel gets them, and small reads are served from memory. Nobody may be able to
+// tell, but by the clock.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
@@ -74,6 +75,26 @@ test('a consumer gets what is gathered while its producer rests', { skip }, asyn
   })
   rmSync(folder, { recursive: true })
 })
+
+test(
+  'small reads of a growing file are where they belong, whatever else is done with the descriptor',
+  { skip },
+  async () => {
+    const folder = outside()
+    for (const [seed, after] of ['1', '1', '32', '0'].entries())
+      await withWorkflow(plan, async workflow => {
+        const [file, ack, count] = [workflow.path('closed'), join(folder, `ack-${seed}`), '20000']
+        const writing = [file, count, 'ask', ack]
+        const producer = workflow.preloaded('S', tools.fixture('gather-steps'), writing)
+        const reading = [file, count, ack, String(seed)]
+        const env = { MILLRACE_STREAM_GATHER: after }
+        const consumer = await workflow.preloaded('Q', tools.fixture('ahead-calls'), reading, { env }).done
+        assert.equal(consumer.code, 0, `after ${after}, seed ${seed}: ${consumer.stderr}`)
+        assert.equal((await producer.done).code, 0)
+      })
+    rmSync(folder, { recursive: true })
+  },
+)
 
 const mountable = process.getuid?.() === 0 && existsSync('/proc/mounts')
 

@@ -83,6 +83,35 @@ test('what was tried, decided, lost and moved can be explained', () => {
   ])
 })
 
+test('a kind whose limit was to be learned and was not says why', () => {
+  const devices = seen()
+  const storage = { bandwidth: 'auto' as const, direction: null, size: null, device: null }
+  devices.observe({ type: 'kind-defined', at: 0, kind: 2, name: 'load', form: 'function', module: 'm' })
+  devices.observe({ type: 'kind-defined', at: 0, kind: 3, name: 'rare', form: 'function', module: 'm' })
+  devices.observe({
+    type: 'demand-defined',
+    at: 8,
+    demand: 1,
+    cpus: 0,
+    memory: 0,
+    tags: [],
+    io: true,
+    storage,
+  })
+  const rest = { type: 'submitted', at: 8, demand: 1, parent: null, group: null, priority: 0 } as const
+  for (let task = 1; task <= 40; task++) {
+    for (const kind of task % 10 === 0 ? [1, 2, 3] : [1, 2])
+      devices.observe({ ...rest, task, kind, reads: [], writes: [] })
+  }
+  assert.deepEqual(
+    devices.explain().filter(line => line.includes('no limit')),
+    [
+      'load: no limit was tried, of its 40 tasks hardly two waited at one time',
+      'rare: no limit was tried, 4 tasks are too few',
+    ],
+  )
+})
+
 test('a limit that is tried again counts as it was last', () => {
   const devices = seen()
   devices.observe({ type: 'trial', at: 8, kind: 1, device: 0, bandwidth: 2 ** 22, concurrency: 4, mean: 55 })

@@ -1,5 +1,13 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, existsSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmdirSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import test from 'node:test'
 import { CancelledError, TaskError, cancel, group, waitOnFile } from 'millrace'
@@ -107,6 +115,32 @@ test('a command that is ended by a signal fails and names it', async () => {
   const error = await rejection(commands.killed())
   assert.equal(error.signal, 'SIGSEGV')
   assert.equal(error.exitCode, null)
+})
+
+test('of a command that is killed, nobody is told to read its output', async () => {
+  const error = await rejection(commands.murdered())
+  assert.equal(error.signal, 'SIGKILL')
+  assert.match(error.message, /Somebody killed it, or the system did for lack of memory/)
+})
+
+test('a command that the system kills for lack of memory says so', async t => {
+  if (process.env['MILLRACE_SPAWNER'] === 'off') return t.skip('Node does not hear of it')
+  const group = `/sys/fs/cgroup/memory/millrace-test-${process.pid}`
+  try {
+    mkdirSync(group)
+    writeFileSync(`${group}/memory.limit_in_bytes`, '20000000')
+  } catch (error) {
+    return t.skip(`no control group of memory can be made: ${String(error)}`)
+  }
+  try {
+    for (const isShell of [false, true]) {
+      const error = await rejection(commands.starved(group, isShell))
+      assert.match(error.shortMessage, /when the system was out of memory; it held \d+ MB/)
+      assert.match(error.hint, /Say how much it needs/)
+    }
+  } finally {
+    rmdirSync(group)
+  }
 })
 
 test('a program or a folder that does not exist is said to be so', async () => {

@@ -320,6 +320,8 @@ test('an exception outside of a task fails the task that runs there', async () =
     const error = await rejection(failed)
     assert.equal(error.code, 'MR_THREAD_DIED')
     assert.match(error.message, /thrown outside of the task|a rejection that nobody handles/)
+    assert.match(error.message, /, at .*fixtures\/tasks\.ts:\d+:\d+/)
+    assert.match((error.cause as Error).message, /a timer, an event, or a promise/)
   }
   assert.equal(await tasks.add(1, 1), 2)
 })

@@ -49,6 +49,16 @@ const WRONG: [string, (given: Sample) => void, RegExp][] = [
     /^w\.json:5\d:\d+: .*sizeInBytes is -1: below 0/m,
   ],
   [
+    'a size that cannot be meant',
+    given => (given.workflow.specification.files[0] = { id: 'in', sizeInBytes: 1e300 }),
+    /sizeInBytes is 1e\+300: above 9007199254740991/,
+  ],
+  [
+    'another version',
+    given => (given.schemaVersion = '2.0'),
+    /^w\.json:3:\d+: schemaVersion is '2\.0', not 1\.5/m,
+  ],
+  [
     'a circle',
     given => given.workflow.specification.tasks[0]?.parents.push('join_3'),
     /in a circle: left_1 needs join_3 needs left_1/,

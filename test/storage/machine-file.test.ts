@@ -107,7 +107,7 @@ const MISTAKES: Row[] = [
   ['two devices of one name', 'nodes: [{ storage: [{ name: a }, { name: a }] }]', '1:34', /another device/],
   ['CPUs that are no range', 'nodes: [{ storage: [{ name: a, cpus: 4-1 }] }]', '1:38', /list of CPUs/],
   ['no nodes', 'storage: []', '1:1', /no key 'nodes'/],
-  ['an empty list', 'nodes: []', '1:8', /not a list of nodes/],
+  ['an empty list', 'nodes: []', '1:8', /nodes is an empty list/],
   ['an empty file', '', '1:1', /the file is empty/],
   [
     'a truth value that is not one',

@@ -1,6 +1,7 @@
 import type { Version } from '../data.ts'
 import type { NodeDescription, Node } from '../machine.ts'
 import type { Kind, Task } from '../task.ts'
+import type { Budget } from './budget.ts'
 import type { Device } from './device.ts'
 import { IoNode, buildDevices } from './io-node.ts'
 import { writtenFiles } from './task-io.ts'
@@ -103,7 +104,7 @@ export class Storage {
       for (const device of node.layers) {
         if (!isOpen(device, io)) continue
         let bandwidth = Math.min(device[direction].spare, node[direction].spare)
-        if (source) bandwidth = Math.min(bandwidth, source.read.spare, node.read.spare)
+        if (source) bandwidth = Math.min(bandwidth, spareOf(source.read), spareOf(node.read))
         const room = direction === 'write' ? device.roomFor(io.isTemporary) : Infinity
         found.push({ id: n * count + device.index + 1, device, bandwidth, room })
       }
@@ -142,7 +143,8 @@ export class Storage {
     if (bandwidth < 0) return -1
     if (!device[direction].fits(bandwidth) || !node[direction].fits(bandwidth)) return -1
     if (source && typeof task.demand.storage?.bandwidth === 'number') {
-      if (!source.read.fits(bandwidth) || !node.read.fits(bandwidth)) return -1
+      const reading = ofSource(bandwidth, source, node)
+      if (!source.read.fits(reading) || !node.read.fits(reading)) return -1
     }
     return bandwidth
   }
@@ -177,9 +179,10 @@ export class Storage {
     device[direction].take(bandwidth)
     node[direction].take(bandwidth)
     if (!source || typeof task.demand.storage?.bandwidth !== 'number') return
-    io.sourceBandwidth = bandwidth
-    source.read.take(bandwidth)
-    node.read.take(bandwidth)
+    const reading = ofSource(bandwidth, source, node)
+    io.sourceBandwidth = reading
+    source.read.take(reading)
+    node.read.take(reading)
   }
 
   /** Gives back lane and bandwidth, but not the room that the task's files take. */
@@ -263,6 +266,13 @@ export class Storage {
     version.place = null
   }
 }
+
+/** What a task holds of where it reads: no more than is there, or it would wait for ever. */
+const ofSource = (bandwidth: number, { read }: Device, node: IoNode): number =>
+  Math.min(bandwidth, read.limit, node.read.limit)
+
+/** Who asks for more than all gets all, when nobody else has any of it. */
+const spareOf = (budget: Budget): number => (budget.used === 0 ? Infinity : budget.spare)
 
 /** A device that has failed is left to those who cannot go elsewhere: to wait for it would be to wait for ever. */
 const isOpen = (device: Device, { pinned }: TaskIo): boolean =>

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { test } from 'node:test'
 import { Profile } from '../../../src/core/io/profile.ts'
 import type { Datum } from '../../../src/core/data.ts'
+import { ioDemandOf } from '../../../src/core/task.ts'
 import type { Task } from '../../../src/core/task.ts'
 import { fails } from '../rig.ts'
 import { IoRig, device } from './io-rig.ts'
@@ -93,6 +94,28 @@ test('chains should all end under the smallest bound that one of them needs, and
     assert.equal(rig.engine.root.live, 0)
     assert(most >= widest, `${most} at one time under a bound of ${bound}`)
   }
+})
+
+test('a task that is held back should not keep away one of the same demand that tasks before it need', () => {
+  const rig = rigWith({ maxIntermediate: 20 })
+  const demand = ioDemandOf({ size: 10 }, 1)
+  const [made, first, second, third] = [rig.file(), temporary(rig), temporary(rig), temporary(rig)] as const
+  rig.write('maker', {}, { demand }, made)
+  rig.write('first', {}, { demand }, first)
+  const uses = [made, first].map(datum => ({ datum, mode: 'in' as const }))
+  rig.submit('second', {}, [...uses, { datum: second, mode: 'out' }], { demand })
+  // It would go ahead, but what it takes the second needs.
+  rig.write('third', {}, { demand, priority: 1 }, third)
+  for (const file of [first, second, third]) rig.engine.remove(file, rig.now)
+  const order: string[] = []
+  for (let turn = 0; turn < 10; turn++) {
+    for (const task of rig.go()) {
+      order.push(task.kind.name)
+      rig.finish(task)
+    }
+    for (const one of rig.said.splice(0)) if (one.type === 'discard') rig.engine.io.gone(one.version)
+  }
+  assert.deepEqual([...order].sort(), ['first', 'maker', 'second', 'third'])
 })
 
 test('a task that writes more than the bound should be refused, with both numbers', () => {

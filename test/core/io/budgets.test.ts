@@ -166,3 +166,22 @@ test('given an I/O task that waits for tasks it called, those should have its ex
   rig.finish(caller)
   assert.equal(rig.device('disk').write.used, 0)
 })
+
+test('given a source that is slower than what a task asks for, it should start and hold all of the source', () => {
+  const rig = new IoRig({ storage: [device('disk', 100, { read: 5 * MB })] })
+  const file = rig.file()
+  rig.write('w', { bandwidth: 10 * MB }, {}, file)
+  rig.finish(rig.go()[0] as Task)
+  const copy = (): Task =>
+    rig.submit('copy', { bandwidth: 10 * MB }, [
+      { datum: file, mode: 'in' },
+      { datum: rig.file(), mode: 'out' },
+    ])
+  copy()
+  copy()
+  const [first, second] = rig.go()
+  assert.equal(second, undefined, 'nothing is left to read with')
+  assert.equal(rig.device('disk').read.used, 5 * MB)
+  rig.finish(first as Task)
+  assert.equal(rig.go().length, 1)
+})

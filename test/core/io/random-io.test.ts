@@ -46,6 +46,7 @@ const program = (bounded: boolean): fc.Arbitrary<IoProgram> =>
     ioExecutors: fc.integer({ min: 1, max: 12 }),
     nodes: fc.integer({ min: 1, max: 2 }),
     devices: fc.tuple(deviceOf(0), deviceOf(1), deviceOf(2)).chain(all => fc.subarray(all, { minLength: 1 })),
+    policy: fc.constantFrom('fifo', 'fifo', 'fifo-data', 'lifo', 'lifo+hrf'),
     ioPolicy: fc.constantFrom('fcfs', 'priority', 'backfill'),
     flush: fc.constantFrom('off' as const, 'idle' as const, 'always' as const),
     prefetch: flag,

@@ -3,6 +3,7 @@ import { Datum } from '../../../src/core/data.ts'
 import type { Version } from '../../../src/core/data.ts'
 import { Engine } from '../../../src/core/engine.ts'
 import type { Instruction } from '../../../src/core/engine.ts'
+import { findPolicy } from '../../../src/core/policy.ts'
 import type { Move } from '../../../src/core/io/task-io.ts'
 import { ioDemandOf } from '../../../src/core/task.ts'
 import type { Bandwidth, Kind, Task } from '../../../src/core/task.ts'
@@ -29,6 +30,7 @@ export interface IoProgram {
   ioExecutors: number
   nodes: number
   devices: { name: string; bandwidth: number | null; capacity: number; shared: boolean }[]
+  policy: string
   ioPolicy: string
   flush: 'off' | 'idle' | 'always'
   prefetch: boolean
@@ -75,6 +77,7 @@ class Machine {
         ioExecutors: program.ioExecutors,
         storage: [...storage, PFS],
       })),
+      policy: findPolicy(program.policy),
       ioPolicy: program.ioPolicy,
       flush: program.flush,
       prefetch: program.prefetch,
