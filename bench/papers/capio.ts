@@ -89,7 +89,7 @@ const mapReduce =
  * 1000 Genomes: each instance makes a file for each of 2,504 people, of 8 KB with 16 instances; all files of a person
  * are merged into one, which two more steps read. Sifting runs beside. With the file system a step begins when those
  * before have ended; with streams it takes the files as they come, here an eighth of the people at a time. Not stated:
- * what a step computes; as elsewhere, 0.75 times as long as it takes to read and write its files.
+ * what a step computes; as elsewhere, 0.8 times as long as it takes to read and write its files.
  */
 const genomes =
   (instances: number, mode: Mode) =>

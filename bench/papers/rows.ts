@@ -23,8 +23,11 @@ export const waiting = (experiment: string, paper: string, why: string): Row => 
   met: null,
 })
 
-/** The value at which a curve is lowest. */
+/** The constraint at which a curve is lowest; among equals the highest, as in the papers: it congests least. */
 export function lowest(curve: ReadonlyMap<number, number>): number {
   const best = Math.min(...curve.values())
-  return [...curve.keys()].find(key => curve.get(key) === best) as number
+  return Math.max(...[...curve.keys()].filter(key => (curve.get(key) as number) <= best * EQUAL))
 }
+
+/** Times that differ by less than this are equal. */
+const EQUAL = 1.001

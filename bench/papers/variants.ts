@@ -3,7 +3,7 @@ import type { Bandwidth } from '../../src/core/task.ts'
 import { MB, cpus, gain, io, time } from './build.ts'
 import type { Build } from './build.ts'
 import { STATIC } from './hmmer.ts'
-import { VARYING, computingBefore, mareNostrum4 } from './platforms.ts'
+import { VARYING, computingBefore, firstNode, mareNostrum4 } from './platforms.ts'
 import { lowest, percent } from './rows.ts'
 import type { Row } from './rows.ts'
 
@@ -22,7 +22,7 @@ const STEPS: [step: string, checkpoint: string, megabytes: number][] = [
 ]
 
 const variants =
-  (bandwidth: Bandwidth | 'baseline') =>
+  (bandwidth: Bandwidth | 'baseline', fills = 0) =>
   (build: Build): void => {
     for (let i = 0; i < SAMPLES; i++) {
       let before: Datum | null = null
@@ -31,7 +31,7 @@ const variants =
         const input: [Datum, 'in'][] = before ? [[before, 'in']] : []
         build.task(step, computingBefore(megabytes), [...input, [result, 'out']])
         const size = megabytes * MB
-        const demand = bandwidth === 'baseline' ? cpus(1) : io(bandwidth, size)
+        const demand = bandwidth === 'baseline' ? cpus(1) : io(bandwidth, size, firstNode(i, fills))
         build.task(
           checkpoint,
           0,
@@ -51,6 +51,7 @@ export async function variantsRows(): Promise<Row[]> {
     time(variants(bandwidth), { platform: mareNostrum4(12, executors), jitter: VARYING, learningShare })
   const baseline = await of('baseline')
   const free = await of(null, 325)
+  const filled = await time(variants(null, 325), { platform: mareNostrum4(12, 325), jitter: VARYING })
   const curve = new Map<number, number>()
   for (const limit of STATIC.slice(0, 5)) curve.set(limit, await of(limit * MB))
   const best = lowest(curve)
@@ -72,10 +73,10 @@ export async function variantsRows(): Promise<Row[]> {
     {
       experiment: 'Variants, I/O tasks without constraint',
       paper: 'worst of all',
-      ours: percent(gain(baseline, free)),
-      better,
+      ours: `${percent(gain(baseline, filled))}, 325 on one node`,
+      better: `spread over the nodes ${percent(gain(baseline, free))}`,
       turning: '',
-      met: free > baseline && free > Math.max(...STATIC.slice(0, 4).map(limit => curve.get(limit) as number)),
+      met: filled > Math.max(baseline, ...curve.values()),
     },
     {
       experiment: 'Variants, auto: unbounded and bounded (2,256,2)',
@@ -83,7 +84,7 @@ export async function variantsRows(): Promise<Row[]> {
       ours: `${percent(auto)} and ${percent(bounded)}`,
       better,
       turning: '',
-      met: Math.max(Math.min(auto, bounded), frugal, adaptive) >= bestGain - 0.1,
+      met: Math.max(Math.min(auto, bounded), adaptive) >= bestGain - 0.1,
     },
   ]
 }

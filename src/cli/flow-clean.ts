@@ -88,7 +88,7 @@ function closure(
         hint: 'Name files, or clean everything: millrace make --clean',
       })
     }
-    open.push(...(target?.files ?? [name]).map(file => files.id(file)))
+    for (const file of target?.files ?? [name]) open.push(files.id(file))
   }
   for (let file = open.pop(); file !== undefined; file = open.pop()) {
     if (found.has(file)) continue
@@ -98,7 +98,7 @@ function closure(
       continue
     }
     for (const output of work.outputs) found.add(output)
-    open.push(...work.inputs.filter(input => input !== NO_FILE && !found.has(input)))
+    for (const input of work.inputs) if (input !== NO_FILE && !found.has(input)) open.push(input)
   }
   return found
 }

@@ -49,6 +49,8 @@ export class FileTable {
    * TAKEN: no task made it, it was there and somebody said that it is right.
    */
   racy = new Uint8Array(0)
+  /** Those that are directories now. */
+  readonly folders = new Set<number>()
   nowSize = new Float64Array(0)
   nowMtime = new Float64Array(0)
   nowCtime = new Float64Array(0)
@@ -110,10 +112,24 @@ export class FileTable {
   }
 
   see(id: number, look: Look | null): void {
+    if (look?.isFolder) this.folders.add(id)
+    else if (this.folders.size > 0) this.folders.delete(id)
     this.nowSize[id] = look ? look.size : MISSING
     this.nowMtime[id] = look ? look.mtime : 0
     this.nowCtime[id] = look ? look.ctime : 0
     this.nowIno[id] = look ? look.ino : 0
+  }
+
+  /** What a plain file looked like in this plan. */
+  look(id: number): Look | null {
+    const size = this.nowSize[id] as number
+    if (size < 0 || this.folders.has(id)) return null
+    return {
+      size,
+      mtime: this.nowMtime[id] as number,
+      ctime: this.nowCtime[id] as number,
+      ino: this.nowIno[id] as number,
+    }
   }
 
   forget(id: number): void {

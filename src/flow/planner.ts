@@ -1,5 +1,6 @@
 import { readdirSync } from 'node:fs'
 import { MillraceError } from '../core/errors.ts'
+import { append } from '../general/append.ts'
 import { nearest } from '../general/nearest.ts'
 import type { FileTable } from './file-table.ts'
 import { Makers } from './makers.ts'
@@ -199,7 +200,7 @@ export class Planner {
         if (maker) stack.push({ work: maker, reason: `${this.#files.path(input)} is needed for ${reader}` })
       }
     }
-    todo.push(...found.reverse())
+    append(todo, found.reverse())
   }
 
   #checkSource(file: number, reader: Work | null): void {

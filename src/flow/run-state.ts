@@ -1,9 +1,8 @@
 import { lstat, readlink, rm, stat } from 'node:fs/promises'
-import { statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { MillraceError } from '../core/errors.ts'
 import type { OutputCache } from './cache.ts'
-import { lookAt, lookOf } from './file-table.ts'
+import { MISSING, lookAt, lookOf } from './file-table.ts'
 import type { FileTable, Look } from './file-table.ts'
 import type { Planner } from './planner.ts'
 import { makeReadOnly } from './read-only.ts'
@@ -47,7 +46,16 @@ export class FlowState {
     const maker = this.makerOf(file)
     const at = maker?.outputs.indexOf(file) ?? -1
     if (maker && at >= 0) return maker.rule.outputs[at]?.marks.directory ?? false
-    return statSync(this.files.path(file), { throwIfNoEntry: false })?.isDirectory() ?? false
+    return this.files.exists(file) && this.files.folders.has(file)
+  }
+
+  /** Of a plain file that the plan has seen; what tasks make is known by them. */
+  bytesOf(path: string): number | null {
+    const inside = path.startsWith(`${this.root}/`) ? path.slice(this.root.length + 1) : path
+    const file = this.files.find(inside)
+    if (file === undefined || this.files.folders.has(file)) return null
+    const size = this.files.nowSize[file] as number
+    return size >= 0 ? size : null
   }
 
   /**
@@ -96,7 +104,7 @@ export class FlowState {
   }
 
   /** The outputs are written, aside. From here on the record counts, as soon as they are in place. */
-  async made(work: Work, staged: readonly string[], isTaken = false): Promise<void> {
+  async made(work: Work, staged: readonly string[], isTaken = false): Promise<(number | null)[]> {
     const looks = await Promise.all(
       work.outputs.map(async (output, i) => this.#lookAtMade(work, i, staged[i] as string, output)),
     )
@@ -124,6 +132,7 @@ export class FlowState {
     const key = this.#keys.get(work)
     if (key !== undefined && this.#keys.delete(work)) await this.#cache?.store(key, staged)
     await this.#state.record(record, stamped)
+    return looks.map(look => (look?.isPlain ? look.look.size : null))
   }
 
   /** An output that is complete while the task still runs; the record comes with its end. */
@@ -192,16 +201,16 @@ export class FlowState {
     const { files } = this
     const maker = this.makerOf(input)
     if (maker?.outputs.includes(input) && files.stamp[input] !== 0) return
-    // Long after the plan it may be another file.
-    const seen = await look(files.path(input))
-    files.see(input, seen)
-    if (!seen) {
+    // It may have changed since the plan. Then what is written down is not what it looks like now, and it is looked into
+    // the next time.
+    if (files.exists(input) && files.isAsStamped(input)) return
+    await this.#stamp(input, files.look(input))
+    if (files.nowSize[input] === MISSING) {
       throw new MillraceError('MR_INPUT_MISSING', `${files.path(input)} has vanished since the run began`)
     }
-    if (!files.isAsStamped(input)) await this.#stamp(input, seen)
   }
 
-  #stamp(file: number, seen?: Look): Promise<void> {
+  #stamp(file: number, seen: Look | null = null): Promise<void> {
     let stamping = this.#stamping.get(file)
     if (!stamping) {
       stamping = this.#stampNow(file, seen).finally(() => this.#stamping.delete(file))
@@ -210,7 +219,7 @@ export class FlowState {
     return stamping
   }
 
-  async #stampNow(file: number, known?: Look): Promise<void> {
+  async #stampNow(file: number, known: Look | null): Promise<void> {
     const { files } = this
     const path = files.path(file)
     const seen = known ?? (await look(path))
@@ -219,7 +228,11 @@ export class FlowState {
       return
     }
     const started = Date.now()
-    const stamp = await takeStamp(path, seen)
+    const stamp = await takeStamp(path, seen).catch((error: unknown) => {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+      throw error
+    })
+    if (stamp === null) return files.see(file, null)
     files.setStamp(file, seen, stamp, isRacy(seen, started))
     this.#unwritten.add(file)
   }
@@ -229,7 +242,7 @@ export class FlowState {
     i: number,
     staged: string,
     output: number,
-  ): Promise<{ path: string; look: Look } | null> {
+  ): Promise<{ path: string; look: Look; isPlain: boolean } | null> {
     const path = resolve(this.root, staged)
     const stats = await lstat(path).catch(() => null)
     const name = this.files.path(output)
@@ -252,11 +265,11 @@ export class FlowState {
       )
     }
     if (work.rule.outputs[i]?.marks.protect && !stats.isSymbolicLink()) await makeReadOnly(path, stats)
-    if (stats.isFile()) return { path, look: lookOf(stats) }
+    if (stats.isFile()) return { path, look: lookOf(stats), isPlain: true }
     // A link is relative to where it will be.
     const target = stats.isSymbolicLink() ? resolve(this.root, dirname(name), await readlink(path)) : path
     const found = await look(target)
-    if (found) return { path: target, look: found }
+    if (found) return { path: target, look: found, isPlain: false }
     throw new MillraceError('MR_OUTPUT_MISSING', `${name} is a link to ${target}, which does not exist`)
   }
 

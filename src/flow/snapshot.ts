@@ -1,5 +1,6 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { crc32 } from 'node:zlib'
+import { append } from '../general/append.ts'
 import type { FileTable } from './file-table.ts'
 import type { RecordTable, TaskRecord } from './record-table.ts'
 
@@ -37,7 +38,8 @@ export function encodeSnapshot(files: FileTable, records: RecordTable, generatio
   for (const [i, record] of live.entries()) {
     for (const file of record.outputs) links.push(take(file))
     for (const file of record.inputs) links.push(take(file))
-    stamps.push(...record.outputStamps, ...record.inputStamps)
+    append(stamps, record.outputStamps)
+    append(stamps, record.inputStamps)
     start[i + 1] = links.length
   }
   const paths = Buffer.from(kept.map(file => files.path(file)).join('\0'), 'utf8')

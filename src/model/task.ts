@@ -146,8 +146,16 @@ export interface CommandHooks {
    * when the files that are in place already are right.
    */
   begin(args: readonly unknown[], signal: AbortSignal): Promise<Argv | 'made' | 'kept'>
-  /** Everything is written aside and will be moved into place next. Throws what is missing. */
-  beforeCommit(args: readonly unknown[], paths: readonly (string | null)[]): Promise<void>
+  /**
+   * Everything is written aside and will be moved into place next. Throws what is missing; gives the sizes of plain
+   * files, in the order of the paths.
+   */
+  beforeCommit(
+    args: readonly unknown[],
+    paths: readonly (string | null)[],
+  ): Promise<readonly (number | null | undefined)[]>
+  /** How large a file is that is read, where that is known. */
+  bytesOf(path: string): number | null
   /** The output in this slot is complete before the command has ended. */
   released(args: readonly unknown[], slot: number, path: string): Promise<void>
 }

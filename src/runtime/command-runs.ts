@@ -7,8 +7,10 @@ import { SpawnerLost } from '../execute/command-process.ts'
 import type { Guard } from '../execute/guard.ts'
 import { ownCpus } from '../execute/own-cpus.ts'
 import { Processes } from '../execute/processes.ts'
+import { someDefinition } from '../model/definition.ts'
 import { Stored } from '../model/stored.ts'
 import type { Kept } from '../model/stored.ts'
+import { calmCompiler } from './calm-compiler.ts'
 import { hasHooks, runCommand, startCommand } from './commands.ts'
 import type { CommandContext, CommandOutcome } from './commands.ts'
 import { jobOf, liveOf } from './job.ts'
@@ -58,6 +60,8 @@ export class CommandRuns {
   readonly #heard: number[] = []
   /** Tasks that were lost with the process that starts programs: a second time, they are the reason. */
   readonly #lostBefore = new WeakSet<Task>()
+  /** The compiler has been told, if it is to be. */
+  #isCalm = false
   #environment: { at: number; variables: Readonly<Record<string, string>> } | null = null
 
   constructor(runtime: Runtime, options: RuntimeOptions, parts: Parts, ends: CommandEnds) {
@@ -85,11 +89,22 @@ export class CommandRuns {
   /** Programs may be wanted soon. While this process is small it can start others in no time. */
   warmUp(): Promise<void> | null {
     this.#parts.guard.start()
-    return this.processes.start()
+    return this.#start()
+  }
+
+  /** Null when programs can be started at once. */
+  #start(): Promise<void> | null {
+    const starting = this.processes.start()
+    if (starting && !this.#isCalm) {
+      this.#isCalm = true
+      // Afterwards: what Node brings along compiled is of no use to it once the setting has changed.
+      if (!someDefinition(({ form }) => form === 'function')) void starting.then(calmCompiler)
+    }
+    return starting
   }
 
   launch(task: Task): void {
-    const mustWait = this.processes.start() !== null || this.#inputAway(task) !== null
+    const mustWait = this.#start() !== null || this.#inputAway(task) !== null
     if (mustWait || hasHooks(task) || this.#parts.streaming.concerns(task)) void this.#launchLater(task)
     else this.#launchNow(task)
   }
@@ -112,7 +127,7 @@ export class CommandRuns {
       const kept = away
       await new Promise<void>(resolve => this.#parts.loans.whenBack(kept, resolve))
     }
-    await this.processes.start()
+    await this.#start()
     if (!isLive(task)) return this.#ends.lost(task, true, task.reason)
     this.#begins(task)
     const { streaming } = this.#parts

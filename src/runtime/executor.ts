@@ -11,7 +11,6 @@ import { modulePath, taskModules } from '../model/definition.ts'
 import { Stored } from '../model/stored.ts'
 import type { Kept } from '../model/stored.ts'
 import { FileCopy, FileStore } from '../storage/file-store.ts'
-import { calmCompiler } from './calm-compiler.ts'
 import { CommandRuns, isLive } from './command-runs.ts'
 import { commandLine } from './commands.ts'
 import { Devices } from './devices.ts'
@@ -156,10 +155,7 @@ export class Executor {
   /** Starts ahead what the first tasks will need; gives what is worth waiting for. */
   warmUp(has: { functions: boolean; commands: boolean }): Promise<void> | null {
     if (has.functions) this.#threads.warmUp()
-    const warm = has.commands ? this.#commands.warmUp() : null
-    // Not before: what Node brings along compiled is of no use to it after that.
-    if (!has.functions) void warm?.then(calmCompiler)
-    return warm
+    return has.commands ? this.#commands.warmUp() : null
   }
 
   /** Takes results that are there already, while the program does not let the event loop run. */

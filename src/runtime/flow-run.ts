@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { MillraceError } from '../core/errors.ts'
-import { lifoHrf } from '../core/policy.ts'
+import { append } from '../general/append.ts'
 import { parameters } from '../flow/params.ts'
 import { OutputCache } from '../flow/cache.ts'
 import type { LooksAhead } from '../flow/file-table.ts'
@@ -13,12 +13,8 @@ import { State } from '../flow/state.ts'
 import { touchAll } from '../flow/touch.ts'
 import { TempFiles } from '../flow/temp-files.ts'
 import type { Work } from '../flow/work.ts'
-import { currentClient, currentHost, setHost } from '../model/client.ts'
-import { globalState } from '../model/global-state.ts'
 import { CancelledError } from '../model/errors.ts'
-import { FlowTasks } from './flow-tasks.ts'
-import { EmbeddedHost, preferPolicy } from './host.ts'
-import type { Runtime } from './runtime.ts'
+import type { FlowTasks } from './flow-tasks.ts'
 
 export interface FlowOptions {
   /** The folder of the workflow, which is the working directory. */
@@ -99,7 +95,7 @@ export class FlowRun {
       const target = this.#registry.targets.get(name)
       if (!target) files.push(name)
       else if (target.body) waits.push(this.#runBody(target))
-      else files.push(...target.files)
+      else append(files, target.files)
     }
     if (files.length > 0) waits.push(this.#makeFiles(files, held))
     await settleAll(waits)
@@ -135,7 +131,7 @@ export class FlowRun {
       for (const goal of goals) this.#temps.hold(goal, held)
     }
     if (todo.length > 0) {
-      this.planned.push(...todo)
+      append(this.planned, todo)
       this.#options.onPlan?.(todo, this)
       await this.#handOver(todo)
     }
@@ -211,16 +207,13 @@ export class FlowRun {
     }
   }
 
-  /** The runtime's main goes on until this run has ended. */
-  #startRuntime(): Promise<FlowTasks> {
-    preferPolicy(lifoHrf)
-    // A workflow that uses no tasks of the library has not started it.
-    if (!globalState.host) setHost(new EmbeddedHost())
+  /** The runtime's main goes on until this run has ended. It is loaded only where there is something to do. */
+  async #startRuntime(): Promise<FlowTasks> {
     const failed = new Promise<unknown>(settle => (this.#end = settle))
+    const { startTasks } = await import('./flow-start.ts')
     return new Promise(started => {
-      this.#ended = currentHost().main(async () => {
-        const runtime = currentClient() as Runtime
-        started(new FlowTasks(runtime, this.flow, this.#options.keepGoing))
+      this.#ended = startTasks(this.flow, this.#options.keepGoing, async tasks => {
+        started(tasks)
         const failure = await failed
         if (failure !== null) throw failure
       })

@@ -145,6 +145,7 @@ export class FlowTasks {
       hooks: {
         begin: (args, signal) => this.#begin(workOf(args), args, signal),
         beforeCommit: (args, paths) => this.#beforeCommit(workOf(args), args as Argument[], paths),
+        bytesOf: path => this.#state.bytesOf(path),
         released: (args, slot, path) => this.#released(workOf(args), args as Argument[], slot, path),
       },
     }
@@ -206,9 +207,15 @@ export class FlowTasks {
     work: Work,
     args: readonly Argument[],
     paths: readonly (string | null)[],
-  ): Promise<void> {
-    const staged = args.slice(1 + work.inputs.length).map(argument => paths[(argument as SlotArgument).slot])
-    await this.#state.made(work, staged as string[])
+  ): Promise<readonly (number | null | undefined)[]> {
+    const slots = args.slice(1 + work.inputs.length).map(argument => (argument as SlotArgument).slot)
+    const sizes = await this.#state.made(
+      work,
+      slots.map(slot => paths[slot] as string),
+    )
+    const bySlot: (number | null | undefined)[] = []
+    for (const [i, slot] of slots.entries()) bySlot[slot] = sizes[i]
+    return bySlot
   }
 
   /** Whoever reads it from now on must find the stamp of what was made, not of what was there before. */

@@ -30,8 +30,11 @@ export class TaskFiles {
     if (slot.kind === 'value') return null
     const access = task.accesses[i] as Access
     const { read, write, mode } = access
-    if (!write)
-      return this.#streaming.pathOf(read as Version) ?? this.store.read(read as Version, !hooksOf(task))
+    const hooks = hooksOf(task)
+    if (!write) {
+      const known = hooks?.bytesOf(slot.datum.path ?? '') ?? null
+      return this.#streaming.pathOf(read as Version) ?? this.store.read(read as Version, !hooks, known)
+    }
     if (slot.stream) return this.#streaming.stage(task, write)
     const directory = slot.kind === 'directory'
     if (mode === 'concurrent') return this.#sharedStage(access, directory)
@@ -40,7 +43,7 @@ export class TaskFiles {
     const isFinal = task.onFailure === 'ignore' && task.attempt > task.retries && !write.team
     const take = isFinal && from !== null && from.readers <= 1 && from.superseded
     // What a workflow makes is stamped beside its final place.
-    if (hooksOf(task)) return this.store.stage(write, directory, from, take, null, besideOf(task, i, earlier))
+    if (hooks) return this.store.stage(write, directory, from, take, null, besideOf(task, i, earlier))
     return this.store.stage(write, directory, from, take, task.io?.device ?? null)
   }
 
@@ -60,24 +63,25 @@ export class TaskFiles {
     const { slots } = jobOf(task)
     const { paths } = liveOf(task)
     if (!paths) return
-    const outputs: { write: Version; path: string }[] = []
+    const outputs: { write: Version; path: string; slot: number }[] = []
     if (slots.some(slot => slot.stream)) await this.#streaming.settle(task)
     for (let i = 0; i < slots.length; i++) {
       const { write, mode } = task.accesses[i] as Access
       const path = paths[i]
       // A stream may have been complete, and in its place, long before.
       const isDone = path && this.#streaming.isOurs(path) && write?.state !== 'pending'
-      if (write && path && mode !== 'concurrent' && !isDone) outputs.push({ write, path })
+      if (write && path && mode !== 'concurrent' && !isDone) outputs.push({ write, path, slot: i })
     }
     const hooks = hooksOf(task)
     if (!onlyExisting) await this.#early.expectUntouched(task)
-    if (hooks && !onlyExisting) await hooks.beforeCommit(jobOf(task).args, paths)
+    let known: readonly (number | null | undefined)[] = []
+    if (hooks && !onlyExisting) known = await hooks.beforeCommit(jobOf(task).args, paths)
     else if (!onlyExisting) {
       for (const { write, path } of outputs) await this.store.expectOutput(write, path, task.name)
     }
     // Cancelled meanwhile: then the files stay what they were.
     if (task.state === 'stopping') return
-    for (const { write, path } of outputs) {
+    for (const { write, path, slot } of outputs) {
       if (write.settled) {
         if (onlyExisting) await this.store.drop(path)
         else await this.#early.expectSame(write, path)
@@ -89,7 +93,7 @@ export class TaskFiles {
         continue
       }
       const home = this.#streaming.isOurs(path) ? await this.#streaming.bringHome(write, path) : path
-      await this.store.commit(write, home)
+      await this.store.commit(write, home, home === path ? known[slot] : null)
       if (old instanceof FileCopy && old.staged) await this.store.drop(old.path)
     }
     for (const { write } of outputs) await this.#replaceInput(task, write)

@@ -10,6 +10,8 @@ export class FileCopy {
   tier: Device | null
   /** As it was committed; 0 for folders. */
   bytes = 0
+  /** Somebody has seen that it is a plain file. */
+  isPlain = false
 
   constructor(path: string, staged: boolean, tier: Device | null = null) {
     this.path = path

@@ -53,14 +53,15 @@ export class FileStore {
 
   /**
    * The path of a version that is read; fails when nothing is there. If it is a copy on a device, the copy stays
-   * until `tiers.unuse` is told the path. Whoever looks at it anyway need not have it looked for.
+   * until `tiers.unuse` is told the path. Whoever looks at it anyway need not have it looked for, and says how large
+   * it is, where that is known.
    */
-  async read(version: Version, mustLook = true): Promise<string> {
+  async read(version: Version, mustLook = true, known: number | null = null): Promise<string> {
     await this.#moving.get(version.datum)
     const path = this.pathOf(version)
     if (isKept(path)) this.tiers.use(path)
     if (!mustLook && !this.found) return path
-    const bytes = await bytesAt(path)
+    const bytes = known ?? (await bytesAt(path))
     if (bytes === null) {
       const { tier } = version.value instanceof FileCopy ? version.value : { tier: null }
       if (tier) throw lost(version, tier)
@@ -146,8 +147,8 @@ export class FileStore {
   }
 
   /** The task has written the version: it is moved to the user's path as soon as nobody reads an older one there. */
-  async commit(version: Version, staged: string): Promise<void> {
-    const bytes = await bytesAt(staged)
+  async commit(version: Version, staged: string, plainBytes: number | null = null): Promise<void> {
+    const bytes = plainBytes ?? (await bytesAt(staged))
     if (bytes === null) return
     const kept = this.tiers.stagedOn(staged) && (await this.tiers.keep(version, staged))
     if (kept) {
@@ -158,6 +159,7 @@ export class FileStore {
     }
     const copy = new FileCopy(staged, true)
     copy.bytes = bytes
+    copy.isPlain = plainBytes !== null
     version.value = copy
     // Others of a team may still fail, and then the original is wanted. Else no reader has been told the
     // staged path yet.
@@ -190,7 +192,7 @@ export class FileStore {
       await this.tiers.published(version)
       return null
     }
-    const isDirectory = (await lstat(copy.path)).isDirectory()
+    const isDirectory = !copy.isPlain && (await lstat(copy.path)).isDirectory()
     // Staged beside it, its folder is there; staged on a device, it may not be.
     if (!copy.path.startsWith(`${this.#folderFor(path)}/`)) await makeFolders(dirname(path))
     if (hasReaders) {
