@@ -15,8 +15,15 @@ const CHUNK = /\/dist\/chunk-[\w-]+-[A-Z\d]{8}\.js:\d+:\d+\)?$/
 const HERE = new URL('.', import.meta.url).href
 
 /** Frames of Node help nobody, and ours only whoever looks for a mistake of ours. */
-export const isForeignFrame = (line: string): boolean =>
+const isForeignFrame = (line: string): boolean =>
   line.includes('node:') || line.includes(HERE) || CHUNK.test(line)
+
+/** Places in the user's own code, as the stack of an error has them. */
+export const placesOf = (error: unknown): string[] =>
+  (error instanceof Error ? (error.stack ?? '') : '')
+    .split('\n')
+    .filter(line => /^\s+at /.test(line) && !isForeignFrame(line))
+    .slice(0, STACK_FRAMES)
 
 /** All that a person needs to understand a failure and to try again, in one place. */
 export function failureBlock(event: Failed, name: string, run: RunStarted | null, paint: Paint): string[] {
