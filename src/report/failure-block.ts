@@ -15,8 +15,10 @@ const CHUNK = /\/dist\/chunk-[\w-]+-[A-Z\d]{8}\.js:\d+:\d+\)?$/
 const HERE = new URL('.', import.meta.url).href
 
 /** Frames of Node help nobody, and ours only whoever looks for a mistake of ours. */
+const NO_PLACE = /Promise\.\w+ \(index \d+\)$/
+
 const isForeignFrame = (line: string): boolean =>
-  line.includes('node:') || line.includes(HERE) || CHUNK.test(line)
+  line.includes('node:') || line.includes(HERE) || CHUNK.test(line) || NO_PLACE.test(line)
 
 /** Places in the user's own code, as the stack of an error has them. */
 export const placesOf = (error: unknown): string[] =>

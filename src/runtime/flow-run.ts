@@ -86,6 +86,7 @@ export class FlowRun {
     await this.#ended
     this.#stopLooking()
     if (this.#options.mode === 'run') this.flow.settle()
+    if (this.#options.mode !== 'dry') this.state.tidy()
     this.state.close()
     if (failure !== null && !this.#ended) throw failure
   }
