@@ -37,7 +37,7 @@ static mr_handler *const by_descriptor[CALLS] = {
     [SYS_mmap] = mr_do_mmap, [SYS_munmap] = mr_do_munmap, [SYS_msync] = mr_do_msync,
     [SYS_getdents64] = mr_do_getdents,
     [SYS_clone] = mr_do_clone, [SYS_execve] = mr_do_execve, [SYS_execveat] = mr_do_execveat,
-    [SYS_fsync] = mr_do_settled, [SYS_fdatasync] = mr_do_settled, [SYS_sync_file_range] = mr_do_settled,
+    [SYS_rt_sigaction] = mr_do_sigaction, [SYS_fsync] = mr_do_settled, [SYS_fdatasync] = mr_do_settled, [SYS_sync_file_range] = mr_do_settled,
     [SYS_sync] = mr_do_settled, [SYS_syncfs] = mr_do_settled, [SYS_flock] = mr_do_settled, [SYS_sendmsg] = mr_do_settled, [SYS_sendmmsg] = mr_do_settled,
     [SYS_exit_group] = mr_do_exit, [SYS_io_uring_setup] = mr_do_refuse,
 };

@@ -172,6 +172,15 @@ static int patch_all(const struct env *e)
 #endif
 }
 
+/* Is there a site where handlers are set? */
+static int sees_handlers(void)
+{
+    for (u32 l = 0; l < found.count; l++)
+        for (u32 i = 0; i < found.lib[l].s.count; i++)
+            if (found.lib[l].s.site[i].nr == SYS_rt_sigaction) return 1;
+    return 0;
+}
+
 /* ---- start ---- */
 
 static int set_directory(const char *dir)
@@ -233,6 +242,7 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
     mr_task_state(s->pid, &born, &parent, &threads);
     s->threads = threads > 1;
     mr_only_thread = s->threads ? 0 : s->pid;
+    mr_no_handlers = sees_handlers() && !mr_has_handlers();
     mr_lock(&g);
     s->proc = mr_proc_join(s->pid, born, s->step, parent);
     mr_unlock(&g);

@@ -104,6 +104,25 @@ long mr_do_exit(const struct mr_call *c)
     return mr_plain(c);
 }
 
+/* ---- signal handlers ---- */
+
+/* The kernel's struct begins with the handler: 0 default, 1 ignored. */
+static int is_handler(const void *action) { return *(const u64 *)action > 1; }
+
+int mr_has_handlers(void)
+{
+    u64 action[4] = {0};
+    for (int n = 1; n <= 64; n++)
+        if (mr_sys(SYS_rt_sigaction, n, 0, action, 8) == 0 && is_handler(action)) return 1;
+    return 0;
+}
+
+long mr_do_sigaction(const struct mr_call *c)
+{
+    if (c->a[1] && is_handler((const void *)c->a[1])) mr_no_handlers = 0;
+    return mr_plain(c);
+}
+
 /* io_uring would do I/O behind our back; programs fall back when the kernel has none. */
 long mr_do_refuse(const struct mr_call *c)
 {

@@ -157,8 +157,9 @@ mr_handler mr_do_path1, mr_do_pathat, mr_do_getdents, mr_do_chdir, mr_do_fchdir,
 mr_handler mr_do_mkdir, mr_do_mkdirat, mr_do_unlink, mr_do_unlinkat, mr_do_rename, mr_do_renameat;
 mr_handler mr_do_link, mr_do_linkat, mr_do_readlink, mr_do_readlinkat, mr_do_symlink, mr_do_symlinkat, mr_do_descriptor, mr_do_utimens;
 mr_handler mr_do_settled; /* plain, but not before gathered writes are in the file */
-mr_handler mr_do_clone, mr_do_fork, mr_do_execve, mr_do_execveat, mr_do_exit, mr_do_refuse;
+mr_handler mr_do_clone, mr_do_fork, mr_do_execve, mr_do_execveat, mr_do_exit, mr_do_refuse, mr_do_sigaction;
 
+int mr_has_handlers(void);
 #define MR_ABOUT_TO 0x10000L /* added to the number of a call that is about to be made: clone, clone3, vfork */
 long mr_dispatch(const struct mr_call *c);
 int mr_wanted(u32 nr); /* has a handler */

@@ -1,6 +1,7 @@
 /* The board's lock. A word holds the owner's thread id; a waiter that finds the owner dead takes the lock
  * over and repairs what the owner left half done (mr_recover). Signals are held off while it is taken, so
- * a handler that does I/O cannot meet its own thread's lock. */
+ * a handler that does I/O cannot meet its own thread's lock; not where there is no handler, for that takes two calls
+ * more than all the rest. */
 #include "board.h"
 
 #define WAITED 0x80000000u
@@ -67,12 +68,13 @@ static int owner_died(u32 tid)
 
 int mr_thread_lives(u32 tid) { return !owner_died(tid); }
 
-u32 mr_only_thread;
+u32 mr_only_thread, mr_no_handlers;
 
 void mr_lock_word(u32 *word, struct mr_guard *g)
 {
-    g->signals = mr_hold_signals();
     u32 me = mr_peek(&mr_only_thread);
+    g->held = !me || !mr_no_handlers;
+    if (g->held) g->signals = mr_hold_signals();
     if (!me) me = (u32)mr_sys(SYS_gettid, 0, 0, 0, 0);
     u32 mine = me;
     for (int spin = 0;; spin++) {
@@ -101,7 +103,7 @@ void mr_lock_word(u32 *word, struct mr_guard *g)
 void mr_unlock_word(u32 *word, struct mr_guard *g)
 {
     if (mr_swap(word, 0) & WAITED) mr_futex_wake(word, 1);
-    mr_let_signals(g->signals);
+    if (g->held) mr_let_signals(g->signals);
 }
 
 void mr_lock(struct mr_guard *g) { mr_lock_word(&mr_b->lock, g); }
@@ -124,5 +126,5 @@ void mr_unlock(struct mr_guard *g)
     later_count = 0;
     if (mr_swap(&mr_b->lock, 0) & WAITED) mr_futex_wake(&mr_b->lock, 1);
     for (u32 i = 0; i < n; i++) mr_futex_wake(now[i], 0x7fffffff);
-    mr_let_signals(g->signals);
+    if (g->held) mr_let_signals(g->signals);
 }
