@@ -14,9 +14,9 @@ const CHUNK = /\/dist\/chunk-[\w-]+-[A-Z\d]{8}\.js:\d+:\d+\)?$/
 /** Where this copy of us lies. */
 const HERE = new URL('.', import.meta.url).href
 
-/** Frames of Node help nobody, and ours only whoever looks for a mistake of ours. */
 const NO_PLACE = /Promise\.\w+ \(index \d+\)$/
 
+/** Frames of Node help nobody, and ours only whoever looks for a mistake of ours. */
 const isForeignFrame = (line: string): boolean =>
   line.includes('node:') || line.includes(HERE) || CHUNK.test(line) || NO_PLACE.test(line)
 

@@ -128,7 +128,7 @@ export class FlowRun {
 
   async #callBody(target: Target): Promise<void> {
     // So that it is known to be running before it asks for anything.
-    await null
+    await Promise.resolve()
     const held = new Set<number>()
     const need = async (wanted: string | readonly string[]): Promise<string[]> => {
       const list = [wanted].flat()
