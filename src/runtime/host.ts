@@ -70,8 +70,10 @@ export class EmbeddedHost implements Host {
       await loadPolicy(runOptions())
       this.#remarks = await measureDevices(runOptions())
       const { runtime, warm } = this.#start()
-      // A program that calls a thousand commands in one go does not let us start anything meanwhile.
-      await Promise.all([this.#loadClasses(runtime), this.#prepareDevices(runtime), warm])
+      // A program that calls a thousand commands in one go does not let us start anything meanwhile. Where
+      // `millrace-spawn` has to be built first, it need not wait for that.
+      const isWarm = warm && Promise.race([warm, pauseAside()])
+      await Promise.all([this.#loadClasses(runtime), this.#prepareDevices(runtime), isWarm])
       await body()
       runtime.programEnded()
       await runtime.idle(runtime.main.group)
@@ -302,6 +304,9 @@ async function measureDevices(options: RunOptions): Promise<Remark[]> {
 const afterLoading = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
 
 const pause = (): Promise<void> => new Promise(resolve => setTimeout(resolve, 50))
+
+/** The same where somebody else keeps the process alive. */
+const pauseAside = (): Promise<void> => new Promise(resolve => setTimeout(resolve, 50).unref())
 
 const firstLine = (error: unknown): string =>
   (error instanceof MillraceError
