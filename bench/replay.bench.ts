@@ -14,6 +14,8 @@ const TIE = 0.05
 interface Variant {
   name: string
   record(): Promise<Recording>
+  /** Makes the run once more, where `record` would give the same one. */
+  again?(): Promise<Recording>
   /** What its run has that the others have not. */
   changes: Changes
 }
@@ -48,9 +50,10 @@ function casesOf(name: string, about: string, missing: string | undefined, given
   const ofOneProgram = variants.filter(({ changes }) => changes.policy ?? changes.ioPolicy)
   const [first] = ofOneProgram
   // The first run once more, after all others: by so much runs differ here that are the same.
-  const again = remembered(async () =>
-    realSeconds((await (given.find(({ name: one }) => one === first?.name) as Variant).record()).run),
-  )
+  const again = remembered(async () => {
+    const own = given.find(({ name: one }) => one === first?.name) as Variant
+    return realSeconds((await (own.again ?? own.record)()).run)
+  })
   const tie = async (): Promise<number> => {
     if (!first) return TIE
     for (const one of variants) await real(one)
@@ -153,6 +156,7 @@ await bench('replay', [
     POLICIES.map(policy => ({
       name: policy,
       record: async () => (await copies()).get(policy) as Recording,
+      again: async () => (await recordCopyfile([policy])).get(policy) as Recording,
       changes: { policy, node: { cpus: 1, cache: PAGE_CACHE } },
     })),
   ),

@@ -93,7 +93,8 @@ struct mr_file {
     u32 mover;   /* thread */
     u32 place_lock;
     u64 moved;   /* its size when it moved */
-    u64 pad[2];
+    u32 doubts, doubted_by; /* closes that count once their instance (index + 1) has ended well */
+    u64 pad;
 };
 _Static_assert(sizeof(struct mr_file) == 192, "a record fills cache lines");
 
@@ -155,6 +156,8 @@ struct mr_instance {
     u32 step, live;
     s32 status; /* of the root: exit status, 128 + signal when killed */
     u32 root_pid;
+    u32 spoiled; /* some wait of it ended with an error: what it writes from now on may be less than it meant to */
+    u32 pad;
 };
 
 enum { MR_WAIT_EXISTS, MR_WAIT_COMMIT, MR_WAIT_DATA, MR_WAIT_LIST };
@@ -284,12 +287,14 @@ u32 mr_proc_find(u32 pid);
 u32 mr_proc_join(u32 pid, u64 start, u32 step, u32 parent_pid);
 u32 mr_proc_embryo(u32 proc, u32 maker);
 void mr_proc_born(u32 proc, u32 pid, u64 start);
-enum { MR_END_EXIT, MR_END_KILLED, MR_END_UNKNOWN };
+enum { MR_END_EXIT, MR_END_KILLED, MR_END_UNKNOWN, MR_END_DOUBTFUL };
 void mr_proc_end(u32 proc, int how, s32 status);
 u32 mr_reap(void);
 int mr_any_dead(void); /* without the lock */
 u32 mr_ofd_new(u32 proc, s32 fd, u32 file, u32 step);
 void mr_ofd_detach(u32 file);
+void mr_count_close(u32 file, u32 proc, int doubtful);
+void mr_spoil(u32 proc); /* takes the lock */
 int mr_hold_add(u32 proc, s32 fd, u32 ofd);
 void mr_hold_drop(u32 proc, s32 fd, u32 ofd, int how);
 u32 mr_hold_find(u32 proc, s32 fd);

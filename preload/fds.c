@@ -69,7 +69,7 @@ static long opened_to_write(const struct mr_name *n, struct mr_rights *r, long f
         mode = f->mode;
         mr_file_up_to_date(r->file);
         if (f->state == MR_FAILED && (flags & O_TRUNC)) { /* written again from the start */
-            f->closes = 0;
+            f->closes = f->doubts = 0;
             mr_file_reset(r->file);
         }
         if (f->state == MR_ABSENT) {

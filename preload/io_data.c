@@ -47,7 +47,10 @@ static int outdated(long fd, u64 *e, const struct mr_file *f)
     mr_put(&t, mr_text_at(f->path));
     int same = mr_lower_of(*e) || (mr_sys(SYS_fstat, fd, &open, 0, 0) == 0 && mr_sys(SYS_newfstatat, AT_FDCWD, path, &named, 0) == 0 &&
                open.st_ino == named.st_ino && open.st_dev == named.st_dev);
-    if (!same || position(fd) != 0) return 1;
+    if (!same || position(fd) != 0) {
+        mr_spoil(mr_who(0).proc);
+        return 1;
+    }
     u64 fresh = (*e & ~(u64)0xffff0000) | (generation & 0xffff) << 16;
     if (!mr_who(0).foreign) mr_cas(&mr_fd[fd], e, fresh);
     *e = fresh;

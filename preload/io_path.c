@@ -151,7 +151,7 @@ static void appeared(long dirfd, const char *path, const struct mr_name *n)
             mr_store(&f->frontier, (u64)st.st_size);
         mr_file_begin(file);
         /* Nobody has it open: whoever wrote it has closed it before. Somebody whom we do not see: that ends with the step. */
-        if (!r.is_dir && !f->writers && written != 1) f->closes++;
+        if (!r.is_dir && !f->writers && written != 1) mr_count_close(file, mr_self.proc, 0);
         mr_file_evaluate(file);
     }
     mr_unlock(&g);

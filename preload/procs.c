@@ -37,6 +37,41 @@ static u32 instance_new(u32 step, u32 pid)
     return i;
 }
 
+/* What an instance closed when it may not have written all of it: complete if it says at its end that all is well. */
+static void settle_doubts(u32 instance, int well)
+{
+    for (u32 i = 0, n = mr_used(MR_FILES); i < n; i++) {
+        struct mr_file *f = mr_file_at(i);
+        if (!f->doubts || f->doubted_by != instance + 1) continue;
+        if (well) f->closes += f->doubts;
+        else if (f->commit == MR_ON_CLOSE) mr_file_fail(i, mr_instance_at(instance)->step, "its producer failed after it had closed it");
+        f->doubts = 0;
+    }
+}
+
+void mr_count_close(u32 file, u32 proc, int doubtful)
+{
+    struct mr_file *f = mr_file_at(file);
+    u32 instance = proc == MR_NONE ? MR_NONE : mr_proc_at(proc)->instance;
+    mr_b->progress++;
+    if (instance != MR_NONE && (doubtful || mr_instance_at(instance)->spoiled)) {
+        f->doubts = f->doubted_by == instance + 1 ? f->doubts + 1 : 1;
+        f->doubted_by = instance + 1;
+        return;
+    }
+    f->closes++;
+    mr_file_evaluate(file);
+}
+
+void mr_spoil(u32 proc)
+{
+    struct mr_guard g;
+    if (proc == MR_NONE) return;
+    mr_lock(&g);
+    if (mr_proc_at(proc)->instance != MR_NONE) mr_instance_at(mr_proc_at(proc)->instance)->spoiled = 1;
+    mr_unlock(&g);
+}
+
 void mr_instance_end(u32 index)
 {
     struct mr_instance *n = mr_instance_at(index);
@@ -64,6 +99,7 @@ void mr_instance_end(u32 index)
     s->running--;
     s->idle_since = mr_now();
     mr_event(MR_EV_ENDED, 0, step, 0, text);
+    settle_doubts(index, n->status == 0);
     mr_give(MR_INSTANCES, index);
     mr_step_changed(step);
 }
@@ -161,9 +197,10 @@ void mr_proc_end(u32 proc, int how, s32 status)
     struct mr_proc *p = mr_proc_at(proc);
     if (!p->slot.used) return;
     int bad = how == MR_END_KILLED || (how == MR_END_EXIT && status != 0 && (p->flags & MR_ROOT));
+    int meant = bad ? how : how == MR_END_EXIT && status != 0 ? MR_END_DOUBTFUL : MR_END_UNKNOWN;
     while (p->holds) {
         const struct mr_hold *h = mr_hold_at(p->holds - 1);
-        mr_hold_drop(proc, h->fd, h->ofd, bad ? how : MR_END_UNKNOWN);
+        mr_hold_drop(proc, h->fd, h->ofd, meant);
     }
     if (how == MR_END_KILLED) say(MR_EV_KILLED, p, " died without a word", "");
     for (u32 i = 0, n = mr_used(MR_WAITS); i < n; i++) {
@@ -267,10 +304,8 @@ static void ofd_closed(u32 ofd, const struct mr_proc *p, int how)
     mr_give(MR_OFDS, ofd);
     if (gone) return;
     if (f->writers) f->writers--;
-    if (how == MR_END_UNKNOWN) {
-        f->closes++;
-        mr_b->progress++;
-        mr_file_evaluate(file);
+    if (how == MR_END_UNKNOWN || how == MR_END_DOUBTFUL) {
+        mr_count_close(file, (u32)(p - mr_proc_at(0)), how == MR_END_DOUBTFUL);
     } else if (f->commit == MR_ON_CLOSE && f->state < MR_COMMITTED) {
         char why[160];
         struct mr_text t = {why, why + sizeof why};

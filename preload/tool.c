@@ -240,7 +240,7 @@ static int step_mark(const struct mr_options *o, int begins)
         for (u32 k = 0; k < mr_used(MR_FILES); k++) {
             struct mr_file *f = mr_file_at(k);
             if (f->state != MR_FAILED || !mr_produces(mr_rule_at(f->rule), i)) continue;
-            f->closes = 0;
+            f->closes = f->doubts = 0;
             mr_file_reset(k);
         }
     } else {

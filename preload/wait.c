@@ -179,12 +179,14 @@ int mr_wait_for(u32 proc, u32 file, u32 kind, u64 at, u64 len)
     struct mr_file *f = mr_file_at(file);
     int ok = satisfied(f, kind, at, len);
     if (ok > 0 && kind != MR_WAIT_DATA) mr_passes++;
+    if (ok < 0) mr_spoil(proc);
     if (ok) return ok < 0 ? ok : 0;
     u32 linger_ns = lingers();
     if (linger_ns) {
         struct mr_time moment = {0, linger_ns};
         mr_sys(SYS_nanosleep, &moment, 0, 0, 0);
         ok = satisfied(f, kind, at, len);
+        if (ok < 0) mr_spoil(proc);
         if (ok) return ok < 0 ? ok : 0;
     }
     u32 slot = enter(proc, file, kind, at, at + len);
@@ -220,5 +222,6 @@ int mr_wait_for(u32 proc, u32 file, u32 kind, u64 at, u64 len)
         if (ok) break;
     }
     leave(slot, proc, file);
+    if (ok < 0) mr_spoil(proc);
     return ok < 0 ? ok : 0;
 }

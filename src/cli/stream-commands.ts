@@ -112,7 +112,17 @@ export const STREAM_COMMANDS: readonly CommandSpec[] = [
     summary: 'end a workflow: permanent files to their place, the rest removed',
     usage: 'millrace stream down [options]',
     operands: [],
-    options: [WORKFLOW, { name: 'force', help: ['also when steps still run: their waits fail'] }, KEEP],
+    options: [
+      WORKFLOW,
+      { name: 'force', help: ['also when steps still run: their waits fail'] },
+      {
+        name: 'wait',
+        value: 'SECONDS',
+        kind: 'count',
+        help: ['how long running steps get to end by themselves'],
+      },
+      KEEP,
+    ],
     notes: [],
     load,
   },

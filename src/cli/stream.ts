@@ -20,11 +20,13 @@ export async function execute(given: Given, command: string): Promise<void> {
   const onSignal = (): void => stop.abort()
   process.on('SIGINT', onSignal)
   process.on('SIGTERM', onSignal)
+  process.on('SIGHUP', onSignal)
   try {
     process.exitCode = await carryOut(command, given, terminal(), stop.signal)
   } finally {
     process.off('SIGINT', onSignal)
     process.off('SIGTERM', onSignal)
+    process.off('SIGHUP', onSignal)
   }
 }
 
@@ -45,7 +47,10 @@ function carryOut(command: string, given: Given, io: StreamIo, signal: AbortSign
         io,
       )
     case 'stream down':
-      return streamDown({ ...texts(given, 'workflow'), ...switches(given, 'force', 'keep') }, io)
+      return streamDown(
+        { ...texts(given, 'workflow'), ...switches(given, 'force', 'keep'), ...numbers(given, 'wait') },
+        io,
+      )
     case 'stream ps':
       return streamPs({ ...texts(given, 'workflow'), ...switches(given, 'json') }, io)
     case 'stream exec':

@@ -1,4 +1,5 @@
 import { MillraceError } from '../core/errors.ts'
+import { nearest } from '../general/nearest.ts'
 import { parseBytes, parseDuration } from '../general/units.ts'
 import type { Known } from './types.ts'
 
@@ -37,6 +38,7 @@ export function evaluateCost(
   cost: Cost<readonly unknown[]>,
   args: readonly unknown[],
 ): KnownCost {
+  checkKeys(what, cost)
   const seconds = (value: number | string): number | null =>
     typeof value === 'number' ? parseDuration(value * 1000) : parseDuration(value)
   return {
@@ -48,6 +50,36 @@ export function evaluateCost(
 }
 
 const MOST_VALUES = 10_000_000
+/** Milliseconds: thirty years. */
+const LONGEST = 1e12
+const KEYS = ['compute', 'reads', 'writes', 'returns', 'ready']
+
+function checkKeys(what: string, cost: object): void {
+  for (const key of Object.keys(cost)) {
+    if (KEYS.includes(key)) continue
+    const close = nearest(key, KEYS)
+    throw new MillraceError(
+      'MR_SIMULATION',
+      `${what}: cost has no '${key}'${close ? `; did you mean ${close}?` : ''}`,
+      {
+        hint: `It has ${KEYS.join(', ')}.`,
+      },
+    )
+  }
+}
+
+/** What somebody wrote may throw: then it is said of which task it was. */
+function ask<T>(what: string, name: string, given: (...args: never) => T, args: readonly unknown[]): T {
+  try {
+    return given(...(args as never))
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause)
+    throw new MillraceError('MR_SIMULATION', `${what}: cost.${name} threw: ${why}`, {
+      hint: 'It is called with the arguments of the call, before anything has run.',
+      cause,
+    })
+  }
+}
 
 function readyTimes(
   what: string,
@@ -55,7 +87,7 @@ function readyTimes(
   args: readonly unknown[],
 ): readonly number[] | null {
   if (given === undefined) return null
-  const value: unknown = typeof given === 'function' ? given(...args) : given
+  const value: unknown = typeof given === 'function' ? ask(what, 'ready', given, args) : given
   if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MOST_VALUES) {
     return Array.from({ length: value }, (_, i) => (i + 1) / value)
   }
@@ -76,9 +108,9 @@ function amount(
   parse: (value: number | string) => number | null,
 ): number | null {
   if (given === undefined) return null
-  const value = typeof given === 'function' ? given(...args) : given
+  const value = typeof given === 'function' ? ask(what, name, given, args) : given
   const number = typeof value === 'number' || typeof value === 'string' ? parse(value) : null
-  if (number !== null) return number
+  if (number !== null && number <= (name === 'compute' ? LONGEST : Number.MAX_SAFE_INTEGER)) return number
   const expected =
     name === 'compute' ? 'seconds, or a duration such as 3min' : 'bytes, or a size such as 290MB'
   throw new MillraceError('MR_UNIT', `${what}: cost.${name} is '${String(value)}', which is not ${expected}`)

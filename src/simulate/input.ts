@@ -43,7 +43,17 @@ export async function loadInput(
     const source = bytes.toString()
     return { workload: wfWorkload(readWfFormat(source, file)), source }
   }
-  const recorded = await readRecordedRun(file)
+  const recorded = await readRecordedRun(file).catch((error: unknown) => {
+    if (!(error instanceof MillraceError) || error.code !== 'MR_JOURNAL' || ending === '') throw error
+    throw new MillraceError(
+      'MR_OPTION',
+      `${file} is no journal, and '${ending}' is no ending of a program or workflow`,
+      {
+        hint: `Name a program (${PROGRAMS.join(', ')}), a workflow instance (.json), or a run from \`millrace runs\`.`,
+        cause: error,
+      },
+    )
+  })
   return { workload: journalWorkload(recorded), source: bytes.toString('latin1'), recorded }
 }
 

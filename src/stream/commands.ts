@@ -1,8 +1,7 @@
 /** The commands of `millrace stream`, as functions: text goes to `io`, the result is an exit code. */
 import { existsSync } from 'node:fs'
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { hostname } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Board } from './board.ts'
 import { planDot } from './dot.ts'
 import { findProgram, inspectProgram } from './elf.ts'
@@ -18,8 +17,9 @@ import { stuckText, trustText } from './run-report.ts'
 import { StreamError } from './stream-error.ts'
 import { counted, planTable } from './table.ts'
 import { planGraph } from './text-graph.ts'
-import { cacheFolder, streamTools } from './toolchain.ts'
-import { holdOn, openWorkspace, removeOwn, removeTemporary, type Workspace } from './workspace.ts'
+import { streamTools } from './toolchain.ts'
+import { forgetState, readState, writeState } from './up-state.ts'
+import { holdOn, openWorkspace, removeOwn, removeTemporary } from './workspace.ts'
 
 export interface CheckOptions {
   /** Prints the graph for Graphviz (DOT) in place of the table and the small graph below it. */
@@ -55,12 +55,6 @@ export interface UpOptions extends NameOptions {
   grace?: number
   /** How often each step will be started, where that is known: `NAME=N`. */
   times?: readonly string[]
-}
-
-/** The plan as it was at the start: the file may have been edited since. */
-interface UpState {
-  plan: Plan
-  workspace: Omit<Workspace, 'before'> & { before: string[] }
 }
 
 /** Makes the board of a workflow, whose steps are then started one by one by the user. */
@@ -100,9 +94,7 @@ export function streamUp(file: string, options: UpOptions, io: StreamIo): Promis
       throw error
     }
     await holdOn(workspace)
-    const state: UpState = { plan, workspace: { ...workspace, before: [...workspace.before] } }
-    await mkdir(dirname(statePath(board)), { recursive: true, mode: 0o700 })
-    await writeFile(statePath(board), JSON.stringify(state), { mode: 0o600 })
+    await writeState(board, { plan, workspace })
     io.out(
       `export CAPIO_DIR=${quoted(workspace.dir)}\nexport CAPIO_WORKFLOW_NAME=${quoted(board.workflow)}\n`,
     )
@@ -118,15 +110,20 @@ export interface DownOptions extends NameOptions {
   /** Also when steps still run: their waits end with an error. */
   force?: boolean
   keep?: boolean
+  /** Seconds that running steps get to end by themselves. */
+  wait?: number
 }
 
 /** Ends a workflow that `streamUp` began: permanent files go to their place, temporary ones are removed. */
 export function streamDown(options: DownOptions, io: StreamIo): Promise<number> {
   return guard(io, async () => {
     const board = new Board(await streamTools(io.err), nameOf(options))
-    const snapshot = await board.ps()
+    let snapshot = await board.ps()
     const state = await readState(board)
     if (snapshot === undefined && state === undefined) throw notUp(board)
+    const end = Date.now() + (options.wait ?? 0) * 1000
+    for (; snapshot !== undefined && snapshot.processes.length > 0 && Date.now() < end; await sleep(50))
+      snapshot = await board.ps()
     const living = snapshot?.processes ?? []
     if (living.length > 0 && options.force !== true) {
       const steps = [...new Set(living.map(process => process.step ?? `pid ${process.pid}`))].join(', ')
@@ -135,19 +132,19 @@ export function streamDown(options: DownOptions, io: StreamIo): Promise<number> 
     await board.destroy(options.force === true)
     io.err(trustText(snapshot))
     if (state !== undefined) {
-      const workspace = { ...state.workspace, before: new Set(state.workspace.before) }
-      const { plan } = state
+      const { plan, workspace } = state
       const { kept, incomplete, stuck } = await new Keeper(plan, workspace, io.err).finish(
         snapshot,
-        living.length === 0,
+        snapshot !== undefined && living.length === 0 && !snapshot.steps.some(step => step.failed),
       )
       for (const path of kept) io.err(`kept ${join(workspace.place, path)}\n`)
       for (const path of incomplete) io.err(`never completed: ${path}\n`)
       for (const { path, reason } of stuck) io.err(`${stuckText(path, reason, workspace)}\n`)
+      if (stuck.length > 0 || options.keep === true) await holdOn(workspace)
       if (stuck.length > 0) return 1
       if (options.keep === true) io.err(`temporary files are left in ${workspace.dir}\n`)
       else io.err(`${counted(await removeTemporary(plan, workspace), 'temporary file')} removed\n`)
-      await rm(statePath(board), { force: true })
+      await forgetState(board)
     }
     return 0
   })
@@ -260,15 +257,6 @@ function readTimes(plan: Plan, texts: readonly string[]): Map<string, number> {
 
 const nameOf = (options: NameOptions): string =>
   options.workflow ?? process.env['CAPIO_WORKFLOW_NAME'] ?? 'CAPIO'
-
-/** In the user's own cache, not in /dev/shm: what this file says is removed must be written by nobody else. */
-const statePath = (board: Board): string =>
-  join(cacheFolder(), 'up', `${hostname()}.${board.workflow.replace(/[^\w.-]/g, '_')}.json`)
-
-async function readState(board: Board): Promise<UpState | undefined> {
-  const text = await readFile(statePath(board), 'utf8').catch(() => undefined)
-  return text === undefined ? undefined : (JSON.parse(text) as UpState)
-}
 
 const notUp = (board: Board): StreamError =>
   new StreamError(

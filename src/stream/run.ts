@@ -14,6 +14,8 @@ import type { Snapshot } from './snapshot.ts'
 import { matchCommands, type StepCommand } from './step-commands.ts'
 import { counted } from './table.ts'
 import { streamTools, type Tools } from './toolchain.ts'
+import { forgetState, writeState } from './up-state.ts'
+import { watchOver } from './watch.ts'
 import {
   holdOn,
   openWorkspace,
@@ -131,8 +133,11 @@ class Run {
     })
     let last: Snapshot | undefined
     let cut = false
+    let allIsWell = (): void => {}
     try {
       await this.board.create(lines, process.pid)
+      await writeState(this.board, { plan: this.plan, workspace: this.workspace })
+      allIsWell = watchOver(this.board.workflow, this.options.keep === true)
       this.warnOfPrograms()
       const env = { MILLRACE_PLACE: this.workspace.place }
       const next = new Map<string, number>()
@@ -149,11 +154,16 @@ class Run {
       this.runner.kill('SIGKILL')
       await this.board.destroy(true).catch(() => false)
       await removeOwn(this.workspace)
+      await forgetState(this.board)
+      allIsWell()
       throw error
     }
     this.screen.clear()
     await this.board.destroy(true)
-    return this.close(last, cut)
+    const code = await this.close(last, cut)
+    await forgetState(this.board)
+    allIsWell()
+    return code
   }
 
   /** Until the last step has ended. True when the user stopped it. */

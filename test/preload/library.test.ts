@@ -71,30 +71,6 @@ test('every C file has at most 400 lines', () => {
   }
 })
 
-test('the logic agrees with its models, under the sanitizers', { skip, timeout: 240_000 }, async t => {
-  const folder = mkdtempSync(join(tmpdir(), 'millrace-logic-'))
-  try {
-    const flags = ['-fsanitize=address,undefined', '-fno-omit-frame-pointer']
-    const probe = spawnSync('cc', [...flags, '-x', 'c', '-o', join(folder, 'probe'), '-'], {
-      input: 'int main(void){return 0;}',
-    })
-    if (probe.status !== 0) return t.skip('the compiler has no sanitizers')
-    const built = once('sanitized', contentOf(preload) + contentOf(fixtures), made => {
-      compile('sh', [join(preload, 'build.sh'), '--sanitize', join(made, 'logic.a')])
-      const warnings = ['-O1', '-g', '-std=gnu11', '-Wall', '-Wextra', ...flags]
-      const sources = [join(fixtures, 'logic-model.c'), join(made, 'logic.a')]
-      compile('cc', [...warnings, '-o', join(made, 'logic-model'), ...sources])
-    })
-    const model = join(built, 'logic-model')
-    for (const seed of ['1', '2', '3']) {
-      const outcome = await start(model, [seed, '60'], { limit: 60_000, env: { LD_PRELOAD: undefined } }).done
-      assert.deepEqual([outcome.code, outcome.stdout, outcome.stderr], [0, 'agrees\n', ''])
-    }
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
-})
-
 test('the offsets of libc are found once and then kept', { skip }, async () => {
   await withWorkflow([step(0, 'S')], async workflow => {
     const cache = mkdtempSync(join(tmpdir(), 'millrace-sites-'))

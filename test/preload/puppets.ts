@@ -2,7 +2,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import type { Duplex } from 'node:stream'
-import { pause, tools, type Workflow } from './harness.ts'
+import { pause, type Workflow } from './harness.ts'
 
 const CHANNELS = 4
 
@@ -77,9 +77,9 @@ export class Theatre {
   #used = 1
   readonly first: Puppet
 
-  constructor(workflow: Workflow, app: string, env: Record<string, string>) {
+  constructor(workflow: Workflow, app: string, program: string, env: Record<string, string>) {
     const sockets = Array.from({ length: CHANNELS }, () => 'pipe' as const)
-    this.#child = spawn(tools.fixture('puppet'), [], {
+    this.#child = spawn(program, [], {
       cwd: workflow.dir,
       env: { ...process.env, ...workflow.env(app), ...env },
       stdio: ['ignore', 'ignore', 'inherit', ...sockets],

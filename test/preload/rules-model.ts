@@ -6,7 +6,15 @@ export type Rule = { commit: Commit; growing: boolean }
 
 type Inode = { bytes: number[] }
 type State = 'absent' | 'growing' | 'committed' | 'failed'
-export type Known = { state: State; closes: number; generation: number; seen: Set<number> }
+export type Known = {
+  state: State
+  closes: number
+  generation: number
+  seen: Set<number>
+  /** Closes by programs that failed, of an instance that may yet say that all is well. */
+  doubts: number
+  doubted: Instance | undefined
+}
 type Description = {
   inode: Inode
   name: string | undefined
@@ -45,7 +53,18 @@ export class Model {
 
   record(name: string): Known {
     let known = this.known.get(name)
-    if (!known) this.known.set(name, (known = { state: 'absent', closes: 0, generation: 0, seen: new Set() }))
+    if (!known)
+      this.known.set(
+        name,
+        (known = {
+          state: 'absent',
+          closes: 0,
+          generation: 0,
+          seen: new Set(),
+          doubts: 0,
+          doubted: undefined,
+        }),
+      )
     return known
   }
 
@@ -164,11 +183,16 @@ export class Model {
     return 0
   }
 
-  #close(one: Description, badly: boolean): void {
+  #close(one: Description, badly: boolean, doubted?: Instance): void {
     if (--one.refs > 0) return
     this.#all.delete(one)
     if (one.name === undefined) return
     const known = this.record(one.name)
+    if (doubted) {
+      known.doubts = known.doubted === doubted ? known.doubts + 1 : 1
+      known.doubted = doubted
+      return
+    }
     if (!badly) known.closes++
     else if (this.#rule.commit.kind === 'on_close' && known.state !== 'committed') known.state = 'failed'
     if (!badly) this.#evaluate(known)
@@ -250,12 +274,20 @@ export class Model {
     const { slots, instance, root } = this.programs.get(program)!
     this.programs.delete(program)
     const badly = status === 'killed' || (root && status !== 0)
-    for (const one of slots.values()) this.#close(one, badly)
+    const doubted = !badly && status !== 0 ? instance : undefined
+    for (const one of slots.values()) this.#close(one, badly, doubted)
     if (root) instance.status = status === 'killed' ? 137 : status
     if (--instance.live > 0) return
     this.#running--
     if (instance.status === 0) this.#ended++
     else this.#failed++
+    for (const known of this.known.values()) {
+      if (known.doubted !== instance) continue
+      if (instance.status === 0) known.closes += known.doubts
+      else if (known.doubts > 0 && this.#rule.commit.kind === 'on_close' && known.state !== 'committed')
+        known.state = 'failed'
+      known.doubts = 0
+    }
     for (const known of this.known.values()) this.#evaluate(known)
   }
 

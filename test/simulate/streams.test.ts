@@ -82,6 +82,16 @@ test('what a simulation cannot know of values should be said, with what to write
     [{ compute: 1, ready: -1 }, /cost\.ready is '-1'/],
     [{ compute: 1, ready: [0.5, 2] }, /cost\.ready is '0\.5,2'/],
     [{ compute: 1, ready: 1e12 }, /cost\.ready is/],
+    [{ compute: 1e300, ready: 1 }, /cost\.compute is '1e\+300', which is not seconds/],
+    [{ computing: 1, ready: 1 }, /cost has no 'computing'; did you mean compute\?/],
+    [
+      {
+        ready: () => {
+          throw new Error('unknown')
+        },
+      },
+      /cost\.ready threw: unknown/,
+    ],
   ]
   for (const [i, [cost, message]] of cases.entries()) {
     const made = generator(`bad${i}`, cost)
@@ -103,4 +113,16 @@ test('what a simulation cannot know of values should be said, with what to write
     seconds(1, async () => void (await takes(made()))),
     /takes takes a stream/,
   )
+})
+
+test('what the program throws should be called its own, with where it was', async () => {
+  const failing = seconds(1, async () => {
+    await use(1)
+    throw new TypeError('boom')
+  })
+  await assert.rejects(failing, (error: Error) => {
+    assert.match(error.message, /^program failed: TypeError: boom\n\s+at .*streams\.test\.ts/)
+    assert.equal((error as { code?: string }).code, 'MR_SIMULATION')
+    return true
+  })
 })

@@ -1,0 +1,239 @@
+// Random scripts of producers and consumers, one call at a time, against a model of the rules: after every call of
+// a producer the model says which consumers must go on, with which result, and which must still wait.
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import fc from 'fast-check'
+import { eventually, pause, rule, step, tools, withWorkflow, type Workflow } from './harness.ts'
+import { Theatre, type Puppet } from './puppets.ts'
+import { governed, Model, type Reader, type Rule } from './rules-model.ts'
+
+const NAMES = ['f0', 'f1', 't0', 't1']
+type Op = [what: number, who: number, a: number, b: number, c: number]
+type Pending = { said: string; waits: boolean; result: (waits: boolean) => string | undefined }
+
+const checksum = (bytes: number[]): number => {
+  let sum = 2166136261
+  for (const byte of bytes) sum = Math.imul(sum ^ byte, 16777619) >>> 0
+  return sum
+}
+const shown = (result: number[] | number | undefined): string | undefined =>
+  Array.isArray(result)
+    ? `${result.length} ${checksum(result)}`
+    : result === undefined
+      ? undefined
+      : String(result)
+
+class Play {
+  readonly log: string[] = []
+  readonly #workflow: Workflow
+  readonly #model: Model
+  readonly #theatres: Theatre[]
+  readonly #producers = new Map<string, { puppet: Puppet; theatre: Theatre }>()
+  readonly #consumer: {
+    puppet: Puppet
+    readers: Map<number, Reader>
+    pending: Pending | undefined
+    early?: string | undefined
+  }
+  #marks = 0
+  #forks = 0
+
+  constructor(workflow: Workflow, wanted: Rule, program: string, env: Record<string, string>) {
+    this.#workflow = workflow
+    this.#model = new Model(wanted, ['P0', 'P1'])
+    this.#theatres = ['S', 'S', 'Q'].map(app => new Theatre(workflow, app, program, env))
+    for (const [i, theatre] of this.#theatres.slice(0, 2).entries())
+      this.#producers.set(`P${i}`, { puppet: theatre.first, theatre })
+    this.#consumer = { puppet: this.#theatres[2]!.first, readers: new Map(), pending: undefined }
+  }
+
+  async begin(): Promise<void> {
+    await Promise.all(this.#theatres.map(theatre => theatre.first.answer()))
+  }
+
+  close(): void {
+    for (const theatre of this.#theatres) theatre.close()
+  }
+
+  async #same(who: string, line: string, puppet: Puppet, expected: string): Promise<void> {
+    this.log.push(`${who}: ${line} -> ${expected}`)
+    assert.equal(await puppet.ask(line), expected, this.log.join('\n'))
+    await this.#settle()
+  }
+
+  /** A consumer that the model lets go on must answer; one that must wait has not. */
+  async #settle(): Promise<void> {
+    const consumer = this.#consumer
+    const { pending } = consumer
+    if (!pending) return
+    const begins = !pending.waits
+    const expected = pending.result(pending.waits)
+    pending.waits = true
+    if (expected === undefined) {
+      // the next call must find it waiting, not still on its way
+      const isThere = (): boolean => this.#workflow.ps().some(line => line.type === 'wait')
+      if (begins) await eventually(() => consumer.early !== undefined || isThere())
+      assert.equal(consumer.early, undefined, `${this.log.join('\n')}\ndid not wait: ${pending.said}`)
+      return
+    }
+    this.log.push(`Q goes on: ${pending.said} -> ${expected}`)
+    for (const end = Date.now() + 10_000; consumer.early === undefined && Date.now() < end;) await pause(1)
+    assert.equal(consumer.early, expected, this.log.join('\n'))
+    consumer.pending = consumer.early = undefined
+  }
+
+  async #consume(line: string, result: (waits: boolean) => string | undefined): Promise<void> {
+    const consumer = this.#consumer
+    this.log.push(`Q: ${line}`)
+    consumer.pending = { said: line, waits: false, result }
+    void consumer.puppet.ask(line).then(answer => (consumer.early = answer ?? 'ended'))
+    await this.#settle()
+  }
+
+  async producer([what, who, a, b, c]: Op): Promise<void> {
+    const ids = [...this.#producers.keys()]
+    const id = ids[who % ids.length]
+    if (id === undefined) return
+    const { puppet, theatre } = this.#producers.get(id)!
+    const model = this.#model
+    const { slots } = model.programs.get(id)!
+    const open = [...slots.keys()]
+    const slot = open.length > 0 ? open[a % open.length]! : undefined
+    const names = [...model.names.keys()]
+    const name = (a < 9 ? names[a % names.length] : undefined) ?? NAMES[a % NAMES.length]!
+    const other = NAMES[b % NAMES.length]!
+    const free = [0, 1, 2, 3, 4, 5].find(one => !slots.has(one))
+    const mark = ++this.#marks
+    const [at, len] = [(b * 37) % 400, 1 + ((c * 29) % 200)]
+    // not promised: what is done to a file through a second name that the rules do not know, or know as another file
+    const alias = (path: string): string | undefined =>
+      [...model.names].find(
+        ([one, inode]) => one !== path && governed(one) && inode === model.names.get(path),
+      )?.[0]
+    const tell = (line: string, expected: number): Promise<void> =>
+      this.#same(id, line, puppet, String(expected))
+    if (what < 4 && free !== undefined) {
+      const how = 'wwacxu'[b % 6]!
+      const path = NAMES[c % NAMES.length]!
+      if (alias(path) !== undefined) return
+      return tell(`o ${free} ${path} ${how}`, model.open(id, free, path, how))
+    }
+    if (what < 16 && slot !== undefined) {
+      if (what < 8) return tell(`w ${slot} ${len} ${mark} 1`, model.write(id, slot, len, mark, 1))
+      if (what < 9) return tell(`w ${slot} 50 ${mark} 60`, model.write(id, slot, 50, mark, 60))
+      if (what < 10) return tell(`p ${slot} ${at} ${len} ${mark}`, model.pwrite(id, slot, at, len, mark))
+      if (what < 11) return tell(`s ${slot} ${at} 0`, model.seek(id, slot, at))
+      if (what < 12) return tell(`t ${slot} ${at}`, model.ftruncate(id, slot, at))
+      if (what < 13 && free !== undefined) return tell(`d ${slot} ${free}`, model.dup(id, slot, free))
+      return tell(`c ${slot}`, model.close(id, slot))
+    }
+    if (alias(name) !== undefined && (what === 16 || governed(other))) return
+    if (what === 20 && governed(name) && governed(other)) return
+    if (what === 16) return tell(`T ${name} ${at}`, model.truncate(name, at))
+    if (what < 19) return tell(`m ${name} ${other}`, model.rename(name, other))
+    if (what === 19) return tell(`u ${name}`, model.unlink(name))
+    if (what === 20) return tell(`l ${name} ${other}`, model.link(name, other))
+    if (what === 21 && theatre.canFork) {
+      const child = `C${this.#forks++}`
+      this.log.push(`${id}: fork ${child}`)
+      this.#producers.set(child, { puppet: await theatre.fork(puppet), theatre })
+      model.fork(id, child)
+      return
+    }
+    if (what >= 22 && c < 2) return this.end(id, what === 22 ? [0, 0, 3][b % 3]! : 'killed')
+  }
+
+  async end(id: string, how: number | 'killed'): Promise<void> {
+    const { puppet } = this.#producers.get(id)!
+    this.log.push(`${id}: ends, ${how}`)
+    this.#producers.delete(id)
+    if (how !== 'killed') puppet.tell(`e ${how}`)
+    await puppet.gone(how === 'killed')
+    if (how === 'killed') this.#workflow.board(['reap'])
+    this.#model.end(id, how)
+    await this.#settle()
+  }
+
+  async consumer([what, , a, b, c]: Op): Promise<void> {
+    const { readers, pending } = this.#consumer
+    if (pending) return
+    const model = this.#model
+    const open = [...readers.keys()]
+    const slot = open.length > 0 ? open[a % open.length]! : undefined
+    const reader = slot === undefined ? undefined : readers.get(slot)!
+    const name = NAMES[a % NAMES.length]!
+    const [at, len] = [(b * 37) % 400, 1 + ((c * 29) % 200)]
+    if (what < 8 || !reader) {
+      let free = 0
+      while (readers.has(free)) free++
+      if (what === 7) return this.#consume(`S ${name}`, () => shown(model.size(name)))
+      return this.#consume(`o ${free} ${name} r`, () => {
+        const got = model.openToRead(name)
+        if (typeof got === 'object') readers.set(free, got)
+        return typeof got === 'object' ? '0' : shown(got)
+      })
+    }
+    if (what < 16) return this.#consume(`r ${slot} ${len}`, waits => shown(model.read(reader, len, waits)))
+    if (what < 18)
+      return this.#consume(`q ${slot} ${at} ${len}`, waits => shown(model.read(reader, len, waits, at)))
+    if (what < 20) return this.#consume(`s ${slot} ${at} 0`, () => String((reader.at = at)))
+    if (what === 20) return this.#consume(`s ${slot} 0 1`, () => shown(model.seekEnd(reader)))
+    readers.delete(slot!)
+    return this.#consume(`c ${slot}`, () => '0')
+  }
+
+  /** All producers end: nobody waits any more, and everybody reads what is there. */
+  async finish(): Promise<void> {
+    for (const id of this.#producers.keys()) await this.end(id, 0)
+    assert.equal(this.#consumer.pending, undefined, 'somebody waits for ever')
+    for (let i = 0; i < NAMES.length; i++) for (const what of [0, 7]) await this.consumer([what, 0, i, 0, 0])
+    for (let i = 0; i < 4; i++) await this.consumer([8, 0, i, 0, 6])
+    for (const [name, inode] of this.#model.names)
+      assert.deepEqual([...readFileSync(this.#workflow.path(name))], inode.bytes, name)
+    for (const [name, known] of this.#model.known)
+      if (governed(name)) assert.equal(this.#workflow.file(name)?.['state'] ?? 'absent', known.state, name)
+  }
+}
+
+const ops = fc.array(
+  fc.tuple(fc.boolean(), fc.tuple(...[24, 6, 12, 12, 12].map(n => fc.nat({ max: n - 1 })))),
+  {
+    minLength: 25,
+    maxLength: 90,
+  },
+)
+const rules = fc.constantFrom<Rule & { text: string }>(
+  ...[true, false].flatMap(growing => [
+    ...[1, 2, 3].map(count => ({
+      growing,
+      commit: { kind: 'on_close' as const, count },
+      text: `on_close:${count}`,
+    })),
+    ...[0, 1].map(count => ({
+      growing,
+      commit: { kind: 'on_termination' as const, count },
+      text: `on_termination:${count}`,
+    })),
+  ]),
+)
+
+/** Runs random plays with puppets of this program; under the library unless `env` says otherwise. */
+export const randomPlays = (runs: number, program = tools.fixture('puppet'), env = {}): Promise<void> =>
+  fc.assert(
+    fc.asyncProperty(rules, ops, fc.constantFrom('0', '4'), async (wanted, script, gather) => {
+      const mode = wanted.growing ? 'no_update' : 'update'
+      const plan = [step(0, 'S', '2'), step(1, 'Q', '1'), rule('file', 'f*', '0', wanted.text, mode)]
+      await withWorkflow(plan, async workflow => {
+        const play = new Play(workflow, wanted, program, { ...env, MILLRACE_STREAM_GATHER: gather })
+        try {
+          await play.begin()
+          for (const [consumes, op] of script)
+            await (consumes ? play.consumer(op as Op) : play.producer(op as Op))
+          await play.finish()
+        } finally {
+          play.close()
+        }
+      })
+    }),
+    { numRuns: runs, interruptAfterTimeLimit: 60_000, includeErrorInReport: true },
+  )
