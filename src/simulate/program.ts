@@ -1,6 +1,7 @@
 import { MillraceError } from '../core/errors.ts'
 import type { Client, Host } from '../model/client.ts'
 import { ProgramClient } from './program-client.ts'
+import { programFailure } from './program-failure.ts'
 import type { Workload } from './workload.ts'
 
 /** The host of a program that is simulated: it keeps what `main` was given, to run it as often as needed. */
@@ -49,7 +50,9 @@ export function programWorkload(name: string, body: () => unknown, host: Simulat
           if (!client.woken) throw stuck(simulation.engine.root.live)
           client.woken = false
         }
-        await program
+        await program.catch((error: unknown) => {
+          throw programFailure(name, error)
+        })
       } finally {
         host.current = null
       }

@@ -1,5 +1,6 @@
 import { Datum } from '../core/data.ts'
 import type { AccessRequest } from '../core/engine.ts'
+import { MillraceError } from '../core/errors.ts'
 import { demandOf, roundMemory } from '../core/task.ts'
 import type { Simulation } from './simulation.ts'
 import type { WfInstance, WfTask } from './wfformat.ts'
@@ -60,9 +61,18 @@ function bareParents({ parents, reads }: WfTask, makers: ReadonlyMap<string, str
 }
 
 function submit(simulation: Simulation, task: WfTask, accesses: AccessRequest[], bytes: number[]): void {
-  simulation.submit(
-    { kind: simulation.kind(task.kind), demand: demandOf(task.cpus, roundMemory(task.memory), []) },
-    accesses,
-    { compute: task.compute * 1000, bytes },
-  )
+  const { kind, cpus, memory, compute, place, id } = task
+  try {
+    simulation.submit(
+      { kind: simulation.kind(kind), demand: demandOf(cpus, roundMemory(memory), []) },
+      accesses,
+      { compute: compute * 1000, bytes },
+    )
+  } catch (error) {
+    if (!(error instanceof MillraceError) || error.code !== 'MR_CONSTRAINT') throw error
+    throw new MillraceError('MR_CONSTRAINT', `${place}: '${id}' does not fit: ${error.shortMessage}`, {
+      hint: 'Give a node of the platform as much, or change what the task asks for there.',
+      cause: error,
+    })
+  }
 }

@@ -15,6 +15,8 @@ export interface WfTask {
   readonly cpus: number
   /** Bytes. */
   readonly memory: number
+  /** Where it stands: file, line and column. */
+  readonly place: string
 }
 
 export interface WfInstance {
@@ -95,7 +97,7 @@ export function readWfFormat(text: string, file: string): WfInstance {
     name,
     makespan,
     files,
-    tasks: order.map(({ id, reads, writes }) => {
+    tasks: order.map(({ id, at, reads, writes }) => {
       const { seconds, share, cpus, memory, program } = runs.get(id) as Ran
       return {
         id,
@@ -106,6 +108,7 @@ export function readWfFormat(text: string, file: string): WfInstance {
         compute: seconds * share,
         cpus,
         memory,
+        place: `${file}:${at.line}:${at.column}`,
       }
     }),
   }

@@ -114,3 +114,15 @@ test('what a simulation cannot know of values should be said, with what to write
     /takes takes a stream/,
   )
 })
+
+test('what the program throws should be called its own, with where it was', async () => {
+  const failing = seconds(1, async () => {
+    await use(1)
+    throw new TypeError('boom')
+  })
+  await assert.rejects(failing, (error: Error) => {
+    assert.match(error.message, /^program failed: TypeError: boom\n\s+at .*streams\.test\.ts/)
+    assert.equal((error as { code?: string }).code, 'MR_SIMULATION')
+    return true
+  })
+})

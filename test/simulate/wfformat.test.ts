@@ -37,6 +37,15 @@ test('its tasks take their time and their bytes over the bandwidth', async () =>
   assert.deepEqual([outcome.devices[0]?.read, outcome.devices[0]?.written], [7e6, 9e6])
 })
 
+test('a task that no node has room for is named with its place', async () => {
+  const large = text(given => Object.assign(given.workflow.execution.tasks[0] as object, { coreCount: 64 }))
+  const platform = { nodes: [{ name: 'n', cpus: 2, memory: 1e9, tags: [] }] }
+  await assert.rejects(
+    simulate(wfWorkload(readWfFormat(large, 'w.json')), { platform }),
+    /^MillraceError: w\.json:\d+:\d+: 'left_1' does not fit: .*64 CPUs, but the largest node has 2/,
+  )
+})
+
 const WRONG: [string, (given: Sample) => void, RegExp][] = [
   [
     'a file that is not listed',
