@@ -1,7 +1,9 @@
+import { existsSync } from 'node:fs'
 import { formatBytes } from '../report/format.ts'
 import { describedNode } from '../runtime/describe-node.ts'
 import { describedStorage } from '../runtime/describe-storage.ts'
 import { remember } from '../storage/device-memory.ts'
+import { refusalOf } from '../storage/device-trouble.ts'
 import { measureFolder } from '../storage/measure.ts'
 import type { Finding } from './doctor-checks.ts'
 
@@ -25,10 +27,12 @@ async function measureOne(path: string): Promise<Finding> {
     return { state: 'ok', found: `${path}: writes ${formatBytes(write)}/s, reads ${formatBytes(read)}/s` }
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
-    return {
-      state: 'fail',
-      found: `${path} could not be measured: ${why}`,
-      todo: 'Make it writable, or leave it out.',
-    }
+    return { state: 'fail', found: `${path} could not be measured: ${why}`, todo: await todoFor(path) }
   }
+}
+
+async function todoFor(path: string): Promise<string> {
+  if (!existsSync(path)) return 'Mount it or make the folder, or leave it out of the description.'
+  if ((await refusalOf({ name: '', path })) !== null) return 'Make it writable, or leave it out.'
+  return 'Make room there, or write its bandwidth into the description.'
 }

@@ -77,17 +77,14 @@ export class Narrator {
           `${paint.warn('warning')} thread ${event.lane}${this.#onNode(event.node)} died: ${clean(event.reason)}`,
         )
         break
-      case 'device-failed':
-        print(
-          `${paint.warn('warning')} ${this.#deviceName(event.device)} cannot be used: ${clean(event.reason)}`,
-        )
-        break
       case 'interrupted':
         print(`${paint.warn(clean(event.signal))} ${afterSignal(event.signal, event.times)}`)
         break
       case 'returned':
         if (isVerbose) return this.#completed('retry', event, event.reason)
         break
+      // A note says it, with what becomes of it.
+      case 'device-failed':
       case 'device':
       case 'waits':
       case 'trial':
@@ -154,10 +151,6 @@ export class Narrator {
       took,
       ...(why === undefined ? {} : { detail: why }),
     })
-  }
-
-  #deviceName(device: number): string {
-    return clean(this.statistics.run?.devices?.[device]?.name ?? `device ${device}`)
   }
 
   #onNode(node: number): string {

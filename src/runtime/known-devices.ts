@@ -6,6 +6,7 @@ import type { Learned } from '../core/io/io-core.ts'
 import { rateText } from '../core/io/words.ts'
 import { someDefinition } from '../model/definition.ts'
 import { remember, remembered } from '../storage/device-memory.ts'
+import { refusalOf } from '../storage/device-trouble.ts'
 import { measureFolder } from '../storage/measure.ts'
 import type { RunOptions } from './run-options.ts'
 
@@ -61,6 +62,8 @@ export async function measureUnknown(described: readonly DeviceDescription[]): P
       const found = `writes ${rateText(measured.write)}, reads ${rateText(measured.read)}`
       remarks.push({ level: 'info', text: `measured ${name} (${path}): ${found}; later runs remember it` })
     } catch (error) {
+      // A device that cannot be used at all is reported as such.
+      if ((await refusalOf({ name, path })) !== null) continue
       const why = error instanceof Error ? error.message : String(error)
       const text = `the bandwidth of ${name} (${path}) is not known: ${why}`
       remarks.push({
