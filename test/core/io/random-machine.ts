@@ -239,13 +239,16 @@ class Machine {
   #checkNothingIsLeft(): void {
     const { io } = this.engine
     const ready = this.tasks.filter(({ state, demand }) => state === 'ready' && demand.io)
-    if (this.#program.ioPolicy !== 'fcfs' || ready.some(({ bypassed }) => bypassed >= 16)) return
+    const { ioPolicy, policy } = this.#program
+    // With another policy than fifo, one that the bound holds back may come before one that it lets go, in one class.
+    if (ioPolicy !== 'fcfs' || (this.engine.io.bound && policy !== 'fifo')) return
+    if (ready.some(({ bypassed }) => bypassed >= 16)) return
     for (const task of ready) {
       const wish = task.demand.storage?.bandwidth ?? null
       // To ask for the others changes what is being learned.
       if ((wish !== null && typeof wish !== 'number') || !task.io) continue
       if (io.bound && !io.bound.allows(task)) continue
-      assert.equal(io.storage.find(task, task.io), null, `${task.name} could start`)
+      assert(io.storage.find(task, task.io) === null, `${task.name} could start`)
     }
   }
 
