@@ -105,7 +105,9 @@ const startCase: Case = {
 }
 
 try {
-  const calls = ['read', 'write', 'pread', 'pwrite', 'stat', 'fstat', 'open+close', 'lseek', 'access']
+  const data = ['read', 'write', 'pread', 'pwrite', 'lseek', 'fstat', 'open+close']
+  const names = ['stat', 'access', 'statx', 'readlink', 'list', 'mkdir+rmdir', 'create+unlink', 'rename']
+  const calls = [...data, ...names]
   await bench('stream-overhead', [...calls.map(callCase), startCase])
 } finally {
   await board.destroy(true)

@@ -33,7 +33,9 @@ if (['--version', '-V', 'version'].includes(args[0])) {
     process.on('beforeExit', () => (isDrained = true))
     // A program that waits for what never comes ends so, and must not pass for one that ended well.
     process.on('exit', code => {
-      if (isPending && isDrained && code === 0) process.exitCode = 13
+      if (!isPending || !isDrained || code !== 0) return
+      process.exitCode = 13
+      process.stderr.write('millrace: it waits for something that never comes, and nothing is left to do\n')
     })
     void import(pathToFileURL(entry).href).then(({ main }) => main(args)).finally(() => (isPending = false))
   }

@@ -170,11 +170,17 @@ long mr_do_mkdirat(const struct mr_call *c) { return make_dir(c, c->a[0], (const
 
 /* ---- going ---- */
 
+/* Nobody writes it and nobody waits for it: its name can go without a word. */
+static int is_settled(u32 file)
+{
+    return file == MR_NONE || (mr_load(&mr_file_at(file)->state) == MR_COMMITTED && !mr_load(&mr_file_at(file)->writers));
+}
+
 static void vanished(const struct mr_name *n)
 {
     struct mr_guard g;
     u32 file = mr_file_find(n->rel, n->len);
-    if (file == MR_NONE) return;
+    if (is_settled(file)) return;
     mr_lock(&g);
     mr_ofd_detach(file);
     if (mr_file_at(file)->state == MR_GROWING) mr_file_reset(file);
@@ -205,7 +211,7 @@ static void replaced(const struct mr_name *n)
 {
     struct mr_guard g;
     u32 file = mr_file_find(n->rel, n->len);
-    if (file == MR_NONE) return;
+    if (is_settled(file)) return;
     mr_lock(&g);
     mr_ofd_detach(file);
     if (mr_file_at(file)->state < MR_COMMITTED) mr_cut(mr_file_at(file), 0); /* what was published was the other file */
@@ -318,7 +324,7 @@ static long move_path(const struct mr_call *c, long dir1, const char *path1, lon
     if (likely(!from && !to) || ret < 0 || (flags & 2 /* RENAME_EXCHANGE */)) return ret;
     struct stat st, old;
     int found = mr_sys(SYS_newfstatat, dir2, path2, &st, AT_SYMLINK_NOFOLLOW) == 0;
-    if (from && to && !stays && found && mr_sys(SYS_newfstatat, dir1, path1, &old, AT_SYMLINK_NOFOLLOW) == 0 &&
+    if (from && to && !stays && found && st.st_nlink > 1 && mr_sys(SYS_newfstatat, dir1, path1, &old, AT_SYMLINK_NOFOLLOW) == 0 &&
         old.st_ino == st.st_ino && old.st_dev == st.st_dev)
         return ret; /* two names of one file: the kernel leaves both */
     if (to && !stays) replaced(&b);

@@ -79,8 +79,16 @@ async function compileInto(kept: string, path: string, mayWrite: boolean): Promi
     return compiled
   } catch {
     // A folder that cannot be written, or a full disk: there will be words about that where it matters.
-    rmSync(folder, { recursive: true, force: true })
+    removeQuietly(folder)
     return null
+  }
+}
+
+function removeQuietly(folder: string): void {
+  try {
+    rmSync(folder, { recursive: true, force: true })
+  } catch {
+    // It is not there, or not a folder.
   }
 }
 

@@ -31,7 +31,10 @@ function missing(what: string, folder: string, name: string): MillraceError {
   } catch {
     return new MillraceError('MR_FLOW_FILE', `${what}: there is no folder ${folder}`)
   }
-  const close = nearest(name, files)
+  const close = nearest(
+    name,
+    files.filter(file => file !== name),
+  )
   const hint = close ? { hint: `Try: millrace make --file ${join(folder, close)}` } : {}
   return new MillraceError('MR_FLOW_FILE', `${what}${close ? `; did you mean ${close}?` : ''}`, hint)
 }

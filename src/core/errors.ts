@@ -203,6 +203,10 @@ export const ERRORS = {
     meaning: 'A file that is marked keep() or protect() is out of date and was not overwritten.',
     remedy: 'Move it away, accept it as it is with --touch, or make it anew with --force.',
   },
+  MR_FLOW_TARGET: {
+    meaning: 'The function of a target threw an error.',
+    remedy: 'The places below the message are where it came from.',
+  },
   MR_FLOW_STATE: {
     meaning: 'What Millrace knows of earlier runs cannot be read or written, or is in use by another run.',
     remedy: 'Wait for the other run; make sure that .millrace can be written and that there is room.',

@@ -17,6 +17,7 @@ export function takeLock(path: string): () => void {
   try {
     writeFileSync(own, `${process.pid} ${bornAt(process.pid)}\n`)
   } catch (cause) {
+    rmSync(own, { force: true })
     throw new MillraceError('MR_FLOW_STATE', `${path} cannot be written: ${(cause as Error).message}`, {
       cause,
     })

@@ -147,10 +147,24 @@ export class State {
     this.#log.close()
     this.#log = null
     try {
-      if (this.#entries > MANY && this.#entries > this.records.count / 8) this.#compact()
+      if (this.#isLong) this.#compact()
     } finally {
       this.#release?.()
     }
+  }
+
+  /** A run that was killed leaves a long log, which all runs after it would have to read. */
+  tidy(): void {
+    if (!this.#isLong) return
+    try {
+      this.open()
+    } catch {
+      // Somebody else is at work, or nobody may write.
+    }
+  }
+
+  get #isLong(): boolean {
+    return this.#entries > MANY && this.#entries > this.records.count / 8
   }
 
   #taskEntry(record: TaskRecord): Entry {

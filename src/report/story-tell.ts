@@ -114,10 +114,14 @@ class Teller {
     const waited = since(this.#queuedAt, event.at)
     this.#startedAt = event.at
     const again = event.attempt > 1 ? ` again, attempt ${event.attempt},` : ''
-    const place = `lane ${event.lane} of ${this.#world.nodeName(event.node)} with ${plural(event.cpus, 'cpu')}`
+    const isIo = event.cpus === 0
+    const device = event.device === undefined ? null : clean(this.#world.deviceName(event.device))
+    const lane = `on lane ${event.lane} of ${this.#world.nodeName(event.node)} with ${plural(event.cpus, 'cpu')}`
+    const place = isIo ? 'without a CPU' : lane
+    const files = device === null ? '' : isIo ? `, on ${device}` : `, with its files on ${device}`
     const form = event.implementation === undefined ? '' : `, as ${clean(event.implementation)}`
-    const wait = waited === null ? '' : `, after waiting ${waited} for a lane`
-    this.#say(event, `started${again} on ${place}${form}${wait}`)
+    const wait = waited === null ? '' : `, after waiting ${waited}${isIo ? '' : ' for a lane'}`
+    this.#say(event, `started${again} ${place}${files}${form}${wait}`)
   }
 
   #fail(event: Of<'failed'>): void {

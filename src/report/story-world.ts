@@ -10,6 +10,7 @@ export class StoryWorld {
   readonly #found = new Map<number, number>()
   readonly #releasedAt = new Map<number, number>()
   #nodes: string[] = []
+  #devices: readonly string[] = []
   lastTask = 0
   runEndedAt: number | null = null
 
@@ -21,6 +22,7 @@ export class StoryWorld {
     switch (event.type) {
       case 'run-started':
         this.#nodes = event.nodes.map(node => node.name)
+        this.#devices = (event.devices ?? []).map(device => device.name)
         break
       case 'kind-defined':
         this.#kinds.set(event.kind, event.name)
@@ -78,6 +80,10 @@ export class StoryWorld {
 
   nameOf(task: number): string {
     return `${this.kindNameOf(task) ?? 'task'}#${task}`
+  }
+
+  deviceName(device: number): string {
+    return this.#devices[device] ?? `device ${device}`
   }
 
   nodeName(node: number): string {

@@ -13,7 +13,8 @@ import { State } from '../flow/state.ts'
 import { touchAll } from '../flow/touch.ts'
 import { TempFiles } from '../flow/temp-files.ts'
 import type { Work } from '../flow/work.ts'
-import { CancelledError } from '../model/errors.ts'
+import { CancelledError, messageOf } from '../model/errors.ts'
+import { placesOf } from '../report/failure-block.ts'
 import type { FlowTasks } from './flow-tasks.ts'
 
 export interface FlowOptions {
@@ -48,6 +49,8 @@ export class FlowRun {
   readonly #temps: TempFiles
   readonly #running = new Map<Work, Promise<void>>()
   readonly #targets = new Map<Target, Promise<void>>()
+  /** For which targets the function of a target has waited. */
+  readonly #waits = new Map<Target, Set<Target>>()
   #tasks: Promise<FlowTasks> | null = null
   #ahead: LooksAhead | null
   #end: ((failure: unknown) => void) | null = null
@@ -83,43 +86,61 @@ export class FlowRun {
     await this.#ended
     this.#stopLooking()
     if (this.#options.mode === 'run') this.flow.settle()
+    if (this.#options.mode !== 'dry') this.state.tidy()
     this.state.close()
     if (failure !== null && !this.#ended) throw failure
   }
 
   /** `held`: temporary files that stay as long as whoever asked for them goes on. */
-  async #need(names: readonly string[], held: Set<number>): Promise<void> {
+  async #need(names: readonly string[], held: Set<number>, asker: Target | null = null): Promise<void> {
     const files: string[] = []
     const waits: Promise<void>[] = []
     for (const name of names) {
       const target = this.#registry.targets.get(name)
       if (!target) files.push(name)
-      else if (target.body) waits.push(this.#runBody(target))
+      else if (target.body) waits.push(this.#runBody(target, asker))
       else append(files, target.files)
     }
     if (files.length > 0) waits.push(this.#makeFiles(files, held))
     await settleAll(waits)
   }
 
-  #runBody(target: Target): Promise<void> {
+  #runBody(target: Target, asker: Target | null): Promise<void> {
+    if (asker) this.#checkWait(asker, target)
     let running = this.#targets.get(target)
     if (!running) this.#targets.set(target, (running = this.#callBody(target)))
     return running
   }
 
+  /** Functions that wait for each other would do so for ever. */
+  #checkWait(asker: Target, target: Target): void {
+    const waits = this.#waits.get(asker) ?? new Set()
+    this.#waits.set(asker, waits.add(target))
+    const reached = new Set([target])
+    for (const one of reached) for (const next of this.#waits.get(one) ?? []) reached.add(next)
+    if (!reached.has(asker)) return
+    const through = target === asker ? '' : ` by way of ${target.name}`
+    throw new MillraceError(
+      'MR_FLOW_CYCLE',
+      `target ${asker.name} needs itself${through} (target at ${asker.site})`,
+    )
+  }
+
   async #callBody(target: Target): Promise<void> {
+    // So that it is known to be running before it asks for anything.
+    await Promise.resolve()
     const held = new Set<number>()
     const need = async (wanted: string | readonly string[]): Promise<string[]> => {
       const list = [wanted].flat()
       const before = this.planned.length
-      await this.#need(list, held)
+      await this.#need(list, held, target)
       if (this.#options.mode === 'dry' && this.planned.length > before) throw new DryEnd()
       return list
     }
     try {
       await target.body?.({ need, params: parameters })
     } catch (error) {
-      if (!(error instanceof DryEnd)) throw error
+      if (!(error instanceof DryEnd)) throw targetFailure(target, error)
       this.openEnds.push(target.name)
     }
     await this.#removeTemps(this.#temps.release(held))
@@ -219,6 +240,18 @@ export class FlowRun {
       })
     })
   }
+}
+
+/** What our own parts say speaks for itself; anything else is a mistake in the function. */
+function targetFailure({ name, site }: Target, error: unknown): unknown {
+  if ((error as { code?: unknown } | null)?.code?.toString().startsWith('MR_')) return error
+  const kind = error instanceof Error ? `${error.name}: ` : ''
+  const where = placesOf(error).join('\n')
+  return new MillraceError(
+    'MR_FLOW_TARGET',
+    `the function of target ${name} (${site}) failed: ${kind}${messageOf(error)}${where && `\n${where}`}`,
+    { cause: error },
+  )
 }
 
 /** All have ended; then the failure that explains most is thrown. */

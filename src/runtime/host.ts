@@ -9,7 +9,7 @@ import { TaskModules } from '../execute/modules.ts'
 import type { Client, Host } from '../model/client.ts'
 import { someDefinition, taskModules } from '../model/definition.ts'
 import { TaskError, CancelledError } from '../model/errors.ts'
-import { isForeignFrame } from '../report/failure-block.ts'
+import { placesOf } from '../report/failure-block.ts'
 import { isPolicyFile, launchedPolicy, loadPolicyFile } from './policy-file.ts'
 import { Reporting } from './reporting.ts'
 import { describeNode, describedNode } from './describe-node.ts'
@@ -331,8 +331,7 @@ function complain(error: unknown): void {
 function causeOf(error: unknown, said: string): string {
   const cause = error instanceof Error ? error.cause : null
   if (!(cause instanceof Error)) return ''
-  const [, ...lines] = (cause.stack ?? '').slice(cause.stack?.lastIndexOf(cause.message) ?? 0).split('\n')
-  const frames = lines.filter(line => /^\s+at /.test(line) && !isForeignFrame(line))
+  const frames = placesOf(cause)
   if (frames.length === 0 && said.includes(shortOf(cause))) return ''
   return `\n  caused by ${[`${cause.name}: ${shortOf(cause)}`, ...frames].join('\n')}`
 }

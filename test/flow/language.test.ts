@@ -37,6 +37,24 @@ const mistakes: [string, string, string[], RegExp][] = [
     /did you mean mosaic\?.*MR_FLOW_MISSING/s,
   ],
   [
+    'a target whose function fails',
+    `target('bad', async () => {\n  throw new TypeError('not so')\n})`,
+    ['bad'],
+    /^millrace: the function of target bad \(flow\.ts:3:1\) failed: TypeError: not so\n +at .*flow\.ts:4:9\)?\n.*MR_FLOW_TARGET\]$/m,
+  ],
+  [
+    'targets that need each other',
+    `target('a', async ({ need }) => need('b'))\ntarget('b', async ({ need }) => need('a'))`,
+    ['a'],
+    /target b needs itself by way of a \(target at flow\.ts:4:1\).*MR_FLOW_CYCLE/s,
+  ],
+  [
+    'a target that waits for ever',
+    `target('a', () => new Promise(() => undefined))`,
+    ['a'],
+    /waits for something that never comes/,
+  ],
+  [
     'an unknown option',
     `rule('a', [], { cpu: 2 } as never, () => ['true'])`,
     [],

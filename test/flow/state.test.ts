@@ -162,6 +162,21 @@ test(
   },
 )
 
+test('a long log that a killed run left is folded by the next one that may write', async () => {
+  const path = fresh()
+  const killed = new State(path)
+  for (let number = 0; number < 1200; number++) await add(killed, number)
+  const log = join(path, 'flow', 'log')
+  const before = contents(killed)
+  rmSync(join(path, 'flow', 'lock'))
+  assert.ok(readFileSync(log).length > 100_000)
+  const next = new State(path)
+  next.tidy()
+  next.close()
+  assert.ok(readFileSync(log).length < 100)
+  assert.deepEqual(contents(new State(path)), before)
+})
+
 test('a second run in the same folder is refused while the first goes on', async () => {
   const path = fresh()
   const state = new State(path)

@@ -173,6 +173,19 @@ class Play {
         return typeof got === 'object' ? '0' : shown(got)
       })
     }
+    if (what > 12 && what < 16) {
+      const size = 1 + (c % 4) * 5
+      const all: number[] = []
+      let left = 40
+      return this.#consume(`R ${slot} ${size} 40`, waits => {
+        for (let still = waits; left > 0; left--, still = false) {
+          const got = model.read(reader, size, still)
+          if (!Array.isArray(got)) return shown(got)
+          all.push(...got)
+        }
+        return shown(all)
+      })
+    }
     if (what < 16) return this.#consume(`r ${slot} ${len}`, waits => shown(model.read(reader, len, waits)))
     if (what < 18)
       return this.#consume(`q ${slot} ${at} ${len}`, waits => shown(model.read(reader, len, waits, at)))

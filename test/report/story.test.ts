@@ -35,6 +35,16 @@ test('a task that waited for others and for a task of its own', async () => {
   ])
 })
 
+test('an I/O task names its device, and no lane', async () => {
+  const facts = { path: '/ssd', node: 0, read: null, write: null, capacity: null }
+  const [first, ...rest] = sampleRun
+  const events = [{ ...first, devices: [{ name: 'ssd', ...facts }] } as RunEvent, ...rest].map(event =>
+    event.type === 'started' && event.task === 2 ? { ...event, cpus: 0, device: 0 } : event,
+  )
+  const lines = await tell(2, events)
+  assert.equal(lines[2], '0.005s: it started without a CPU, on ssd, after waiting 3ms')
+})
+
 test('a nested task names its caller and its group', async () => {
   assert.equal((await tell('#4'))[0], '2.200s: shrink#4 was submitted by add#3, in group small')
 })

@@ -166,9 +166,9 @@ export class LevelSearch {
     return this.#from === null && this.#patience >= PATIENCE
   }
 
-  /** It is at this level only to see what it gives. */
+  /** It is at this level only to see what it gives, or because nothing is known yet. */
   get isLooking(): boolean {
-    return this.#from !== null
+    return this.#from !== null || this.#isNew
   }
 
   /** What is known of levels: bytes per millisecond. */
