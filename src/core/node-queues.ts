@@ -46,7 +46,8 @@ export class NodeQueues<Q extends ReadyQueue> {
   }
 
   push(task: Task): void {
-    const queue = this.#home(task)
+    // One that comes again stays where it was: what is left of it there would be taken for it, and another one lost.
+    const queue = this.#homes.get(task) ?? this.#home(task)
     this.#homes.set(task, queue)
     queue.push(task)
     this.#count(task, 1)
