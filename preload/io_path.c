@@ -322,6 +322,7 @@ static long move_path(const struct mr_call *c, long dir1, const char *path1, lon
     if (unlikely(to)) complete(&b);
     long ret = mr_plain(c);
     if (likely(!from && !to) || ret < 0 || (flags & 2 /* RENAME_EXCHANGE */)) return ret;
+    if (from && to && a.len == b.len && mr_same(a.rel, b.rel, a.len)) return ret; /* onto itself: nothing moved */
     struct stat st, old;
     int found = mr_sys(SYS_newfstatat, dir2, path2, &st, AT_SYMLINK_NOFOLLOW) == 0;
     if (from && to && !stays && found && st.st_nlink > 1 && mr_sys(SYS_newfstatat, dir1, path1, &old, AT_SYMLINK_NOFOLLOW) == 0 &&
