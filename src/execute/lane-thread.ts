@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads'
+import { placesOf } from '../general/places.ts'
 import { Decoder } from '../model/decode.ts'
 import type { FromThread, ThreadStart, ToThread } from './protocol.ts'
 import { RingReader, RingWriter, createRing } from './ring.ts'
@@ -208,7 +209,6 @@ function loaderArguments(): string[] {
 /** What was thrown where nobody could catch it, and the line of the program that did. */
 function crash(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
-  const frames = (error.stack ?? '').split('\n').filter(line => /^\s+at /.test(line))
-  const own = frames.find(line => !/node:|\/dist\/(thread|chunk-)/.test(line))
+  const [own] = placesOf(error)
   return own ? `${error.message}, ${own.trim()}` : error.message
 }

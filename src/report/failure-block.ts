@@ -1,4 +1,5 @@
 import type { FailureFacts, RunEvent } from '../core/events.ts'
+import { STACK_FRAMES, isForeignFrame } from '../general/places.ts'
 import { formatDuration, plural } from './format.ts'
 import type { Paint } from './paint.ts'
 import type { Statistics } from './statistics.ts'
@@ -8,24 +9,6 @@ type Failed = Extract<RunEvent, { type: 'failed' }>
 type RunStarted = Extract<RunEvent, { type: 'run-started' }>
 
 const TAIL_LINES = 20
-const STACK_FRAMES = 4
-/** Chunks of our build, wherever it is installed; those of the user's bundler have no name before the hash. */
-const CHUNK = /\/dist\/chunk-[\w-]+-[A-Z\d]{8}\.js:\d+:\d+\)?$/
-/** Where this copy of us lies. */
-const HERE = new URL('.', import.meta.url).href
-
-const NO_PLACE = /Promise\.\w+ \(index \d+\)$/
-
-/** Frames of Node help nobody, and ours only whoever looks for a mistake of ours. */
-const isForeignFrame = (line: string): boolean =>
-  line.includes('node:') || line.includes(HERE) || CHUNK.test(line) || NO_PLACE.test(line)
-
-/** Places in the user's own code, as the stack of an error has them. */
-export const placesOf = (error: unknown): string[] =>
-  (error instanceof Error ? (error.stack ?? '') : '')
-    .split('\n')
-    .filter(line => /^\s+at /.test(line) && !isForeignFrame(line))
-    .slice(0, STACK_FRAMES)
 
 /** All that a person needs to understand a failure and to try again, in one place. */
 export function failureBlock(event: Failed, name: string, run: RunStarted | null, paint: Paint): string[] {

@@ -14,7 +14,7 @@ import { touchAll } from '../flow/touch.ts'
 import { TempFiles } from '../flow/temp-files.ts'
 import type { Work } from '../flow/work.ts'
 import { CancelledError, messageOf } from '../model/errors.ts'
-import { placesOf } from '../report/failure-block.ts'
+import { placesOf } from '../general/places.ts'
 import type { FlowTasks } from './flow-tasks.ts'
 
 export interface FlowOptions {
