@@ -15,6 +15,9 @@ const SOME_WAIT = 1
 const GOOD_WAIT = 1.5
 const MANY_WAIT = 4
 
+/** Rates count as changed only if that is so much more than times differ anyway. */
+const OF_UNREST = 3
+
 /** Tasks with which it begins. */
 const FIRST = 2
 
@@ -55,7 +58,7 @@ export class LevelSearch {
   /** The rate of this level when it was last compared with those beside it; 0 if it has not been. */
   #expected = 0
 
-  readonly #unrest = new Unrest()
+  readonly #unrest: Unrest
   /** Looks instead of this while single tasks tell nothing. */
   #rough: RoughSearch | null = null
 
@@ -66,6 +69,7 @@ export class LevelSearch {
   constructor(levels: readonly number[], isHasty = false, usual = FIRST) {
     this.#levels = levels
     this.#isHasty = isHasty
+    this.#unrest = new Unrest(isHasty)
     if (isHasty) this.#patience = IN_A_ROW
     this.#at = this.#nearest(Math.max(usual, FIRST))
     this.#hasBegun = usual > FIRST
@@ -167,7 +171,9 @@ export class LevelSearch {
   #measure(level: Level, rate: number): void {
     level.add(rate)
     this.#seen++
-    const change = level.change ?? (this.#isFasterThanExpected(level) ? 'faster' : null)
+    // Where times differ, some in a row do so by chance.
+    const far = CHANGED + OF_UNREST * this.#unrest.degree
+    const change = level.change(far) ?? (this.#isFasterThanExpected(level, far) ? 'faster' : null)
     if (!change) return
     level.forgetOld()
     this.#forget(change)
@@ -175,8 +181,8 @@ export class LevelSearch {
   }
 
   /** Where single tasks are held up now and then, no four in a row show it. That it is slower shows by those that wait. */
-  #isFasterThanExpected({ rate }: Level): boolean {
-    return this.#expected > 0 && this.#seen >= 2 * IN_A_ROW && rate > this.#expected * (1 + CHANGED)
+  #isFasterThanExpected({ rate }: Level, far: number): boolean {
+    return this.#expected > 0 && this.#seen >= 2 * IN_A_ROW && rate > this.#expected * (1 + far)
   }
 
   /** The device has changed: what is known of other levels does not hold any more. */

@@ -57,13 +57,13 @@ export class Level {
     this.rate = median(this.#first)
   }
 
-  /** The last few lie on one side of those before, and far from them. */
-  get change(): 'slower' | 'faster' | null {
+  /** The last few lie on one side of those before, and so far from them. */
+  change(far: number): 'slower' | 'faster' | null {
     if (this.#rates.length < 2 * IN_A_ROW) return null
     const before = median(this.#rates.slice(0, IN_A_ROW))
     const last = this.#rates.slice(IN_A_ROW)
-    if (last.every(rate => rate < before * (1 - CHANGED))) return 'slower'
-    return last.every(rate => rate > before * (1 + CHANGED)) ? 'faster' : null
+    if (last.every(rate => rate < before * (1 - far))) return 'slower'
+    return last.every(rate => rate > before * (1 + far)) ? 'faster' : null
   }
 
   /** Only the last few still hold. */

@@ -1,5 +1,7 @@
 /** Where times differ by so much on average, single tasks tell nothing; and by so little, that they do. */
 const MUCH = 0.2
+/** With few tasks there is no time to find out that they told nothing. */
+const MUCH_FOR_FEW = 0.15
 const LITTLE = 0.1
 const LEAST_PAIRS = 3
 const MOST_PAIRS = 16
@@ -12,7 +14,12 @@ export class Unrest {
   isGreat = false
   #last = 0
   #calm = 0
+  readonly #much: number
   readonly #differences: number[] = []
+
+  constructor(isHasty: boolean) {
+    this.#much = isHasty ? MUCH_FOR_FEW : MUCH
+  }
 
   /** What the task took, for each byte. */
   add(time: number): void {
@@ -24,7 +31,7 @@ export class Unrest {
     if (all.length > MOST_PAIRS) all.shift()
     if (all.length < LEAST_PAIRS) return
     this.degree = all.reduce((sum, one) => sum + one, 0) / all.length
-    this.isGreat = this.degree > (this.isGreat ? LITTLE : MUCH)
+    this.isGreat = this.degree > (this.isGreat ? LITTLE : this.#much)
     this.#calm = this.isGreat ? 0 : this.#calm + 1
   }
 
