@@ -23,7 +23,7 @@ const TRIES = 4
  */
 export class NodeQueues<Q extends ReadyQueue> {
   size = 0
-  readonly locality = new Locality()
+  readonly locality: Locality
   readonly own: readonly Q[]
   readonly anywhere: Q
   readonly #nodes: readonly Node[]
@@ -34,7 +34,8 @@ export class NodeQueues<Q extends ReadyQueue> {
   readonly #onlyNodes = new WeakMap<Demand, number | null>()
   #queueable = 0
 
-  constructor(nodes: readonly Node[], make: (cores: number) => Q, ownFirst: boolean) {
+  constructor(nodes: readonly Node[], make: (cores: number) => Q, ownFirst: boolean, locality: Locality) {
+    this.locality = locality
     this.#nodes = nodes
     this.own = nodes.map(node => make(node.cpus))
     this.anywhere = make(nodes.reduce((sum, node) => sum + node.cpus, 0))
@@ -59,9 +60,12 @@ export class NodeQueues<Q extends ReadyQueue> {
   }
 
   take(placer: NodePlacer): Task | null {
-    for (let node = placer.next(0); node && this.size > 0; node = placer.next(node.index + 1)) {
-      const task = this.#takeFor(node, placer)
-      if (task) return task
+    // Nobody steals what the node that it is close to could begin itself.
+    for (const queues of [this.#nearby, this.#others]) {
+      for (let node = placer.next(0); node && this.size > 0; node = placer.next(node.index + 1)) {
+        const task = this.#takeFor(node, placer, queues(node))
+        if (task) return task
+      }
     }
     return this.#queueable > 0 ? this.#behindOthers(placer) : null
   }
@@ -89,10 +93,10 @@ export class NodeQueues<Q extends ReadyQueue> {
     return isOnly ? first : undefined
   }
 
-  #takeFor(node: Node, placer: NodePlacer): Task | null {
+  #takeFor(node: Node, placer: NodePlacer, queues: Iterable<Q>): Task | null {
     const at = placer.at(node)
     const passed: Q[] = []
-    for (const queue of this.#inOrder(node)) {
+    for (const queue of queues) {
       if (queue.size === 0) continue
       const task = this.#takeFrom(queue, at)
       if (task) {
@@ -108,21 +112,27 @@ export class NodeQueues<Q extends ReadyQueue> {
     return null
   }
 
-  *#inOrder(node: Node): Generator<Q> {
+  /** What a node looks into first. */
+  readonly #nearby = (node: Node): Q[] => {
     const own = this.own[node.index] as Q
-    const first = this.anywhere.size > 0 ? this.anywhere.heads()[0]?.task : undefined
-    const isFirst = first !== undefined && this.#isBefore(first, own)
-    if (isFirst) yield this.anywhere
-    yield own
-    if (first && !isFirst && first.priority >= 0) yield this.anywhere
-    let tries = TRIES
-    for (let i = 1; i < this.own.length && tries > 0; i++) {
+    const first = this.#first()
+    if (!first || first.priority < 0) return [own]
+    return this.#isBefore(first, own) ? [this.anywhere, own] : [own, this.anywhere]
+  }
+
+  /** What it steals from, and what comes after all others. */
+  readonly #others = (node: Node): Q[] => {
+    const found: Q[] = []
+    for (let i = 1; i < this.own.length && found.length < TRIES; i++) {
       const other = this.own[(node.index + i) % this.own.length] as Q
-      if (other.size === 0) continue
-      tries--
-      yield other
+      if (other.size > 0) found.push(other)
     }
-    if (first && first.priority < 0) yield this.anywhere
+    if ((this.#first()?.priority ?? 0) < 0) found.push(this.anywhere)
+    return found
+  }
+
+  #first(): Task | undefined {
+    return this.anywhere.size > 0 ? this.anywhere.heads()[0]?.task : undefined
   }
 
   #isBefore(first: Task, own: Q): boolean {
