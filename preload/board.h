@@ -20,6 +20,7 @@ enum { /* regions */
 
 #define MR_BUCKET_COUNT (1u << 16)
 #define MR_EVENT_COUNT 2048u
+#define MR_FOLDER_BITS 4096u
 #define MR_MAX_STEPS 65536u
 
 struct mr_region {
@@ -196,6 +197,7 @@ struct mr_board {
     u64 moves;
     u32 settled_seq, settled_waiters; /* futex: grows when a file is committed or fails */
     char shm[160];
+    u64 folders[MR_FOLDER_BITS / 64]; /* a bit for each directory that records lie below, by the hash of its path */
     struct mr_region region[MR_REGIONS];
 };
 
@@ -253,11 +255,13 @@ int mr_glob(const char *pattern, const char *text);
 int mr_rule_matches(const struct mr_rule *r, const char *path, u32 len);
 int mr_is_marked(u32 kind, const char *path, u32 len);
 u32 mr_rule_find(const char *path, u32 len, int *is_dir); /* governing rule or MR_NONE */
+int mr_may_govern_below(u32 step, const char *path, u32 len); /* a rule of this producer; never a wrong no */
 int mr_produces(const struct mr_rule *r, u32 step);
 u32 mr_step_find(const char *name);
 
 /* files.c: all but mr_file_find under the lock */
 u32 mr_file_find(const char *path, u32 len);
+int mr_has_records_below(const char *path, u32 len); /* without the lock; never a wrong no */
 u32 mr_file_get(const char *path, u32 len, u32 rule, int is_dir);
 void mr_file_begin(u32 file);
 void mr_file_fail(u32 file, u32 step, const char *why);

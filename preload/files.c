@@ -48,6 +48,29 @@ static u32 parent_record(const char *path, u32 len)
     return i == MR_NONE ? 0 : i + 1;
 }
 
+static u64 *folder_word(const char *path, u32 len, u64 *bit)
+{
+    u32 at = hash_of(path, len) % MR_FOLDER_BITS;
+    *bit = (u64)1 << (at & 63);
+    return &mr_b->folders[at / 64];
+}
+
+static void note_folders(const char *path, u32 len)
+{
+    for (u32 n = 1; n < len; n++) {
+        if (path[n] != '/') continue;
+        u64 bit, *word = folder_word(path, n, &bit);
+        mr_store(word, *word | bit);
+    }
+}
+
+int mr_has_records_below(const char *path, u32 len)
+{
+    u64 bit;
+    const u64 *word = folder_word(path, len, &bit);
+    return (mr_load(word) & bit) || (len == 1 && path[0] == '.');
+}
+
 u32 mr_file_get(const char *path, u32 len, u32 rule, int is_dir)
 {
     u32 i = mr_file_find(path, len);
@@ -59,6 +82,7 @@ u32 mr_file_get(const char *path, u32 len, u32 rule, int is_dir)
     if (i == MR_NONE) return MR_NONE;
     struct mr_file *f = mr_file_at(i);
     const struct mr_rule *r = mr_rule_at(rule);
+    note_folders(path, len);
     f->hash = hash_of(path, len);
     f->path = text;
     f->path_len = len;

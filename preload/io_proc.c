@@ -119,7 +119,7 @@ int mr_has_handlers(void)
 
 long mr_do_sigaction(const struct mr_call *c)
 {
-    if (c->a[1] && is_handler((const void *)c->a[1])) mr_no_handlers = 0;
+    if (c->a[1] && mr_readable((const void *)c->a[1], 8) && is_handler((const void *)c->a[1])) mr_no_handlers = 0;
     return mr_plain(c);
 }
 

@@ -58,15 +58,15 @@ void mr_veil_list(long fd, char *list, long len, int old)
     }
 }
 
-static long read_link(const struct mr_call *c, long dirfd, const char *path)
+static long read_link(long dirfd, const char *path)
 {
     struct mr_name n;
-    if (likely(mr_name_of(dirfd, path, &n) != MR_INSIDE)) return mr_plain(c);
-    return mr_is_veiled(dirfd, path, &n) ? -EINVAL : mr_plain(c);
+    if (likely(mr_name_of(dirfd, path, &n) != MR_INSIDE)) return MR_GO;
+    return mr_is_veiled(dirfd, path, &n) ? -EINVAL : MR_GO;
 }
 
-long mr_do_readlink(const struct mr_call *c) { return read_link(c, AT_FDCWD, (const char *)c->a[0]); }
-long mr_do_readlinkat(const struct mr_call *c) { return read_link(c, c->a[0], (const char *)c->a[1]); }
+long mr_do_readlink(const struct mr_call *c) { return read_link(AT_FDCWD, (const char *)c->a[0]); }
+long mr_do_readlinkat(const struct mr_call *c) { return read_link(c->a[0], (const char *)c->a[1]); }
 
 /* ---- links that steps made ---- */
 

@@ -50,7 +50,7 @@ const nameOf = (pid: number): string => {
 }
 
 const eventually = async (what: () => boolean): Promise<boolean> => {
-  for (const end = Date.now() + 20_000; Date.now() < end; await sleep(20)) if (what()) return true
+  for (const end = Date.now() + 60_000; Date.now() < end; await sleep(20)) if (what()) return true
   return what()
 }
 
