@@ -1,4 +1,4 @@
-import { Locality } from './locality.ts'
+import type { Locality } from './locality.ts'
 import type { Node } from './machine.ts'
 import { before } from './ready-queue.ts'
 import type { Head, Placer, ReadyQueue } from './ready-queue.ts'
