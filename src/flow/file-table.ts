@@ -148,6 +148,19 @@ export class FileTable {
     )
   }
 
+  /** The stamp, and what the file looked like then; null when there is none. */
+  stamped(id: number): (Look & { readonly stamp: number }) | null {
+    const stamp = this.stamp[id] as number
+    if (stamp === 0) return null
+    return {
+      stamp,
+      size: this.size[id] as number,
+      mtime: this.mtime[id] as number,
+      ctime: this.ctime[id] as number,
+      ino: this.ino[id] as number,
+    }
+  }
+
   setStamp(id: number, look: Look, stamp: number, racy: boolean): void {
     this.size[id] = look.size
     this.mtime[id] = look.mtime

@@ -55,6 +55,12 @@ const mistakes: [string, string, string[], RegExp][] = [
     /waits for something that never comes/,
   ],
   [
+    'one input taken apart as a list',
+    `rule('out', 'input.txt', ({ out, in: [text] }) => sh\`cp \${text} \${out}\`)`,
+    [],
+    /flow\.ts:3:1: 'input\.txt' is one file and no list, so 'in' is its path; write \{ in: name \}.*MR_FLOW_RULE/s,
+  ],
+  [
     'an unknown option',
     `rule('a', [], { cpu: 2 } as never, () => ['true'])`,
     [],
