@@ -3,6 +3,7 @@ import type { Stats } from 'node:fs'
 import { MillraceError } from '../core/errors.ts'
 import { hashText } from '../general/hash.ts'
 import { PathIndex } from './path-index.ts'
+import { expectText } from './readable-name.ts'
 
 /** Values of `nowSize` besides sizes. */
 export const UNSEEN = -2
@@ -235,6 +236,7 @@ function lookInside(folder: string, ino: number): Look {
   let ctime = 0
   const walk = (path: string, name: string): void => {
     for (const entry of readdirSync(path, { withFileTypes: true }).sort(byName)) {
+      expectText(path, entry.name)
       const inner = `${path}/${entry.name}`
       const shown = `${name}/${entry.name}`
       if (entry.isDirectory()) {

@@ -2,6 +2,7 @@ import { open, readFile, readdir, readlink, stat } from 'node:fs/promises'
 import { createHash, webcrypto } from 'node:crypto'
 import { hashText } from '../general/hash.ts'
 import type { Look } from './file-table.ts'
+import { expectText } from './readable-name.ts'
 
 /** Larger files are known by what they look like: reading them again costs more than it saves; bytes. */
 export const STAMP_LIMIT = 32 * 2 ** 20
@@ -61,6 +62,7 @@ export async function digestPath(path: string): Promise<string> {
       a.name < b.name ? -1 : 1,
     )
     for (const entry of entries) {
+      expectText(folder, entry.name)
       const inner = `${folder}/${entry.name}`
       const shown = `${name}/${entry.name}`
       if (entry.isDirectory()) {
