@@ -189,6 +189,7 @@ static int set_directory(const char *dir)
     s->dir_len = mr_b->dir_len;
     if (s->dir_len >= sizeof s->dir) return 0;
     mr_copy(s->dir, mr_text_at(mr_b->dir), s->dir_len + 1);
+    if (s->dir_len >= 8) mr_fence = (struct mr_fence){s->dir_len, mr_word(s->dir), mr_word(s->dir + s->dir_len - 8)};
     mr_cwd_changed();
     u32 len = mr_normal(s->cwd, dir, s->alias, sizeof s->alias - 1);
     if (!len || (len == s->dir_len && mr_same(s->alias, s->dir, len))) return 1;
@@ -203,6 +204,7 @@ static int set_directory(const char *dir)
     mr_sys(SYS_close, fd, 0, 0, 0);
     if (n != (long)s->dir_len || !mr_same(real, s->dir, s->dir_len)) return 0;
     s->alias_len = len;
+    mr_fence.len = ~(u64)0;
     mr_cwd_changed();
     return 1;
 }
@@ -247,5 +249,6 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
     s->proc = mr_proc_join(s->pid, born, s->step, parent);
     mr_unlock(&g);
     mr_learn_fds();
+    mr_in_steps = 1;
     s->on = 1;
 }

@@ -69,6 +69,10 @@ long mr_ahead_take(long fd, void *to, u64 len)
 {
     u32 k = ahead_of[fd];
     if (!k) return MR_NOT_STAGED;
+    if (unlikely(!mr_writable(to, len))) {
+        mr_ahead_end(fd);
+        return MR_NOT_STAGED;
+    }
     struct ahead *o = &own[k - 1];
     o->inside++;
     barrier();
@@ -100,7 +104,7 @@ long mr_ahead_fill(const struct mr_call *c, u64 e)
     if (len > SMALL) return MR_NOT_STAGED;
     if (small[fd] < 255) small[fd]++;
     if (!mr_stage_after || small[fd] < mr_stage_after) return MR_NOT_STAGED;
-    if (mr_self.threads || mr_self.depth != 1) return MR_NOT_STAGED; /* an interrupted call may be about to use the position */
+    if (mr_self.threads || mr_self.depth != 1 || !mr_writable((void *)c->a[1], len)) return MR_NOT_STAGED; /* an interrupted call may be about to use the position */
     u64 signals = mr_hold_signals();
     struct ahead *o = ahead_of[fd] ? 0 : free_one();
     s64 there = mr_peek(&mr_pos[fd]), most = there > (s64)SIZE ? (s64)SIZE : there;

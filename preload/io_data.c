@@ -17,7 +17,8 @@ static u64 position(long fd)
 static u64 total(const struct iovec *v, long n)
 {
     u64 sum = 0;
-    for (long i = 0; i < n && i < 1024; i++) sum += v[i].iov_len;
+    if (n <= 0 || n > 1024 || !mr_readable(v, (u64)n * sizeof *v)) return 0;
+    for (long i = 0; i < n; i++) sum += v[i].iov_len;
     return sum;
 }
 
@@ -286,6 +287,7 @@ static long move(const struct mr_call *c, int in, int in_off, int out, int out_o
     mr_entry_fresh(from_e);
     const s64 *at = in_off >= 0 ? (const s64 *)c->a[in_off] : 0;
     const s64 *to = out_off >= 0 ? (const s64 *)c->a[out_off] : 0;
+    if ((at && !mr_readable(at, 8)) || (to && !mr_readable(to, 8))) return mr_plain(c);
     s64 out_at = to ? *to : -1;
     struct mr_call d = *c;
     for (u64 began = 0;;) {

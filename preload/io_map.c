@@ -46,6 +46,7 @@ static u32 note(const struct map *m)
 long mr_do_mmap(const struct mr_call *c)
 {
     u64 e = (c->a[3] & MAP_ANONYMOUS) ? 0 : mr_entry_now((int)c->a[4]);
+    if (c->a[3] & MAP_FIXED) mr_forget_pages((u64)c->a[0], (u64)c->a[1]);
     if (likely(!e)) return mr_plain(c);
     mr_entry_fresh(e);
     if (mr_entry_kind(e) == MR_READER) {
@@ -90,7 +91,8 @@ static void publish_map(const struct map *m, u64 at, u64 len)
 
 long mr_do_munmap(const struct mr_call *c)
 {
-    if (likely(!mr_load(&mr_self.maps))) return mr_plain(c);
+    mr_forget_pages((u64)c->a[0], (u64)c->a[1]);
+    if (likely(!mr_load(&mr_self.maps))) return MR_GO;
     u64 at = (u64)c->a[0], end = at + (u64)c->a[1];
     struct mr_who who = mr_who(0);
     long ret = mr_plain(c);

@@ -26,27 +26,34 @@ static int is_plain_by_now(const struct mr_file *f)
     return mr_load(&f->state) == MR_COMMITTED && !f->is_dir && !mr_load(&f->lower);
 }
 
+/* A file that may be complete, for reading. MR_GO: it is not as simple. */
+long mr_open_complete(const struct mr_call *c, u32 file, long flags)
+{
+    if ((flags & (O_ACCMODE | O_TRUNC | O_NOFOLLOW)) || !is_plain_by_now(mr_file_at(file))) return MR_GO;
+    long fd = mr_plain(c);
+    mr_passes++;
+    if (fd < 0 || likely(!mr_load(&mr_file_at(file)->lower))) return fd;
+    mr_sys(SYS_close, fd, 0, 0, 0); /* it moved just now */
+    return MR_GO;
+}
+
 static long open_path(const struct mr_call *c, long dirfd, const char *path, long flags)
 {
     struct mr_name n;
     struct mr_rights r;
     int where = mr_name_of(dirfd, path, &n);
-    if (likely(where == MR_OUTSIDE)) return mr_plain(c);
+    if (likely(where == MR_OUTSIDE)) return MR_GO;
     if (where == MR_ABOVE) {
         long fd = mr_plain(c);
         if (fd >= 0 && !mr_who(0).foreign) mr_fd_set(fd, mr_make_entry(MR_DIRECTORY, MR_NONE), 0);
         return fd;
     }
-    if ((flags & O_TMPFILE) == O_TMPFILE) return mr_plain(c);
+    if ((flags & O_TMPFILE) == O_TMPFILE) return MR_GO;
     r.file = mr_file_find(n.rel, n.len);
-    if (r.file != MR_NONE && !(flags & (O_ACCMODE | O_TRUNC | O_NOFOLLOW)) && is_plain_by_now(mr_file_at(r.file))) {
-        long fd = mr_plain(c);
-        mr_passes++;
-        if (fd < 0 || likely(!mr_load(&mr_file_at(r.file)->lower))) return fd;
-        mr_sys(SYS_close, fd, 0, 0, 0); /* it moved just now */
-    }
+    long known = r.file == MR_NONE ? MR_GO : mr_open_complete(c, r.file, flags);
+    if (known != MR_GO) return known;
     mr_rights_found(&n, &r);
-    if (unlikely(r.rule == MR_NONE && mr_b->links) && !(flags & O_NOFOLLOW)) mr_follow_links(dirfd, path, &n, &r);
+    if (unlikely(r.rule == MR_NONE && (mr_b->links & MR_LINKS)) && !(flags & O_NOFOLLOW)) mr_follow_links(dirfd, path, &n, &r);
     int mode = flags & O_ACCMODE;
     int reads = mode == O_RDONLY || (mode == O_RDWR && !(flags & (O_TRUNC | O_EXCL)));
     if (r.rule != MR_NONE && r.producer && (flags & O_TRUNC) && mode != O_RDONLY && r.file != MR_NONE &&
@@ -83,7 +90,8 @@ long mr_do_creat(const struct mr_call *c)
 long mr_do_openat2(const struct mr_call *c)
 {
     const struct open_how *how = (const struct open_how *)c->a[2];
-    return open_path(c, c->a[0], (const char *)c->a[1], how ? (long)how->flags : 0);
+    if (!mr_readable(how, sizeof *how)) return MR_GO;
+    return open_path(c, c->a[0], (const char *)c->a[1], (long)how->flags);
 }
 
 /* ---- close ---- */
@@ -113,7 +121,7 @@ static void dropped(const struct mr_who *who, long fd, u64 entry)
 long mr_do_close(const struct mr_call *c)
 {
     if (likely(!mr_entry_now(c->a[0]))) {
-        if (likely(!mr_load(&mr_self.vforks))) return mr_plain(c);
+        if (likely(!mr_load(&mr_self.vforks))) return MR_GO;
     }
     struct mr_who who = mr_who(0);
     u64 entry = take_entry(&who, c->a[0]);

@@ -33,35 +33,47 @@ static long unveiled(const struct mr_call *c, long dirfd, const char *path, cons
     return unlikely(is_link) && mr_is_veiled(dirfd, path, n) ? mr_plain(&d) : ret;
 }
 
-static int follows(const struct mr_call *c)
+int mr_only_looks(const struct mr_call *c)
 {
+    switch (c->nr) {
 #if defined(__x86_64__)
-    if (c->nr == SYS_lstat) return 0;
+    case SYS_stat: case SYS_access:
 #endif
-    if (c->nr == SYS_newfstatat || c->nr == SYS_faccessat2) return !(c->a[3] & AT_SYMLINK_NOFOLLOW);
-    return c->nr != SYS_statx || !(c->a[2] & AT_SYMLINK_NOFOLLOW);
+    case SYS_faccessat: return 1;
+    case SYS_newfstatat: case SYS_faccessat2: return !(c->a[3] & AT_SYMLINK_NOFOLLOW);
+    case SYS_statx: return !(c->a[2] & AT_SYMLINK_NOFOLLOW);
+    default: return 0;
+    }
 }
 
-static long look_at(const struct mr_call *c, long dirfd, const char *path)
+static long wait_and_look(const struct mr_call *c, long dirfd, const char *path, struct mr_name *n, u32 file);
+
+static inline long look_at(const struct mr_call *c, long dirfd, const char *path)
 {
     struct mr_name n;
-    struct mr_rights r;
-    if (likely(mr_name_of(dirfd, path, &n) != MR_INSIDE)) return mr_plain(c);
-    r.file = mr_file_find(n.rel, n.len);
-    if (r.file != MR_NONE && mr_load(&mr_file_at(r.file)->state) == MR_COMMITTED) return unveiled(c, dirfd, path, &n);
-    mr_rights_found(&n, &r);
-    if (unlikely(r.rule == MR_NONE && mr_b->links) && follows(c)) mr_follow_links(dirfd, path, &n, &r);
+    if (likely(mr_name_of(dirfd, path, &n) != MR_INSIDE)) return MR_GO;
+    u32 file = mr_file_find(n.rel, n.len);
+    if (file != MR_NONE && mr_peek(&mr_file_at(file)->state) == MR_COMMITTED && mr_only_looks(c)) return MR_GO;
+    return wait_and_look(c, dirfd, path, &n, file);
+}
+
+static long wait_and_look(const struct mr_call *c, long dirfd, const char *path, struct mr_name *name, u32 file)
+{
+    struct mr_rights r = {.file = file};
+    if (r.file != MR_NONE && mr_load(&mr_file_at(r.file)->state) == MR_COMMITTED) return unveiled(c, dirfd, path, name);
+    mr_rights_found(name, &r);
+    if (unlikely(r.rule == MR_NONE && (mr_b->links & MR_LINKS)) && (mr_only_looks(c) || c->nr == SYS_chdir)) mr_follow_links(dirfd, path, name, &r);
     int size = asks_for_size(c->nr);
     if (r.producer && r.file != MR_NONE) mr_see_writes(r.file);
     for (u64 began = 0;;) {
-        long err = mr_gate(dirfd, path, &n, &r);
+        long err = mr_gate(dirfd, path, name, &r);
         /* the size of a growing file is not known; when the wait can never end, what there is must do */
         if (err == 0 && size && r.rule != MR_NONE && !r.producer && !r.is_dir && mr_load(&mr_file_at(r.file)->state) == MR_GROWING) {
             err = mr_wait_for(mr_who(0).proc, r.file, MR_WAIT_COMMIT, 0, 0);
             if (err == -EDEADLK) err = 0;
         }
         if (err < 0) return err;
-        long ret = unveiled(c, dirfd, path, &n);
+        long ret = unveiled(c, dirfd, path, name);
         if (ret != -ENOENT || r.rule == MR_NONE || r.producer) return ret;
         if (mr_load(&mr_file_at(r.file)->state) != MR_GROWING) return ret;
         if (!began) began = mr_now();
@@ -76,7 +88,7 @@ long mr_do_path1(const struct mr_call *c) { return look_at(c, AT_FDCWD, (const c
 long mr_do_pathat(const struct mr_call *c)
 {
     const char *path = (const char *)c->a[1];
-    if (path && !*path && asks_for_size(c->nr)) return mr_stat_descriptor(c);
+    if (asks_for_size(c->nr) && mr_readable(path, 1) && !*path) return mr_stat_descriptor(c);
     return look_at(c, c->a[0], path);
 }
 
@@ -95,6 +107,7 @@ long mr_do_getdents(const struct mr_call *c)
 long mr_do_chdir(const struct mr_call *c)
 {
     long ret = look_at(c, AT_FDCWD, (const char *)c->a[0]);
+    if (ret == MR_GO) ret = mr_plain(c);
     if (ret == 0 && !mr_who(0).foreign) mr_cwd_changed();
     return ret;
 }
@@ -111,9 +124,9 @@ long mr_do_truncate(const struct mr_call *c)
     struct mr_name n;
     struct mr_rights r;
     struct mr_guard g;
-    if (likely(mr_name_of(AT_FDCWD, (const char *)c->a[0], &n) != MR_INSIDE)) return mr_plain(c);
+    if (likely(mr_name_of(AT_FDCWD, (const char *)c->a[0], &n) != MR_INSIDE)) return MR_GO;
     mr_rights_of(&n, &r);
-    if (unlikely(r.rule == MR_NONE && mr_b->links)) mr_follow_links(AT_FDCWD, (const char *)c->a[0], &n, &r);
+    if (unlikely(r.rule == MR_NONE && (mr_b->links & MR_LINKS))) mr_follow_links(AT_FDCWD, (const char *)c->a[0], &n, &r);
     if (r.file != MR_NONE) mr_see_writes(r.file);
     if (r.producer && r.file != MR_NONE) {
         struct mr_file *f = mr_file_at(r.file);
@@ -160,8 +173,12 @@ static void appeared(long dirfd, const char *path, const struct mr_name *n)
 static long make_dir(const struct mr_call *c, long dirfd, const char *path)
 {
     struct mr_name n;
+    struct mr_rights r;
+    if (likely(mr_name_of(dirfd, path, &n) != MR_INSIDE)) return MR_GO;
+    mr_rights_of(&n, &r);
+    if (r.rule == MR_NONE || !r.producer) return MR_GO;
     long ret = mr_plain(c);
-    if (ret == 0 && unlikely(mr_name_of(dirfd, path, &n) == MR_INSIDE)) appeared(dirfd, path, &n);
+    if (ret == 0) appeared(dirfd, path, &n);
     return ret;
 }
 
@@ -176,10 +193,9 @@ static int is_settled(u32 file)
     return file == MR_NONE || (mr_load(&mr_file_at(file)->state) == MR_COMMITTED && !mr_load(&mr_file_at(file)->writers));
 }
 
-static void vanished(const struct mr_name *n)
+static void vanished(u32 file)
 {
     struct mr_guard g;
-    u32 file = mr_file_find(n->rel, n->len);
     if (is_settled(file)) return;
     mr_lock(&g);
     mr_ofd_detach(file);
@@ -187,19 +203,23 @@ static void vanished(const struct mr_name *n)
     mr_unlock(&g);
 }
 
-static void complete(const struct mr_name *n)
+static u32 completed(const struct mr_name *n)
 {
     u32 file = mr_file_find(n->rel, n->len);
     if (file != MR_NONE) mr_see_writes(file);
+    return file;
 }
 
 static long remove_path(const struct mr_call *c, long dirfd, const char *path)
 {
     struct mr_name n;
-    int inside = mr_name_of(dirfd, path, &n) == MR_INSIDE;
-    if (unlikely(inside)) complete(&n);
+    struct mr_rights r;
+    if (likely(mr_name_of(dirfd, path, &n) != MR_INSIDE)) return MR_GO;
+    r.file = completed(&n);
+    mr_rights_found(&n, &r);
+    if (r.rule == MR_NONE || (r.file != MR_NONE && is_settled(r.file))) return MR_GO;
     long ret = mr_plain(c);
-    if (unlikely(inside) && ret == 0) vanished(&n);
+    if (ret == 0) vanished(mr_file_find(n.rel, n.len));
     return ret;
 }
 
@@ -207,10 +227,9 @@ long mr_do_unlink(const struct mr_call *c) { return remove_path(c, AT_FDCWD, (co
 long mr_do_unlinkat(const struct mr_call *c) { return remove_path(c, c->a[0], (const char *)c->a[1]); }
 
 /* Something else took its name: who still has the old file open writes into nothing. */
-static void replaced(const struct mr_name *n)
+static void replaced(u32 file)
 {
     struct mr_guard g;
-    u32 file = mr_file_find(n->rel, n->len);
     if (is_settled(file)) return;
     mr_lock(&g);
     mr_ofd_detach(file);
@@ -293,7 +312,6 @@ static void copy_name(struct mr_name *to, const struct mr_name *from)
 
 static void moved_directory(const struct mr_name *from, const struct mr_name *to)
 {
-    struct mr_name gone;
     if (to) {
         struct carried c = {.known = from != 0};
         struct mr_text t = {c.path, c.path + sizeof c.path};
@@ -308,32 +326,50 @@ static void moved_directory(const struct mr_name *from, const struct mr_name *to
         const struct mr_file *f = mr_file_at(i);
         const char *path = mr_text_at(f->path);
         if (f->path_len <= from->len || path[from->len] != '/' || !mr_same(path, from->rel, from->len)) continue;
-        gone.rel = path;
-        gone.len = f->path_len;
-        vanished(&gone);
+        vanished(i);
     }
+}
+
+/* May a name below this directory mean anything? Records of what lay below `from`, rules of ours for what comes to lie
+ * below `to`. Else it does not matter whether a directory was moved. */
+static int matters_below(const struct mr_name *from, const struct mr_name *to)
+{
+    return (from && mr_has_records_below(from->rel, from->len)) || (to && mr_self.step != MR_NONE && mr_may_govern_below(mr_self.step, to->rel, to->len));
+}
+
+static void moved(long dir1, const char *path1, const struct mr_name *a, long dir2, const char *path2, const struct mr_name *b, int stays)
+{
+    struct stat st, old;
+    int found = mr_sys(SYS_newfstatat, dir2, path2, &st, AT_SYMLINK_NOFOLLOW) == 0;
+    if (a && b && !stays && found && st.st_nlink > 1 && mr_sys(SYS_newfstatat, dir1, path1, &old, AT_SYMLINK_NOFOLLOW) == 0 &&
+        old.st_ino == st.st_ino && old.st_dev == st.st_dev)
+        return; /* two names of one file: the kernel leaves both */
+    if (b && !stays) replaced(mr_file_find(b->rel, b->len));
+    if (a && b && !stays) follow(a, b);
+    if (b) appeared(dir2, path2, b);
+    if (a && !stays) vanished(mr_file_find(a->rel, a->len));
+    if (!stays && found && S_ISDIR(st.st_mode)) moved_directory(a, b);
 }
 
 static long move_path(const struct mr_call *c, long dir1, const char *path1, long dir2, const char *path2, int stays, u32 flags)
 {
-    struct mr_name a, b;
-    int from = mr_name_of(dir1, path1, &a) == MR_INSIDE, to = mr_name_of(dir2, path2, &b) == MR_INSIDE;
-    if (unlikely(from)) complete(&a);
-    if (unlikely(to)) complete(&b);
+    struct mr_name from, to;
+    const struct mr_name *a = mr_name_of(dir1, path1, &from) == MR_INSIDE ? &from : 0;
+    const struct mr_name *b = mr_name_of(dir2, path2, &to) == MR_INSIDE ? &to : 0;
+    if (likely(!a && !b)) return MR_GO;
+    struct mr_rights r = {.rule = MR_NONE};
+    u32 old = a ? completed(a) : MR_NONE;
+    if (b) {
+        r.file = completed(b);
+        mr_rights_found(b, &r);
+    }
+    /* Complete and plain files that get a name which says nothing new: nothing is to be booked. */
+    int governed = r.rule != MR_NONE && (r.producer || (old != MR_NONE && mr_load(&mr_file_at(old)->lower)));
+    if (is_settled(old) && (!b || is_settled(r.file)) && !governed && (stays || !matters_below(a, b))) return MR_GO;
     long ret = mr_plain(c);
-    if (likely(!from && !to) || ret < 0 || (flags & 2 /* RENAME_EXCHANGE */)) return ret;
-    if (from && to && a.len == b.len && mr_same(a.rel, b.rel, a.len)) return ret; /* onto itself: nothing moved */
-    struct stat st, old;
-    int found = mr_sys(SYS_newfstatat, dir2, path2, &st, AT_SYMLINK_NOFOLLOW) == 0;
-    if (from && to && !stays && found && st.st_nlink > 1 && mr_sys(SYS_newfstatat, dir1, path1, &old, AT_SYMLINK_NOFOLLOW) == 0 &&
-        old.st_ino == st.st_ino && old.st_dev == st.st_dev)
-        return ret; /* two names of one file: the kernel leaves both */
-    if (to && !stays) replaced(&b);
-    if (from && to && !stays) follow(&a, &b);
-    if (to) appeared(dir2, path2, &b);
-    if (from && !stays) vanished(&a);
-    if (!stays && found && S_ISDIR(st.st_mode))
-        moved_directory(from ? &a : 0, to ? &b : 0);
+    if (ret < 0 || (flags & 2 /* RENAME_EXCHANGE */)) return ret;
+    if (a && b && a->len == b->len && mr_same(a->rel, b->rel, a->len)) return ret; /* onto itself: nothing moved */
+    moved(dir1, path1, a, dir2, path2, b, stays);
     return ret;
 }
 

@@ -187,7 +187,7 @@ static int begin(long fd, u64 e)
 /* MR_NOT_STAGED: the kernel has to do it. */
 long mr_stage_write(long fd, u64 e, const void *from, u64 len)
 {
-    if (len > SMALL || !len) {
+    if (len > SMALL || !len || !mr_readable(from, len)) {
         mr_stage_end(fd);
         return MR_NOT_STAGED;
     }

@@ -145,6 +145,7 @@ void mr_rights_found(const struct mr_name *n, struct mr_rights *r);
 u32 mr_record(const struct mr_name *n, struct mr_rights *r);
 long mr_gate(long dirfd, const char *path, const struct mr_name *n, struct mr_rights *r);
 u64 mr_size_of(long fd);
+int mr_is_special(long fd); /* a pipe, a socket or a device */
 
 /* the families; each handler answers one system call */
 typedef long mr_handler(const struct mr_call *c);
@@ -155,13 +156,31 @@ mr_handler mr_do_open, mr_do_openat, mr_do_openat2, mr_do_creat;
 mr_handler mr_do_close, mr_do_close_range, mr_do_dup, mr_do_dup2, mr_do_dup3, mr_do_fcntl;
 mr_handler mr_do_path1, mr_do_pathat, mr_do_getdents, mr_do_chdir, mr_do_fchdir, mr_do_truncate;
 mr_handler mr_do_mkdir, mr_do_mkdirat, mr_do_unlink, mr_do_unlinkat, mr_do_rename, mr_do_renameat;
-mr_handler mr_do_link, mr_do_linkat, mr_do_readlink, mr_do_readlinkat, mr_do_symlink, mr_do_symlinkat, mr_do_descriptor, mr_do_utimens;
+mr_handler mr_do_link, mr_do_linkat, mr_do_readlink, mr_do_readlinkat, mr_do_symlink, mr_do_symlinkat, mr_do_mknod, mr_do_mknodat, mr_do_descriptor, mr_do_utimens;
 mr_handler mr_do_settled; /* plain, but not before gathered writes are in the file */
-mr_handler mr_do_clone, mr_do_fork, mr_do_execve, mr_do_execveat, mr_do_exit, mr_do_refuse, mr_do_sigaction;
+mr_handler mr_do_clone, mr_do_fork, mr_do_execve, mr_do_execveat, mr_do_exit, mr_do_refuse, mr_do_sigaction, mr_do_memory;
 
 int mr_has_handlers(void);
 #define MR_ABOUT_TO 0x10000L /* added to the number of a call that is about to be made: clone, clone3, vfork */
-long mr_dispatch(const struct mr_call *c);
+/* What a handler returns when the call is to be made as it is and nothing follows: the trampoline makes it. */
+#define MR_GO (-5000L)
+long mr_decide(const struct mr_call *c);
+long mr_decide_inside(const struct mr_call *c, const char *path, u32 len);
+long mr_open_complete(const struct mr_call *c, u32 file, long flags);
+int mr_only_looks(const struct mr_call *c); /* stat, access and their relatives, through links */
+/* reach.c */
+#define MR_PAGES 1024u
+extern u64 mr_pages[MR_PAGES]; /* numbers of pages that are known to be readable, each at its place; stub.S looks too */
+int mr_readable(const void *p, u64 len);
+int mr_writable(void *p, u64 len); /* may spoil what is there */
+int mr_text_readable(const char *text);
+void mr_forget_pages(u64 at, u64 len);
+
+struct mr_fence {
+    u64 len, head, tail; /* of the managed directory: its length, its first and its last eight bytes */
+};
+extern struct mr_fence mr_fence;
+long mr_dispatch(const struct mr_call *c); /* the same, and makes the call */
 int mr_wanted(u32 nr); /* has a handler */
 
 /* fds.c */

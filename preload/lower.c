@@ -72,7 +72,8 @@ static u64 to_write(const struct mr_call *c)
     case SYS_write: case SYS_pwrite64:
         return (u64)c->a[2];
     case SYS_writev: case SYS_pwritev: case SYS_pwritev2:
-        for (long i = 0; i < c->a[2] && i < 1024; i++) sum += v[i].iov_len;
+        if (c->a[2] <= 0 || c->a[2] > 1024 || !mr_readable(v, (u64)c->a[2] * sizeof *v)) return 0;
+        for (long i = 0; i < c->a[2]; i++) sum += v[i].iov_len;
         return sum;
     default:
         return 0;

@@ -6,6 +6,13 @@
 #if defined(__x86_64__)
 
 void mr_stub(void);
+void mr_stub_path1(void);
+void mr_stub_path2(void);
+
+/* The stubs, in reach of all trampolines. */
+struct stubs {
+    u64 any, path1, path2;
+};
 
 #define ROOM 128 /* bytes per trampoline, at most */
 
@@ -43,12 +50,24 @@ static void put_raw(struct pen *p)
     PUT(p, 0xf0, 0x41, 0xff, 0x0b); /* lock decl (%r11) */
 }
 
-static void put_call(struct pen *p, u64 stub_pointer)
+static void put_call(struct pen *p, const u64 *stub)
 {
+    s64 way = (s64)(*stub - ((u64)p->at + 10));
     PUT(p, 0x48, 0x8d, 0x64, 0x24, 0x80); /* lea -128(%rsp),%rsp: over the red zone */
-    PUT(p, 0xff, 0x15);                   /* call *stub_pointer(%rip) */
-    put32(p, (u32)(stub_pointer - ((u64)p->at + 4)));
+    if (way == (s32)way) {
+        PUT(p, 0xe8); /* call stub */
+        put32(p, (u32)way);
+    } else {
+        PUT(p, 0xff, 0x15); /* call *stub(%rip) */
+        put32(p, (u32)((u64)stub - ((u64)p->at + 4)));
+    }
     PUT(p, 0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0); /* lea 128(%rsp),%rsp */
+}
+
+static void put_call_or_go(struct pen *p, const u64 *stub)
+{
+    put_call(p, stub);
+    PUT(p, 0x73, 2, 0x0f, 0x05); /* jnc over; syscall */
 }
 
 /* A short jump written before comes here. */
@@ -62,6 +81,21 @@ static int by_descriptor(u32 nr)
     for (u32 i = 0; i < sizeof calls / sizeof *calls; i++)
         if (calls[i] == nr) return 1;
     return 0;
+}
+
+/* Calls that are plain when the path is outside: in the first or second argument, else 0. */
+static int names_path(u32 nr)
+{
+    switch (nr) {
+    case SYS_open: case SYS_creat: case SYS_stat: case SYS_lstat: case SYS_access: case SYS_mkdir: case SYS_rmdir: case SYS_unlink:
+    case SYS_readlink: case SYS_truncate:
+        return 1;
+    case SYS_openat: case SYS_newfstatat: case SYS_statx: case SYS_faccessat: case SYS_faccessat2: case SYS_mkdirat: case SYS_unlinkat:
+    case SYS_readlinkat:
+        return 2;
+    default:
+        return 0;
+    }
 }
 
 static void put_number(struct pen *p, u32 nr)
@@ -78,11 +112,11 @@ static void put_end(struct pen *p, u64 base, const struct mr_site *s)
     put_jump(p, s->kind == MR_SITE_CMP ? site + 2 + s->cmp : site + 7);
 }
 
-static void write_trampoline(struct pen *p, u64 base, const struct mr_site *s, u64 stub_pointer)
+static void write_trampoline(struct pen *p, u64 base, const struct mr_site *s, const struct stubs *stubs)
 {
     if (s->kind == MR_SITE_RAW) {
         put_number(p, s->nr | (u32)MR_ABOUT_TO);
-        put_call(p, stub_pointer); /* gives the number back */
+        put_call(p, &stubs->any); /* gives the number back */
         put_raw(p);
         put_end(p, base, s);
         return;
@@ -96,8 +130,13 @@ static void write_trampoline(struct pen *p, u64 base, const struct mr_site *s, u
             put64(p, (u64)mr_fd);
             PUT(p, 0x49, 0x83, 0x3c, 0xcb, 0, 0x75, 0); /* cmpq $0,(%r11,%rcx,8); jne slow */
             u8 *jump2 = p->at - 1, *jump3 = 0;
-            if (s->nr == SYS_newfstatat) { /* with an empty path it is fstat */
-                PUT(p, 0x48, 0x85, 0xf6, 0x74, 0); /* test %rsi,%rsi; je slow */
+            if (s->nr == SYS_newfstatat) { /* with an empty path, in a page that is known, it is fstat */
+                PUT(p, 0x48, 0x89, 0xf1, 0x48, 0xc1, 0xe9, 12); /* mov %rsi,%rcx; shr $12,%rcx */
+                PUT(p, 0x89, 0xc8, 0x25);                       /* mov %ecx,%eax; and $MR_PAGES - 1,%eax */
+                put32(p, MR_PAGES - 1);
+                PUT(p, 0x49, 0xbb); /* movabs $mr_pages,%r11 */
+                put64(p, (u64)mr_pages);
+                PUT(p, 0x49, 0x3b, 0x0c, 0xc3, 0x75, 0); /* cmp (%r11,%rax,8),%rcx; jne slow */
                 jump4 = p->at - 1;
                 PUT(p, 0x80, 0x3e, 0, 0x75, 0); /* cmpb $0,(%rsi); jne slow */
                 jump5 = p->at - 1;
@@ -117,8 +156,9 @@ static void write_trampoline(struct pen *p, u64 base, const struct mr_site *s, u
             if (jump4) land(p, jump4);
             if (jump5) land(p, jump5);
         }
+        const u64 *by_kind[] = {&stubs->any, &stubs->path1, &stubs->path2};
         put_number(p, s->nr);
-        put_call(p, stub_pointer);
+        put_call_or_go(p, by_kind[names_path(s->nr)]);
         put_end(p, base, s);
         return;
     }
@@ -129,7 +169,7 @@ static void write_trampoline(struct pen *p, u64 base, const struct mr_site *s, u
     u8 *jump2 = p->at - 1;
     PUT(p, 0x3d, SYS_clone3 & 255, SYS_clone3 >> 8, 0, 0, 0x74, 0);
     u8 *jump3 = p->at - 1;
-    put_call(p, stub_pointer);
+    put_call_or_go(p, &stubs->any);
     PUT(p, 0xeb, 0); /* jmp over */
     u8 *jump4 = p->at - 1;
     land(p, jump1);
@@ -137,7 +177,7 @@ static void write_trampoline(struct pen *p, u64 base, const struct mr_site *s, u
     land(p, jump3);
     PUT(p, 0x0d); /* or $MR_ABOUT_TO,%eax */
     put32(p, MR_ABOUT_TO);
-    put_call(p, stub_pointer);
+    put_call(p, &stubs->any);
     put_raw(p);
     land(p, jump4);
     put_end(p, base, s);
@@ -163,12 +203,13 @@ int mr_patch(u64 base, const struct mr_sites *s)
     u64 from = (base + s->text_from) & ~(u64)4095, to = (base + s->text_to + 4095) & ~(u64)4095;
     u8 *memory = s->count ? near_memory(base, s->text_to, size) : 0;
     if (!memory) return -ENOMEM;
-    *(u64 *)(void *)memory = (u64)mr_stub;
+    struct stubs *stubs = (struct stubs *)(void *)memory;
+    *stubs = (struct stubs){(u64)mr_stub, (u64)mr_stub_path1, (u64)mr_stub_path2};
     struct pen p = {memory + 64};
     u8 *entry[MR_SITES];
     for (u32 i = 0; i < s->count; i++) {
         entry[i] = p.at;
-        write_trampoline(&p, base, &s->site[i], (u64)memory);
+        write_trampoline(&p, base, &s->site[i], stubs);
         p.at = (u8 *)(((u64)p.at + 15) & ~(u64)15);
     }
     long err = mr_sys(SYS_mprotect, memory, size, PROT_READ | PROT_EXEC, 0);

@@ -3,6 +3,7 @@
 #include "local.h"
 
 struct mr_self mr_self;
+struct mr_fence mr_fence = {~(u64)0, 0, 0};
 
 /* Joins and cleans lexically; symbolic links are not followed. Returns the length, 0 when too long. */
 u32 mr_normal(const char *base, const char *path, char *to, u32 size)
@@ -218,7 +219,7 @@ __attribute__((no_sanitize("address"))) static int begins_like_dir(const char *p
 
 static int by_spelling(long dirfd, const char *path, struct mr_name *n)
 {
-    if (!path || !*path) return MR_OUTSIDE;
+    if (!mr_text_readable(path) || !*path) return MR_OUTSIDE; /* the kernel says what is wrong with it */
     if (*path != '/') return relative(dirfd, path, n);
     u32 dir = mr_self.dir_len;
     int begins = begins_like_dir(path);

@@ -125,6 +125,28 @@ int mr_produces(const struct mr_rule *r, u32 step)
     return 0;
 }
 
+static int is_wild(char c) { return c == '*' || c == '?' || c == '[' || c == '\\'; }
+
+/* Could the rule be about something whose name begins with path and a slash? */
+static int may_match_below(const struct mr_rule *r, const char *path, u32 len)
+{
+    const char *text = mr_text_at(r->text);
+    u32 i = 0;
+    if (r->kind != MR_RULE_FILE && r->kind != MR_RULE_DIR) return 0;
+    if ((len == 1 && path[0] == '.') || (r->kind == MR_RULE_DIR && mr_equal(text, "."))) return 1;
+    while (i < len && text[i] == path[i] && !(r->glob && is_wild(text[i]))) i++;
+    if (r->glob && is_wild(text[i])) return 1;
+    if (i == len && text[i] == '/') return 1;
+    return r->kind == MR_RULE_DIR && !text[i] && (i == len || path[i] == '/'); /* what lies in a directory has its rule */
+}
+
+int mr_may_govern_below(u32 step, const char *path, u32 len)
+{
+    for (u32 i = 0, n = mr_used(MR_RULES); i < n; i++)
+        if (mr_produces(mr_rule_at(i), step) && may_match_below(mr_rule_at(i), path, len)) return 1;
+    return 0;
+}
+
 u32 mr_step_find(const char *name)
 {
     for (u32 i = 0, n = mr_used(MR_STEPS); i < n; i++)

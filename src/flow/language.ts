@@ -1,6 +1,7 @@
 import { MillraceError } from '../core/errors.ts'
 import { nearest } from '../general/nearest.ts'
 import { parseBytes, parseCount, parseDuration } from '../general/units.ts'
+import { checkShapes } from '../model/option-shapes.ts'
 import { marksOf, pathOf } from './marks.ts'
 import type { FileSpec } from './marks.ts'
 import { Pattern, normalized } from './pattern.ts'
@@ -163,6 +164,7 @@ function checkOptions(name: string, options: RuleOptions): void {
       { hint: `Options: ${OPTIONS.join(', ')}.` },
     )
   }
+  checkShapes(`the rule of ${name}`, options as Record<string, unknown>)
   const { cpus, memory, timeout, retries } = options
   const isWrong = (value: unknown, parse: (given: string | number) => number | null): boolean =>
     (typeof value === 'number' || (typeof value === 'string' && !value.startsWith('$'))) &&

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { resolve } from 'node:path'
 import { Datum, nearestValid } from '../core/data.ts'
 import type { Version } from '../core/data.ts'
 import { Engine } from '../core/engine.ts'
@@ -202,7 +203,7 @@ export class Runtime implements Client {
       if (version.state !== 'ready') await this.#throwFor(version)
       await this.#executor.taskFiles.publish(version)
     }
-    return absolute
+    return resolve(path)
   }
 
   async barrier(): Promise<void> {
@@ -248,7 +249,8 @@ export class Runtime implements Client {
   }
 
   async removeFile(path: string): Promise<void> {
-    const absolute = Paths.absolute(path)
+    // Of a link, the link goes, and not what it leads to.
+    const absolute = Paths.entry(path)
     const datum = this.paths.find(absolute)
     const version = datum && this.engine.read(datum, this.now())
     // From here on the path means another file.

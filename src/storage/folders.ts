@@ -7,33 +7,38 @@ import { dirname } from 'node:path'
  * made there that it does not exist, as /proc does; and mostly only the last folder is missing.
  */
 
+/** Somebody may remove an empty folder just before something is made in it, but not for ever. */
+const TRIES = 50
+
 export async function makeFolders(path: string): Promise<void> {
-  try {
-    await mkdir(path)
-  } catch (error) {
-    if (isMissing(error, path)) {
-      await makeFolders(dirname(path))
-      await mkdir(path).catch((again: unknown) => expectFolder(path, again))
-    } else await expectFolder(path, error)
+  for (let tries = TRIES; ; tries--) {
+    try {
+      return await mkdir(path)
+    } catch (error) {
+      const isUnmade = isMissing(error, path)
+      const found = isUnmade ? null : await stat(path).catch(() => null)
+      if (found?.isDirectory()) return
+      if (found || tries === 0 || !(isUnmade || wasThere(error))) throw error
+      if (isUnmade) await makeFolders(dirname(path))
+    }
   }
 }
 
 export function makeFoldersNow(path: string): void {
-  try {
-    mkdirSync(path)
-  } catch (error) {
-    if (isMissing(error, path)) {
-      makeFoldersNow(dirname(path))
-      mkdirSync(path)
-    } else if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw error
+  for (let tries = TRIES; ; tries--) {
+    try {
+      return mkdirSync(path)
+    } catch (error) {
+      const isUnmade = isMissing(error, path)
+      const found = isUnmade ? null : statSync(path, { throwIfNoEntry: false })
+      if (found?.isDirectory()) return
+      if (found || tries === 0 || !(isUnmade || wasThere(error))) throw error
+      if (isUnmade) makeFoldersNow(dirname(path))
+    }
   }
 }
 
 const isMissing = (error: unknown, path: string): boolean =>
   (error as NodeJS.ErrnoException).code === 'ENOENT' && dirname(path) !== path
 
-/** Somebody else may have made it meanwhile. */
-async function expectFolder(path: string, error: unknown): Promise<void> {
-  const found = await stat(path).catch(() => null)
-  if (!found?.isDirectory()) throw error
-}
+const wasThere = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'EEXIST'

@@ -49,7 +49,7 @@ export class Running {
       cwd: folder,
       env: environment(env),
       // So that a hang is a failure and not a hang of all tests.
-      timeout: 30_000,
+      timeout: 120_000,
       killSignal: 'SIGKILL',
     })
     for (const stream of ['stdout', 'stderr'] as const) {

@@ -118,7 +118,7 @@ test('whoever sleeps is to be woken once', () => {
   assert.equal(writer.shouldWake(), false)
 })
 
-test('positions go on behind 32 bits', { timeout: 60_000 }, () => {
+test('positions go on behind 32 bits', { timeout: 240_000 }, () => {
   const size = 2 ** 18
   const memory = createRing(size)
   const writer = new RingWriter(memory)
@@ -138,7 +138,7 @@ test('positions go on behind 32 bits', { timeout: 60_000 }, () => {
 
 test(
   'two threads: every record that was not taken back arrives once, in order',
-  { timeout: 60_000 },
+  { timeout: 240_000 },
   async () => {
     const memory = createRing(4096)
     const writer = new RingWriter(memory)
@@ -178,7 +178,7 @@ test(
     })
     const expected: number[] = []
     await new Promise(resolve => worker.once('online', resolve))
-    const end = Date.now() + 30_000
+    const end = Date.now() + 90_000
     const put = (number: number, length: number): number => {
       const bytes = new Uint8Array(length).fill(number & 0xff)
       new DataView(bytes.buffer).setUint32(0, number, true)

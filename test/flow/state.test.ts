@@ -145,7 +145,7 @@ test(
     const left: string[] = []
     for (let file = 0; file < files.paths.length; file++) {
       const name = files.path(file)
-      const deadline = Date.now() + 10_000
+      const deadline = Date.now() + 60_000
       while (!looks?.tell(file, files) && !['folder', 'loop'].includes(name) && Date.now() < deadline) {
         await new Promise(resolve => setImmediate(resolve))
       }

@@ -26,7 +26,7 @@ const seen = async (
   env: Record<string, string | undefined>,
 ): Promise<Record<string, unknown>> => {
   const clean = { LC_ALL: 'C', PYTHONDONTWRITEBYTECODE: '1' }
-  const line = script === 'MANY_CALLS' ? tools.fixture('many-calls') : script
+  const line = script.replace(/^fixture (.*)/, (_, name: string) => tools.fixture(name))
   const { code, stdout, stderr } = await start('bash', ['-c', line], {
     cwd: folder,
     env: { ...env, ...clean },

@@ -2,7 +2,7 @@
 // tell, but by the clock.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -93,6 +93,21 @@ test(
         assert.equal((await producer.done).code, 0)
       })
     rmSync(folder, { recursive: true })
+  },
+)
+
+test(
+  'a read from memory into a page that cannot be written is an error, and no byte is lost',
+  { skip },
+  async () => {
+    await withWorkflow(plan, async workflow => {
+      const line = 'seq 1 30000 > grow-p; while [ ! -e read ]; do sleep 0.02; done'
+      const producer = workflow.preloaded('S', 'sh', ['-c', line], { cwd: workflow.dir })
+      const args = [workflow.path('grow-p')]
+      const consumer = await workflow.preloaded('Q', tools.fixture('bad-pointers'), args, fromTheFirst).done
+      writeFileSync(workflow.path('read'), '')
+      assert.deepEqual([consumer.code, (await producer.done).code], [0, 0], consumer.stderr)
+    })
   },
 )
 

@@ -237,7 +237,7 @@ export const rule = (
 export const pause = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms))
 
 /** Waits until the condition holds, at most `limit` ms; says whether it did. */
-export const eventually = async (condition: () => boolean, limit = 5000): Promise<boolean> => {
+export const eventually = async (condition: () => boolean, limit = 60_000): Promise<boolean> => {
   for (const end = Date.now() + limit; Date.now() < end; await pause(20)) if (condition()) return true
   return condition()
 }

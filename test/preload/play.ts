@@ -77,7 +77,7 @@ class Play {
       return
     }
     this.log.push(`Q goes on: ${pending.said} -> ${expected}`)
-    for (const end = Date.now() + 10_000; consumer.early === undefined && Date.now() < end;) await pause(1)
+    for (const end = Date.now() + 60_000; consumer.early === undefined && Date.now() < end;) await pause(1)
     assert.equal(consumer.early, expected, this.log.join('\n'))
     consumer.pending = consumer.early = undefined
   }

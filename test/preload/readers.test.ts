@@ -75,7 +75,7 @@ for (const [needs, make, use] of readers)
   for (const kind of ['grow', 'whole'])
     test(
       `${needs} reads a file that comes in pieces (${kind})`,
-      { skip: skip || (hasCommand(needs) ? false : `${needs} is not installed`), timeout: 60_000 },
+      { skip: skip || (hasCommand(needs) ? false : `${needs} is not installed`), timeout: 240_000 },
       async () => {
         const plain = mkdtempSync('/dev/shm/millrace-test-')
         try {

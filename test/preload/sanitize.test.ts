@@ -86,7 +86,7 @@ const compare = async (dir: string, plan: string[], seed: number): Promise<void>
   }
 }
 
-test('random programs, under the sanitizers', { skip: without, timeout: 120_000 }, async () => {
+test('random programs, under the sanitizers', { skip: without, timeout: 300_000 }, async () => {
   for (let seed = 1; seed <= 4; seed++) {
     const dir = mkdtempSync('/dev/shm/millrace-test-')
     await compare(dir, [], seed).finally(() => rmSync(dir, { recursive: true, force: true }))
@@ -95,7 +95,7 @@ test('random programs, under the sanitizers', { skip: without, timeout: 120_000 
 
 test(
   'random programs in memory that is always full, under the sanitizers',
-  { skip: without || skipSmall, timeout: 120_000 },
+  { skip: without || skipSmall, timeout: 300_000 },
   async () => {
     for (let seed = 1; seed <= 4; seed++)
       await withSmallMemory('96k', ({ memory, layer }) =>
@@ -106,7 +106,7 @@ test(
 
 test(
   'random plays against the model, under the sanitizers',
-  { skip: without, timeout: 120_000 },
+  { skip: without, timeout: 300_000 },
   async () => {
     const env = { LD_PRELOAD: '', ASAN_OPTIONS: 'detect_leaks=0' }
     await randomPlays(Number(process.env['MILLRACE_MODEL_RUNS'] ?? 8), join(built(), 'puppet'), env)

@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { rule, start, step, tools, Workflow } from './harness.ts'
 import { skipSmall, withSmallMemory, withSmallWorkflow } from './small-memory.ts'
 
-const options = { skip: skipSmall, timeout: 120_000 }
+const options = { skip: skipSmall, timeout: 300_000 }
 
 const writers = ['write', 'stdio', 'writev', 'pwrite-backwards', 'mmap', 'rename', 'fork', 'append']
 const readers = ['read', 'pread-random', 'stdio', 'readv', 'mmap', 'seek-end', 'copy']

@@ -62,7 +62,7 @@ const FULL: [title: string, more: string][] = [
 ]
 
 for (const [title, more] of FULL) {
-  test(`when ${title} is full, the rest goes to the working directory`, { timeout: 60_000 }, async () => {
+  test(`when ${title} is full, the rest goes to the working directory`, { timeout: 240_000 }, async () => {
     const program = new Program({
       'app.ts': PROGRAM,
       'machine.yaml': `nodes:

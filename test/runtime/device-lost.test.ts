@@ -58,7 +58,7 @@ async function withLayer(
   run('mount', '-t', 'tmpfs', '-o', 'size=4m', 'tmpfs', fast)
   try {
     program.start('app.ts')
-    await until(() => existsSync(program.path('early')), 'the first three are saved', 40_000)
+    await until(() => existsSync(program.path('early')), 'the first three are saved', 90_000)
     damage(fast)
     writeFileSync(program.path('go'), '')
     const { code, err } = await program.end()

@@ -52,7 +52,7 @@ export interface MillraceFields extends Error {
 }
 
 /** Resolves when the condition holds. The limit is a guard, not part of what is tested. */
-export async function until(condition: () => boolean | Promise<boolean>, what: string, limit = 20_000) {
+export async function until(condition: () => boolean | Promise<boolean>, what: string, limit = 60_000) {
   const end = Date.now() + limit
   while (!(await condition())) {
     if (Date.now() > end) throw new Error(`after ${limit} ms: ${what} has not happened`)

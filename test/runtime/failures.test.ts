@@ -212,6 +212,15 @@ test('a task that takes too long is stopped, also when it never lets go of its t
   assert.equal(await tasks.add(1, 1), 2)
 })
 
+test('a task that ends in time has its result, though the program was too busy to look', async () => {
+  const gate = newGate()
+  const result = tasks.timedWait(gate)
+  await reached(gate)
+  open(gate)
+  Atomics.wait(newGate(), 0, 0, 2200)
+  assert.equal(await result, 'in time')
+})
+
 test('a failure in a group cancels the rest of it and throws at its barrier; others go on', async () => {
   const one = newGate()
   const outside = tasks.wait(one, 5)

@@ -92,7 +92,7 @@ test('SIGKILL while everything starts', { timeout: 240_000 }, async () => {
   }
 })
 
-test('the first Ctrl-C lets running tasks end, the second kills', { timeout: 120_000 }, async () => {
+test('the first Ctrl-C lets running tasks end, the second kills', { timeout: 300_000 }, async () => {
   for (const how of ['', 'stubborn']) {
     const program = newProgram()
     program.start('app.mjs', [how])
@@ -108,7 +108,7 @@ test('the first Ctrl-C lets running tasks end, the second kills', { timeout: 120
   }
 })
 
-test('a program under tsx is as clean', { timeout: 120_000 }, async () => {
+test('a program under tsx is as clean', { timeout: 300_000 }, async () => {
   for (const moment of [0, 100, 400]) {
     const program = newProgram()
     writeFileSync(program.path('app.ts'), `// @ts-nocheck\n${busy}`)
@@ -123,7 +123,7 @@ test('a program under tsx is as clean', { timeout: 120_000 }, async () => {
 
 test(
   'a process that a task waits for in its thread ends with a killed run',
-  { timeout: 60_000 },
+  { timeout: 240_000 },
   async () => {
     const program = new Program({
       'app.mjs': `
@@ -143,7 +143,7 @@ main(async () => sleeps())
   },
 )
 
-test('an error in main stops what runs', { timeout: 60_000 }, async () => {
+test('an error in main stops what runs', { timeout: 240_000 }, async () => {
   const program = new Program({
     'app.mjs': `
 import { main } from 'millrace'

@@ -119,7 +119,7 @@ export class Program {
 
   /** Fails when anything of the run is left; then removes the program. */
   async leavesNothing(): Promise<void> {
-    await until(() => this.#left().length === 0, `the end of ${this.#left().join(', ')}`, 15_000).catch(
+    await until(() => this.#left().length === 0, `the end of ${this.#left().join(', ')}`, 60_000).catch(
       () => {
         throw new Error(`left behind: ${this.#left().join(', ')}`)
       },

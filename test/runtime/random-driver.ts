@@ -125,9 +125,9 @@ class Driver {
       this.#given.add(target)
       return place.kind === 'file' ? pathOf(this.#folder, place) : this.#values[target]
     })
-    const { shape, form, retries, timed, failures, failForm, spin } = step
+    const { shape, form, retries, limit, failures, failForm, spin } = step
     const spec = { uid, failures, form: failForm, spin }
-    const result = work(shape, form, retries, timed)(spec, this.#attempts, [...ins, ...extra], ...passed)
+    const result = work(shape, form, retries, limit)(spec, this.#attempts, [...ins, ...extra], ...passed)
     const futures = shape === 'two' ? (result as unknown as unknown[]) : [result]
     this.#futures.push(...futures)
     const cells = this.#oracle.call(step, uid, extraCells)
@@ -265,7 +265,7 @@ const FILL: CallStep = {
   shape: 'out',
   form: 'cancelSuccessors',
   retries: 0,
-  timed: false,
+  limit: 'none',
   failures: 0,
   failForm: 'throw',
   spin: 0,

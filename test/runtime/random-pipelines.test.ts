@@ -52,7 +52,7 @@ const expected = (pipeline: readonly Step[]): string[] => {
   return texts
 }
 
-test('any pipeline gives what its steps give one after the other', { skip, timeout: 120_000 }, async () => {
+test('any pipeline gives what its steps give one after the other', { skip, timeout: 300_000 }, async () => {
   await fc.assert(
     fc.asyncProperty(steps, async pipeline => {
       const at = mkdtempSync(join(folder, 'p'))

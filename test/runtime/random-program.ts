@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { Form, Shape, Spec } from '../fixtures/random-tasks.ts'
+import type { Form, Limit, Shape, Spec } from '../fixtures/random-tasks.ts'
 
 /** A random program as data. Numbers that choose something are taken modulo what there is. */
 
@@ -8,7 +8,7 @@ export interface CallStep {
   shape: Shape
   form: Form
   retries: number
-  timed: boolean
+  limit: Limit
   failures: number
   failForm: Spec['form']
   spin: number
@@ -52,15 +52,15 @@ const otherShapes: Shape[] = [
   'fileCommutative',
 ]
 
-/** Ending a thread costs half a second, so it is rare. */
-const failForm = fc.nat(99).map((n): Spec['form'] => (n >= 98 ? 'exit' : n >= 95 ? 'hang' : 'throw'))
+/** Ending a thread costs half a second, and one that hangs is waited for, so they are rare. */
+const failForm = fc.nat(99).map((n): Spec['form'] => (n >= 98 ? 'exit' : n === 97 ? 'hang' : 'throw'))
 
 const call: fc.Arbitrary<CallStep> = fc
   .record({
     shape: fc.constantFrom(...plainShapes, ...otherShapes),
     form: fc.constantFrom<Form[]>('ignore', 'cancelSuccessors'),
     retries: fc.nat(2),
-    timed: fc.nat(9).map(n => n === 9),
+    limit: fc.nat(9).map((n): Limit => (n === 9 ? 'ample' : 'none')),
     failures: fc.constantFrom(0, 0, 0, 0, 0, 1, 1, 2, 3),
     failForm,
     spin: fc.constantFrom(0, 0, 0, 200, 1500),
@@ -72,12 +72,11 @@ const call: fc.Arbitrary<CallStep> = fc
     const dies = seed.failures > 0 && seed.failForm !== 'throw'
     // Only one attempt of it, or it takes for ever.
     const failures = quiet ? 0 : dies ? 1 : seed.failures
-    // How long a nested task waits for those that it calls depends on the machine.
-    const timed = (seed.timed && seed.shape !== 'nested') || (seed.failForm === 'hang' && failures > 0)
-    return { do: 'call', ...seed, failures, timed }
+    const limit = seed.failForm === 'hang' && failures > 0 ? 'short' : seed.limit
+    return { do: 'call', ...seed, failures, limit }
   })
 
-const calm = call.map((step): CallStep => ({ ...step, failures: 0, failForm: 'throw', timed: false }))
+const calm = call.map((step): CallStep => ({ ...step, failures: 0, failForm: 'throw', limit: 'none' }))
 
 const failing = calm.map((step): CallStep => ({
   ...step,

@@ -9,7 +9,7 @@ const RUNS = Number(process.env['RUNS'] ?? 60)
 
 test(
   'random pipelines come to what a sequential run comes to, each value delivered once, on 2 cpu',
-  { timeout: 120_000 },
+  { timeout: 300_000 },
   async () => {
     await fc.assert(fc.asyncProperty(programs, check), { numRuns: RUNS, interruptAfterTimeLimit: 60_000 })
   },

@@ -15,7 +15,7 @@ const newFolder = (): string => mkdtempSync(join(folder, 'd'))
 const contents = async (path: string): Promise<string> => readFileSync(await waitOnFile(path), 'utf8')
 const until = (path: string): string => `while [ ! -e '${path}' ]; do sleep 0.01; done`
 
-describe('streams of directories', { skip, timeout: 120_000 }, () => {
+describe('streams of directories', { skip, timeout: 300_000 }, () => {
   test('files of a directory are read when they are closed, while its command goes on', async () => {
     const at = newFolder()
     const [parts, out, seen] = [join(at, 'parts'), join(at, 'out'), join(at, 'seen')]
@@ -50,7 +50,7 @@ describe('streams of directories', { skip, timeout: 120_000 }, () => {
   })
 })
 
-describe('streams with each other', { skip, timeout: 120_000 }, () => {
+describe('streams with each other', { skip, timeout: 300_000 }, () => {
   test('a file is complete when the file beside it is', async () => {
     const at = newFolder()
     const [data, mark, out, seen] = ['data', 'mark', 'out', 'seen'].map(name => join(at, name)) as [
@@ -77,7 +77,7 @@ describe('streams with each other', { skip, timeout: 120_000 }, () => {
   })
 })
 
-test('commands that a task calls stream too', { skip, timeout: 120_000 }, async () => {
+test('commands that a task calls stream too', { skip, timeout: 300_000 }, async () => {
   const at = newFolder()
   const [a, b, seen] = [join(at, 'a'), join(at, 'b'), join(at, 'seen')]
   await commands.inside2(

@@ -19,7 +19,7 @@ const growing = { commit: 'on_close', fire: 'no_update' } as const
 const until = (path: string): string => `while [ ! -e '${path}' ]; do sleep 0.01; done`
 const lines = (path: string): string[] => readFileSync(path, 'utf8').trimEnd().split('\n')
 
-describe('streams between commands, on two CPUs', { skip, timeout: 120_000 }, () => {
+describe('streams between commands, on two CPUs', { skip, timeout: 300_000 }, () => {
   test('three steps run at the same time, each on what the one before has written so far', async () => {
     const at = newFolder()
     const [a, b, c, seen] = ['a', 'b', 'c', 'seen'].map(name => join(at, name)) as [
@@ -106,7 +106,7 @@ describe('streams between commands, on two CPUs', { skip, timeout: 120_000 }, ()
   })
 })
 
-describe('streams that fail', { skip, timeout: 120_000 }, () => {
+describe('streams that fail', { skip, timeout: 300_000 }, () => {
   test('a producer that fails takes its followers along, and they name it', async () => {
     const at = newFolder()
     const [a, b, seen] = [join(at, 'a'), join(at, 'b'), join(at, 'seen')]

@@ -188,7 +188,7 @@ describe('building the library', () => {
     }))
 })
 
-describe('millrace stream up, exec, ps, down', { skip, timeout: 60_000 }, () => {
+describe('millrace stream up, exec, ps, down', { skip, timeout: 240_000 }, () => {
   const named = (): { workflow: string } => ({ workflow: `up.${process.pid}.${count++}` })
   let count = 0
 

@@ -7,7 +7,7 @@ import { add, assertClean, folderOf, permanent, pipe, read, run, toolsOrReason }
 
 const { skip } = await toolsOrReason()
 
-describe('where files live', { skip, timeout: 120_000 }, () => {
+describe('where files live', { skip, timeout: 300_000 }, () => {
   afterEach(assertClean)
 
   test('in a directory of the user: permanent files stay, temporary ones go, older ones are not touched', async () => {

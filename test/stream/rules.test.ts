@@ -4,7 +4,7 @@ import { add, assertClean, folderOf, permanent, pipe, read, run, toolsOrReason }
 
 const { skip } = await toolsOrReason()
 
-describe('rules in a running workflow', { skip, timeout: 120_000 }, () => {
+describe('rules in a running workflow', { skip, timeout: 300_000 }, () => {
   afterEach(assertClean)
 
   test('a directory is listed when its number of files is there', async () => {

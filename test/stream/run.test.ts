@@ -8,7 +8,7 @@ import { add, assertClean, configOf, folderOf, permanent, pipe, read, run, tools
 
 const { skip } = await toolsOrReason()
 
-describe('millrace stream run', { skip, timeout: 120_000 }, () => {
+describe('millrace stream run', { skip, timeout: 300_000 }, () => {
   afterEach(assertClean)
 
   test('a reader started before its writer gets all of it', async () => {

@@ -8,7 +8,7 @@ import { skipSmall, withSmallMemory } from '../preload/small-memory.ts'
 import { assertClean, read, run, toolsOrReason } from './support.ts'
 
 const { skip } = await toolsOrReason()
-const options = { skip: skip || skipSmall, timeout: 60_000 }
+const options = { skip: skip || skipSmall, timeout: 240_000 }
 
 const layers = (): string[] =>
   readdirSync(tmpdir()).filter(name => name.includes(`millrace-layer.`) && name.includes(`.${process.pid}.`))

@@ -1,6 +1,7 @@
 import type { Kind } from '../task.ts'
 
-import { Alone, LevelSearch, levelsUpTo } from './level-search.ts'
+import { LevelSearch } from './level-search.ts'
+import { Alone, levelsUpTo } from './level.ts'
 import type { Trial } from './trials.ts'
 
 /** How much of a device's work each kind has had. */
@@ -124,7 +125,15 @@ export class AdaptiveLimit {
     if (share.since !== this.#search.slower) share.alone.forget()
     share.since = this.#search.slower
     const waited = shared * (1 - (share.alone.add(time / bytes) * bytes) / time)
-    this.#search.add({ began: begun.at, ended: now, shared, rate: (bytes / time) * shared, waited, isFed })
+    this.#search.add({
+      began: begun.at,
+      ended: now,
+      bytes,
+      shared,
+      rate: (bytes / time) * shared,
+      waited,
+      isFed,
+    })
   }
 
   /** The task told nothing: it failed or was stopped. */

@@ -3,7 +3,7 @@ import { OrderedQueue } from '../../general/ordered-queue.ts'
 import { before } from '../ready-queue.ts'
 import type { Demand, Kind, Task } from '../task.ts'
 import { ClassTree } from './class-tree.ts'
-import type { TaskOrder, TreeLinks } from './class-tree.ts'
+import type { TaskOrder } from './class-tree.ts'
 import type { TaskIo } from './task-io.ts'
 
 /** Ready tasks of one kind that ask for the same, of the same devices: if one does not fit, none does. */
@@ -16,7 +16,12 @@ export class IoClass {
   readonly queue = new OrderedQueue<Task>(before)
   /** The task that is to start first, as the line's tree knows it. */
   first: Task | null = null
-  readonly links: TreeLinks = { left: null, right: null, weight: 0, leastBandwidth: 0, leastSize: 0 }
+  /** As a part of that tree: those below it, and the least that any of them or it asks for. */
+  left: IoClass | null = null
+  right: IoClass | null = null
+  weight = 0
+  leastBandwidth = 0
+  leastSize = 0
 
   constructor(line: IoLine, { storage }: Demand) {
     this.line = line

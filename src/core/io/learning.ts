@@ -1,4 +1,5 @@
-import { Alone, LevelSearch, levelsUpTo } from './level-search.ts'
+import { LevelSearch } from './level-search.ts'
+import { Alone, levelsUpTo } from './level.ts'
 import type { Rung, Trial } from './trials.ts'
 
 /** What a task that is learned from is told to remember. */
@@ -60,7 +61,15 @@ export class Learning {
     if (!(took > 0 && took < Infinity) || time <= 0) return
     const shared = (this.#area - lesson.area) / time
     const waited = shared * (1 - this.#alone.add(took) / took)
-    this.#search.add({ began: lesson.at, ended: now, shared, rate: shared / took, waited, isFed: false })
+    this.#search.add({
+      began: lesson.at,
+      ended: now,
+      bytes: 1,
+      shared,
+      rate: shared / took,
+      waited,
+      isFed: false,
+    })
   }
 
   #advance(now: number): void {

@@ -1,13 +1,13 @@
+import { CAREFUL, CHANGED, IN_A_ROW, Level, MOST_PATIENCE, PATIENCE, median } from './level.ts'
+import type { Sample } from './level.ts'
+import { RoughSearch } from './rough-search.ts'
+import { Unrest } from './unrest.ts'
+
 /** A higher level has to give so much more to be worth it, and a lower one must not lose more than this. */
 const WORTH = 1.02
 const NO_LOSS = 0.99
-/** Rates so far from what is known say that the device has changed, if so many of them come in a row. */
-const CHANGED = 0.2
-const IN_A_ROW = 4
-/** After so many tasks the levels beside the best are tried: soon for the first time; each time in vain doubles it. */
+/** After so many tasks the levels beside the best are tried for the first time. */
 const FIRST_PATIENCE = 12
-const PATIENCE = 60
-const MOST_PATIENCE = 480
 /** Where a device is used well, so many tasks wait for others; with fewer it has time left, with more it is crowded. */
 const FEW_WAIT = 0.3
 const FEW_WAIT_OF_MANY = 0.05
@@ -15,102 +15,11 @@ const SOME_WAIT = 1
 const GOOD_WAIT = 1.5
 const MANY_WAIT = 4
 
-/** From this level on, up goes by small steps only. */
-const CAREFUL = 8
+/** Rates count as changed only if that is so much more than times differ anyway. */
+const OF_UNREST = 3
 
 /** Tasks with which it begins. */
 const FIRST = 2
-
-const median = (values: readonly number[]): number => {
-  const sorted = [...values].sort((a, b) => a - b)
-  return ((sorted[(sorted.length - 1) >> 1] as number) + (sorted[sorted.length >> 1] as number)) / 2
-}
-
-/** Numbers of tasks at one time that are worth telling apart. */
-export function levelsUpTo(most: number): number[] {
-  const levels: number[] = []
-  for (let base = 1; base <= most; base *= 2) {
-    levels.push(base)
-    if (base > 1 && base * 1.5 <= most) levels.push(base * 1.5)
-  }
-  if (levels.at(-1) !== most) levels.push(most)
-  return levels
-}
-
-/** What the device gave at a level, in bytes per millisecond. One task that was held up must not count for much. */
-class Level {
-  readonly #rates: number[] = []
-  readonly #first: number[] = []
-  rate = 0
-
-  add(rate: number): void {
-    this.#rates.push(rate)
-    if (this.#rates.length > 2 * IN_A_ROW) this.#rates.shift()
-    this.rate = median(this.#rates)
-  }
-
-  /** From a task that began together with others: it has to do while there is nothing better. */
-  addFirst(rate: number): void {
-    if (this.#rates.length > 0) return
-    this.#first.push(rate)
-    this.rate = median(this.#first)
-  }
-
-  /** The last few lie on one side of those before, and far from them. */
-  get change(): 'slower' | 'faster' | null {
-    if (this.#rates.length < 2 * IN_A_ROW) return null
-    const before = median(this.#rates.slice(0, IN_A_ROW))
-    const last = this.#rates.slice(IN_A_ROW)
-    if (last.every(rate => rate < before * (1 - CHANGED))) return 'slower'
-    return last.every(rate => rate > before * (1 + CHANGED)) ? 'faster' : null
-  }
-
-  /** Only the last few still hold. */
-  forgetOld(): void {
-    this.#rates.splice(0, IN_A_ROW)
-    this.rate = median(this.#rates)
-  }
-}
-
-/** The least time of long ago counts less and less: the device may have become slower. */
-const FORGETTING = 1.0005
-const LUCKY = 0.8
-
-/** How long a task takes that has the device for itself: what several in a row took at best, as one can be lucky. */
-export class Alone {
-  #least = Infinity
-  readonly #last: number[] = []
-
-  /** Tells of a task, and gives what is known with it. */
-  add(time: number): number {
-    this.#last.push(time)
-    if (this.#last.length > IN_A_ROW) this.#last.shift()
-    // So much luck twice in a row is none.
-    const isFaster = this.#last.length > 2 && this.#last.slice(-2).every(one => one < this.#least * LUCKY)
-    if (isFaster) this.#last.splice(0, this.#last.length - 2)
-    this.#least = Math.min(this.#least * FORGETTING, median(this.#last))
-    return this.#least
-  }
-
-  forget(): void {
-    this.#least = Infinity
-    this.#last.length = 0
-  }
-}
-
-/** What one task tells about the device. */
-export interface Sample {
-  began: number
-  ended: number
-  /** Tasks with which it shared the device on average, itself among them. */
-  shared: number
-  /** Bytes per millisecond that all of them were given. */
-  rate: number
-  /** How many of them waited for others. */
-  waited: number
-  /** More tasks were waiting to start: as many ran as could, however long it took to start the next one. */
-  isFed: boolean
-}
 
 /**
  * Looks for the number of tasks at one time that gets the most out of a device.
@@ -149,6 +58,10 @@ export class LevelSearch {
   /** The rate of this level when it was last compared with those beside it; 0 if it has not been. */
   #expected = 0
 
+  readonly #unrest: Unrest
+  /** Looks instead of this while single tasks tell nothing. */
+  #rough: RoughSearch | null = null
+
   /** How often the device has become slower: then the time of a task that is alone is not known any more. */
   slower = 0
 
@@ -156,6 +69,7 @@ export class LevelSearch {
   constructor(levels: readonly number[], isHasty = false, usual = FIRST) {
     this.#levels = levels
     this.#isHasty = isHasty
+    this.#unrest = new Unrest(isHasty)
     if (isHasty) this.#patience = IN_A_ROW
     this.#at = this.#nearest(Math.max(usual, FIRST))
     this.#hasBegun = usual > FIRST
@@ -163,16 +77,19 @@ export class LevelSearch {
 
   /** It has found a level, and has looked at those beside it. */
   get isSettled(): boolean {
+    if (this.#rough) return this.#rough.isSettled
     return this.#from === null && this.#patience >= PATIENCE
   }
 
   /** It is at this level only to see what it gives, or because nothing is known yet. */
   get isLooking(): boolean {
+    if (this.#rough) return this.#rough.isLooking
     return this.#from !== null || this.#isNew
   }
 
   /** What is known of levels: bytes per millisecond. */
   rates(): { level: number; rate: number }[] {
+    if (this.#rough) return this.#rough.rates()
     const found: { level: number; rate: number }[] = []
     this.#known.forEach(({ rate }, i) => {
       if (rate > 0) found.push({ level: this.#levels[i] as number, rate })
@@ -185,12 +102,12 @@ export class LevelSearch {
   }
 
   get limit(): number {
-    return this.#levels[this.#at] as number
+    return this.#levels[this.#rough?.at ?? this.#at] as number
   }
 
   /** Bytes per millisecond that the device gives at this limit; 0 while nothing is known. */
   get rate(): number {
-    return this.#rateAt(this.#at)
+    return this.#rough ? this.#rough.rate : this.#rateAt(this.#at)
   }
 
   #rateAt(level: number): number {
@@ -207,7 +124,34 @@ export class LevelSearch {
 
   // --- measuring ---
 
-  add({ began, ended, shared, rate, waited, isFed }: Sample): void {
+  add(sample: Sample): void {
+    const { began, ended, bytes } = sample
+    this.#unrest.add((ended - began) / bytes)
+    if (this.#unrest.isGreat) this.#rough ??= this.#becomeRough(ended)
+    else if (this.#rough && this.#unrest.isOver) this.#becomeSmooth(this.#rough, ended)
+    if (this.#rough) this.#rough.add(sample)
+    else this.#addOne(sample)
+  }
+
+  #becomeRough(now: number): RoughSearch {
+    // Of two levels the higher one, unless something is known that was found while tasks took equally long.
+    const isFound = this.#patience >= PATIENCE && !this.#isHasty
+    const at = Math.max(this.#at, this.#from ?? 0)
+    return new RoughSearch(this.#levels, this.#unrest, { at, now, isNew: !isFound, isHasty: this.#isHasty })
+  }
+
+  #becomeSmooth({ at }: RoughSearch, now: number): void {
+    this.#rough = null
+    this.#forget('slower')
+    // How long a task takes that is alone is not known from such times.
+    this.#fewWait = -Infinity
+    this.#manyWait = Infinity
+    this.#isNew = false
+    this.#hasBegun = true
+    this.#go(at, now)
+  }
+
+  #addOne({ began, ended, shared, rate, waited, isFed }: Sample): void {
     // Tasks that began with another limit, or when there were too few, say nothing about this one.
     const isEnough = this.#nearest(shared) === this.#at || (isFed && shared < this.limit)
     if (began < this.#chosenAt || !isEnough) return
@@ -227,7 +171,9 @@ export class LevelSearch {
   #measure(level: Level, rate: number): void {
     level.add(rate)
     this.#seen++
-    const change = level.change ?? (this.#isFasterThanExpected(level) ? 'faster' : null)
+    // Where times differ, some in a row do so by chance.
+    const far = CHANGED + OF_UNREST * this.#unrest.degree
+    const change = level.change(far) ?? (this.#isFasterThanExpected(level, far) ? 'faster' : null)
     if (!change) return
     level.forgetOld()
     this.#forget(change)
@@ -235,8 +181,8 @@ export class LevelSearch {
   }
 
   /** Where single tasks are held up now and then, no four in a row show it. That it is slower shows by those that wait. */
-  #isFasterThanExpected({ rate }: Level): boolean {
-    return this.#expected > 0 && this.#seen >= 2 * IN_A_ROW && rate > this.#expected * (1 + CHANGED)
+  #isFasterThanExpected({ rate }: Level, far: number): boolean {
+    return this.#expected > 0 && this.#seen >= 2 * IN_A_ROW && rate > this.#expected * (1 + far)
   }
 
   /** The device has changed: what is known of other levels does not hold any more. */

@@ -33,7 +33,7 @@ test('the first class that fits should be the one that a search through all of t
           const { bandwidth, size, rank } = step.add
           const first = { priority: rank, turn: tasks.length } as Task
           const links = { left: null, right: null, weight: 0, leastBandwidth: 0, leastSize: 0 }
-          const one = { bandwidth, size, first, links } as unknown as IoClass
+          const one = { bandwidth, size, first, ...links } as unknown as IoClass
           tasks.push(first)
           classes.push(one)
           tree.add(one)

@@ -1,0 +1,168 @@
+import { CAREFUL, MOST_PATIENCE, PATIENCE } from './level.ts'
+import type { Sample } from './level.ts'
+import { Stretch } from './unrest.ts'
+import type { Unrest } from './unrest.ts'
+
+/** Another level must give more by at least so much of what times differ, within these bounds. */
+const SHARE = 0.4
+const LEAST_GAIN = 0.03
+const MOST_GAIN = 0.1
+/** A level that gives less than this need not be looked at to the end; and less than that, not for long. */
+const LESS = 0.85
+const MUCH_LESS = 0.6
+const SHORT = 8
+/** What this level gave before, and gives now: then the others are looked at again. */
+const CHANGED = 2
+
+/**
+ * Looks for the number of tasks at one time that gets the most out of a device on which tasks take now long, now short.
+ * There single tasks tell nothing: levels are compared by what the device gave over a while, and left only for one that
+ * gives clearly more. More tasks at one time hide that some are held up, so it begins with several.
+ */
+export class RoughSearch {
+  at: number
+  readonly #levels: readonly number[]
+  readonly #unrest: Unrest
+  readonly #isHasty: boolean
+  readonly #stretch = new Stretch()
+  /** Bytes per millisecond of levels. */
+  readonly #known: number[] = []
+  /** It goes up without comparing. */
+  #isNew: boolean
+  /** The level from which it looks at others, what that gave, and steps that are still to be tried from there. */
+  #home: number | null = null
+  #homeRate = 0
+  #untried: number[] = []
+  #patience = 0
+  #chosenAt: number
+  #isFull = false
+
+  constructor(
+    levels: readonly number[],
+    unrest: Unrest,
+    from: { at: number; now: number; isNew: boolean; isHasty: boolean },
+  ) {
+    this.#levels = levels
+    this.#unrest = unrest
+    this.at = from.at
+    this.#chosenAt = from.now
+    this.#isNew = from.isNew
+    this.#isHasty = from.isHasty
+  }
+
+  get isSettled(): boolean {
+    return this.#home === null && this.#patience > 0
+  }
+
+  get isLooking(): boolean {
+    return this.#home !== null || this.#isNew
+  }
+
+  get #limit(): number {
+    return this.#levels[this.at] as number
+  }
+
+  get rate(): number {
+    return this.#known[this.at] ?? 0
+  }
+
+  /** That others gave more is chance, unless they were taken for it. */
+  rates(): { level: number; rate: number }[] {
+    const most = this.rate > 0 ? this.rate * (1 - LEAST_GAIN) : Infinity
+    return this.#known.flatMap((rate, i) =>
+      rate > 0
+        ? [{ level: this.#levels[i] as number, rate: i === this.at ? rate : Math.min(rate, most) }]
+        : [],
+    )
+  }
+
+  add({ began, ended, bytes, shared, isFed }: Sample): void {
+    const stretch = this.#stretch
+    const isEnough = isFed || shared > this.#limit / 2
+    if (!this.#isFull || !isEnough) {
+      // What runs still began with another limit, or too few run.
+      if (began < this.#chosenAt) return
+      this.#isFull = isEnough
+      stretch.begin(ended)
+      return
+    }
+    stretch.add(ended, bytes, ended - began)
+    if (stretch.rate > 0) this.#known[this.at] = stretch.rate
+    if (this.#isNew && this.#limit < CAREFUL && this.at + 1 < this.#levels.length) {
+      if (stretch.tasks >= this.#limit) this.#go(this.at + 2, ended)
+    } else if (this.#home === null) this.#stay(ended)
+    else this.#compare(this.#home, ended)
+  }
+
+  get #tasksEnough(): number {
+    return this.#unrest.isGreat ? Math.max(24, 2 * this.#limit) : Math.max(12, this.#limit)
+  }
+
+  get #isEnough(): boolean {
+    return this.#stretch.tasks >= this.#tasksEnough && this.#stretch.lasted(2)
+  }
+
+  #stay(now: number): void {
+    if (!this.#isEnough) return
+    this.#isNew = false
+    const { rate, tasks } = this.#stretch
+    if (this.#isHasty) this.#patience = PATIENCE
+    const change = this.#homeRate > 0 ? Math.max(rate / this.#homeRate, this.#homeRate / rate) : 1
+    if (change > CHANGED) this.#patience = 0
+    if (this.#isHasty || tasks < this.#patience) return
+    this.#homeRate = rate
+    // What was seen on the way up tells in which direction to look first.
+    const below = this.#known[this.at + this.#down] ?? 0
+    this.#untried = below > rate ? [this.#down, this.#up] : [this.#up, this.#down]
+    this.#lookFurther(now)
+  }
+
+  get #up(): number {
+    return this.#limit < CAREFUL ? 2 : 1
+  }
+
+  get #down(): number {
+    return this.#limit <= CAREFUL ? -2 : -1
+  }
+
+  #lookFurther(now: number): void {
+    const home = this.#home ?? this.at
+    for (let step = this.#untried.shift(); step; step = this.#untried.shift()) {
+      const to = this.#within(home + step)
+      if (to === home) continue
+      this.#home = home
+      this.#go(to, now)
+      return
+    }
+    this.#home = null
+    this.#patience = Math.min(Math.max(PATIENCE, this.#patience * 2), MOST_PATIENCE)
+    this.#go(home, now)
+  }
+
+  #compare(home: number, now: number): void {
+    const { rate, tasks } = this.#stretch
+    const gain = rate / this.#homeRate
+    const isBad =
+      this.#stretch.lasted(1) &&
+      ((gain < MUCH_LESS && tasks >= SHORT) || (gain < LESS && tasks >= this.#tasksEnough / 2))
+    if (!isBad && !this.#isEnough) return
+    const worth = 1 + Math.min(MOST_GAIN, Math.max(LEAST_GAIN, SHARE * this.#unrest.degree))
+    if (gain > worth) {
+      // It pays to go on the same way.
+      this.#untried = [this.at > home ? this.#up : this.#down]
+      this.#home = null
+      this.#homeRate = rate
+    }
+    this.#lookFurther(now)
+  }
+
+  #within(level: number): number {
+    return Math.min(this.#levels.length - 1, Math.max(0, level))
+  }
+
+  #go(to: number, now: number): void {
+    this.at = this.#within(to)
+    this.#chosenAt = now
+    this.#isFull = false
+  }
+}
