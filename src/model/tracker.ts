@@ -210,6 +210,7 @@ export class Tracker {
       if (this.#holdsOthers(value)) throw mixed(direction)
       return this.#encode(value, inner => this.#writeElement(call, inner, mode))
     }
+    if (Object.isFrozen(value)) throw frozen(direction)
     if (tracked) {
       checkRemoved(tracked.datum)
       if (!tracked.dirty && mode !== 'out') this.#refresh(value, true)
@@ -455,6 +456,15 @@ const mixed = (direction: Direction): MillraceError =>
     'MR_DIRECTION',
     `${direction} got an object that holds futures or shared arrays beside other values, and what the task writes to those others would not come back`,
     { hint: 'Wait for the object first (waitOn), or pass the parts as arguments of their own.' },
+  )
+
+const frozen = (direction: Direction): MillraceError =>
+  new MillraceError(
+    'MR_DIRECTION',
+    `${direction} needs an object that can be written, and got one that is frozen`,
+    {
+      hint: 'Pass a copy, such as {...object}, and use the copy from there on.',
+    },
   )
 
 const describePath = (value: unknown): string =>

@@ -20,8 +20,10 @@ const whole = (path: string): boolean => readFileSync(path).equals(bytes)
 test('a copy that may go no further begins again when the rate rises', async () => {
   let rate = 0
   const path = newPath()
-  const copied = copyDurably(from, path, new SharedPace(() => rate), ALWAYS_WANTED)
-  await new Promise(resolve => setTimeout(resolve, 60))
+  let asked = 0
+  const pace = new SharedPace(() => (asked++, rate))
+  const copied = copyDurably(from, path, pace, ALWAYS_WANTED)
+  while (asked < 5) await new Promise(resolve => setTimeout(resolve, 5))
   assert.equal(statSync(path).size, 0)
   rate = 1e12
   assert.equal(await copied, bytes.length)
