@@ -3,13 +3,13 @@ import { open as openFile, readFile, readdir, readlink, stat } from 'node:fs/pro
 import { hash, webcrypto } from 'node:crypto'
 import { hashText } from '../general/hash.ts'
 import type { Look } from './file-table.ts'
+import { SMALL } from './hands.ts'
 import { expectText } from './readable-name.ts'
 
 /** Larger files are known by what they look like: reading them again costs more than it saves; bytes. */
 export const STAMP_LIMIT = 32 * 2 ** 20
 
 const CHUNK = 4 * 2 ** 20
-const SMALL = 64 * 2 ** 10
 
 /** SHA-256 of a file, computed off this thread, in pieces so that memory stays small. Hex. */
 export async function digestFile(path: string, size = Infinity): Promise<string> {
