@@ -14,7 +14,10 @@ const ROUNDS = Math.round(((2 * BYTES) / (BANDWIDTH * 1e6)) * (await roundsPerSe
 
 interface Times {
   seconds: number
+  /** Of a task that computes: in all, with a CPU, and waiting for one. */
   milliseconds: number
+  running: number
+  waiting: number
 }
 
 const PLAIN = 'without I/O tasks'
@@ -47,10 +50,11 @@ const arms = (which: keyof Times): Arm[] =>
   runs.map(({ system, of }) => ({
     system,
     missing: throttleMissing(),
+    ...(system === BEST || system === PLAIN ? {} : { rounds: 2 }),
     run: async () => (await of(which))[which],
   }))
 
-const common = { better: 'lower', take: 'median', rounds: 3 } as const
+const common = { better: 'lower', take: 'median', rounds: 5 } as const
 
 const cases: Case[] = [
   {
@@ -68,6 +72,20 @@ const cases: Case[] = [
     about: 'the time of a task that computes, in the same runs',
     arms: arms('milliseconds'),
     goals: [{ of: BEST, against: PLAIN, atMost: 1.03 }],
+  },
+  {
+    ...common,
+    name: 'compute-running',
+    unit: 'ms',
+    about: 'of that, what it had a CPU for: more means that the CPUs themselves were slower',
+    arms: arms('running'),
+  },
+  {
+    ...common,
+    name: 'compute-waiting',
+    unit: 'ms',
+    about: 'of that, what it waited for a CPU that another thread had',
+    arms: arms('waiting'),
   },
 ]
 
