@@ -11,7 +11,7 @@
 
 #define MR_MAGIC 0x4d524233u
 /* includes the sizes: a board of another layout is never taken for one of ours */
-#define MR_VERSION (4u << 24 | (u32)(sizeof(struct mr_board) + 3 * sizeof(struct mr_file) + 7 * sizeof(struct mr_proc) + 11 * sizeof(struct mr_rule)))
+#define MR_VERSION (5u << 24 | (u32)(sizeof(struct mr_board) + 3 * sizeof(struct mr_file) + 7 * sizeof(struct mr_proc) + 11 * sizeof(struct mr_rule)))
 
 enum { /* regions */
     MR_STEPS, MR_RULES, MR_LISTS, MR_TEXT, MR_BUCKETS, MR_FILES, MR_EXTENTS, MR_OFDS, MR_HOLDS, MR_PROCS,
@@ -49,8 +49,9 @@ struct mr_step {
     u32 ended_ok, ended_failed;
     u32 closed;   /* 1 ended for good and well, 2 for good and badly (step-end) */
     u64 idle_since;
-    u32 reason;   /* text, why it failed */
-    u32 pad;
+    u64 idle_seen; /* when a waiter looked last and nobody of it lived */
+    u32 reason;    /* text, why it failed */
+    u32 idle_looks; /* how often, since then */
 };
 
 struct mr_rule {
@@ -177,7 +178,7 @@ struct mr_event {
     char text[216];
 };
 
-enum { MR_LINKS = 1, MR_DIR_LINKS = 2 };
+enum { MR_LINKS = 1, MR_DIR_LINKS = 2, MR_SPECIAL = 4 };
 
 struct mr_board {
     u32 magic, version;
@@ -192,7 +193,8 @@ struct mr_board {
     u32 workflow, dir, dir_len, failed;
     u32 excludes, dir_rules; /* how many such rules there are */
     u32 layer, inputs; /* text: the folder of the lower layer, and where inputs are linked from; 0: none */
-    u32 links; /* MR_LINKS: there are symbolic links; MR_DIR_LINKS: some may lead to directories inside */
+    u32 links; /* MR_LINKS: there are symbolic links; MR_DIR_LINKS: some may lead to directories inside;
+                * MR_SPECIAL: there may be pipes, sockets or devices */
     u32 adopted; /* grows when descriptors were booked for processes that do not know it yet (adopt.c) */
     u64 moves;
     u32 settled_seq, settled_waiters; /* futex: grows when a file is committed or fails */
@@ -264,6 +266,7 @@ u32 mr_file_find(const char *path, u32 len);
 int mr_has_records_below(const char *path, u32 len); /* without the lock; never a wrong no */
 u32 mr_file_get(const char *path, u32 len, u32 rule, int is_dir);
 void mr_file_begin(u32 file);
+void mr_file_complete(u32 file); /* whatever its rule says */
 void mr_file_fail(u32 file, u32 step, const char *why);
 void mr_file_reset(u32 file);
 int mr_file_evaluate(u32 file); /* the state after looking at the rule */
@@ -271,6 +274,7 @@ void mr_file_wake(struct mr_file *f);
 void mr_file_wake_later(struct mr_file *f); /* under the lock, when it is given back */
 void mr_step_changed(u32 step);
 int mr_step_over(u32 step);
+extern u32 mr_in_steps; /* this is a program of a step, not the tool */
 int mr_step_failed(u32 step);
 
 /* stream.c */
@@ -290,6 +294,7 @@ int mr_file_up_to_date(u32 file);
 u32 mr_proc_find(u32 pid);
 u32 mr_proc_join(u32 pid, u64 start, u32 step, u32 parent_pid);
 u32 mr_proc_embryo(u32 proc, u32 maker);
+void mr_proc_conceived(u32 proc, u32 maker, u32 pid);
 void mr_proc_born(u32 proc, u32 pid, u64 start);
 enum { MR_END_EXIT, MR_END_KILLED, MR_END_UNKNOWN, MR_END_DOUBTFUL };
 void mr_proc_end(u32 proc, int how, s32 status);

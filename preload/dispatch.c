@@ -12,13 +12,14 @@ static mr_handler *const by_path[CALLS] = {
     [SYS_stat] = mr_do_path1, [SYS_lstat] = mr_do_path1, [SYS_access] = mr_do_path1,
     [SYS_mkdir] = mr_do_mkdir, [SYS_rmdir] = mr_do_unlink, [SYS_unlink] = mr_do_unlink,
     [SYS_rename] = mr_do_rename, [SYS_link] = mr_do_link, [SYS_readlink] = mr_do_readlink, [SYS_symlink] = mr_do_symlink,
+    [SYS_mknod] = mr_do_mknod,
 #endif
     [SYS_openat] = mr_do_openat, [SYS_openat2] = mr_do_openat2, [SYS_truncate] = mr_do_truncate,
     [SYS_newfstatat] = mr_do_pathat, [SYS_statx] = mr_do_pathat, [SYS_faccessat] = mr_do_pathat, [SYS_faccessat2] = mr_do_pathat,
     [SYS_fstat] = mr_stat_descriptor, [SYS_utimensat] = mr_do_utimens, [SYS_chdir] = mr_do_chdir, [SYS_fchdir] = mr_do_fchdir,
     [SYS_mkdirat] = mr_do_mkdirat, [SYS_unlinkat] = mr_do_unlinkat,
     [SYS_renameat] = mr_do_renameat, [SYS_renameat2] = mr_do_renameat, [SYS_linkat] = mr_do_linkat, [SYS_readlinkat] = mr_do_readlinkat,
-    [SYS_symlinkat] = mr_do_symlinkat,
+    [SYS_symlinkat] = mr_do_symlinkat, [SYS_mknodat] = mr_do_mknodat,
 };
 
 static mr_handler *const by_descriptor[CALLS] = {

@@ -249,5 +249,6 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
     s->proc = mr_proc_join(s->pid, born, s->step, parent);
     mr_unlock(&g);
     mr_learn_fds();
+    mr_in_steps = 1;
     s->on = 1;
 }

@@ -94,7 +94,7 @@ static long opened_to_write(const struct mr_name *n, struct mr_rights *r, long f
 /* A descriptor that open just gave us for a path inside the managed directory. */
 long mr_opened(const struct mr_name *n, struct mr_rights *r, long fd, long flags)
 {
-    if ((unsigned long)fd >= MR_FDS || (flags & O_PATH)) return fd;
+    if ((unsigned long)fd >= MR_FDS || (flags & O_PATH) || unlikely(mr_is_special(fd))) return fd;
     int writes = (flags & O_ACCMODE) != O_RDONLY;
     if (writes && r->rule != MR_NONE && r->producer && !r->is_dir) return opened_to_write(n, r, fd, flags);
     if (writes) {
@@ -129,7 +129,7 @@ static void learn_as(long fd, const struct mr_name *n)
 {
     struct mr_rights r;
     long flags = mr_sys(SYS_fcntl, fd, F_GETFL, 0, 0);
-    if (flags < 0 || (flags & O_PATH)) return;
+    if (flags < 0 || (flags & O_PATH) || mr_is_special(fd)) return;
     mr_rights_of(n, &r);
     int writes = (flags & O_ACCMODE) != O_RDONLY;
     if (r.rule == MR_NONE && !(flags & O_DIRECTORY) && !writes) return;

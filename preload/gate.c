@@ -45,6 +45,12 @@ void mr_see_writes(u32 file)
     mr_unlock(&g);
 }
 
+int mr_is_special(long fd)
+{
+    struct stat st;
+    return (mr_load(&mr_b->links) & MR_SPECIAL) && mr_sys(SYS_fstat, fd, &st, 0, 0) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
+}
+
 u64 mr_size_of(long fd)
 {
     struct stat st;
@@ -63,11 +69,17 @@ long mr_gate(long dirfd, const char *path, const struct mr_name *n, struct mr_ri
         mr_passes++;
         return 0;
     }
-    if (r->is_dir || mr_load(&f->state) == MR_ABSENT) {
+    if (r->is_dir || mr_load(&f->state) == MR_ABSENT || (mr_load(&mr_b->links) & MR_SPECIAL)) {
         /* directories can be opened once they are there (listing them waits); a directory that a file's
          * pattern happens to match is a plain one */
         struct stat st;
-        if (mr_sys(SYS_newfstatat, dirfd, path, &st, 0) == 0 && S_ISDIR(st.st_mode)) return 0;
+        int found = mr_sys(SYS_newfstatat, dirfd, path, &st, 0) == 0;
+        if (found && S_ISDIR(st.st_mode)) return 0;
+        if (found && !S_ISREG(st.st_mode)) { /* a pipe, a socket, a device: the kernel knows when there is something in it */
+            __atomic_fetch_or(&mr_b->links, MR_SPECIAL, __ATOMIC_SEQ_CST);
+            r->rule = r->file = MR_NONE;
+            return 0;
+        }
     }
     int err = mr_wait_for(mr_who(0).proc, r->file, f->mode == MR_NO_UPDATE ? MR_WAIT_EXISTS : MR_WAIT_COMMIT, 0, 0);
     r->generation = mr_load(&f->generation);

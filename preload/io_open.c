@@ -53,7 +53,7 @@ static long open_path(const struct mr_call *c, long dirfd, const char *path, lon
     long known = r.file == MR_NONE ? MR_GO : mr_open_complete(c, r.file, flags);
     if (known != MR_GO) return known;
     mr_rights_found(&n, &r);
-    if (unlikely(r.rule == MR_NONE && mr_b->links) && !(flags & O_NOFOLLOW)) mr_follow_links(dirfd, path, &n, &r);
+    if (unlikely(r.rule == MR_NONE && (mr_b->links & MR_LINKS)) && !(flags & O_NOFOLLOW)) mr_follow_links(dirfd, path, &n, &r);
     int mode = flags & O_ACCMODE;
     int reads = mode == O_RDONLY || (mode == O_RDWR && !(flags & (O_TRUNC | O_EXCL)));
     if (r.rule != MR_NONE && r.producer && (flags & O_TRUNC) && mode != O_RDONLY && r.file != MR_NONE &&

@@ -62,7 +62,7 @@ static long wait_and_look(const struct mr_call *c, long dirfd, const char *path,
     struct mr_rights r = {.file = file};
     if (r.file != MR_NONE && mr_load(&mr_file_at(r.file)->state) == MR_COMMITTED) return unveiled(c, dirfd, path, name);
     mr_rights_found(name, &r);
-    if (unlikely(r.rule == MR_NONE && mr_b->links) && (mr_only_looks(c) || c->nr == SYS_chdir)) mr_follow_links(dirfd, path, name, &r);
+    if (unlikely(r.rule == MR_NONE && (mr_b->links & MR_LINKS)) && (mr_only_looks(c) || c->nr == SYS_chdir)) mr_follow_links(dirfd, path, name, &r);
     int size = asks_for_size(c->nr);
     if (r.producer && r.file != MR_NONE) mr_see_writes(r.file);
     for (u64 began = 0;;) {
@@ -126,7 +126,7 @@ long mr_do_truncate(const struct mr_call *c)
     struct mr_guard g;
     if (likely(mr_name_of(AT_FDCWD, (const char *)c->a[0], &n) != MR_INSIDE)) return MR_GO;
     mr_rights_of(&n, &r);
-    if (unlikely(r.rule == MR_NONE && mr_b->links)) mr_follow_links(AT_FDCWD, (const char *)c->a[0], &n, &r);
+    if (unlikely(r.rule == MR_NONE && (mr_b->links & MR_LINKS))) mr_follow_links(AT_FDCWD, (const char *)c->a[0], &n, &r);
     if (r.file != MR_NONE) mr_see_writes(r.file);
     if (r.producer && r.file != MR_NONE) {
         struct mr_file *f = mr_file_at(r.file);

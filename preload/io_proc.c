@@ -30,9 +30,10 @@ static long fork_like(const struct mr_call *c)
         mr_lock(&g);
         mr_proc_born(child, mr_self.pid, start);
         mr_unlock(&g);
-    } else if (pid < 0 && child != MR_NONE) {
+    } else if (child != MR_NONE) {
         mr_lock(&g);
-        mr_proc_end(child, MR_END_UNKNOWN, 0);
+        if (pid < 0) mr_proc_end(child, MR_END_UNKNOWN, 0);
+        else mr_proc_conceived(child, who.foreign ? (u32)mr_sys(SYS_getpid, 0, 0, 0, 0) : mr_self.pid, (u32)pid);
         mr_unlock(&g);
     }
     return pid;
@@ -68,7 +69,7 @@ static long exec_path(const struct mr_call *c, long dirfd, const char *path)
     struct mr_rights r;
     if (mr_name_of(dirfd, path, &n) == MR_INSIDE) {
         mr_rights_of(&n, &r);
-        if (unlikely(r.rule == MR_NONE && mr_b->links)) mr_follow_links(dirfd, path, &n, &r);
+        if (unlikely(r.rule == MR_NONE && (mr_b->links & MR_LINKS))) mr_follow_links(dirfd, path, &n, &r);
         long err = mr_gate(dirfd, path, &n, &r);
         if (err == 0 && r.rule != MR_NONE && !r.producer && !r.is_dir) /* a program must be whole */
             err = mr_wait_for(mr_who(0).proc, r.file, MR_WAIT_COMMIT, 0, 0);

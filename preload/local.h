@@ -145,6 +145,7 @@ void mr_rights_found(const struct mr_name *n, struct mr_rights *r);
 u32 mr_record(const struct mr_name *n, struct mr_rights *r);
 long mr_gate(long dirfd, const char *path, const struct mr_name *n, struct mr_rights *r);
 u64 mr_size_of(long fd);
+int mr_is_special(long fd); /* a pipe, a socket or a device */
 
 /* the families; each handler answers one system call */
 typedef long mr_handler(const struct mr_call *c);
@@ -155,7 +156,7 @@ mr_handler mr_do_open, mr_do_openat, mr_do_openat2, mr_do_creat;
 mr_handler mr_do_close, mr_do_close_range, mr_do_dup, mr_do_dup2, mr_do_dup3, mr_do_fcntl;
 mr_handler mr_do_path1, mr_do_pathat, mr_do_getdents, mr_do_chdir, mr_do_fchdir, mr_do_truncate;
 mr_handler mr_do_mkdir, mr_do_mkdirat, mr_do_unlink, mr_do_unlinkat, mr_do_rename, mr_do_renameat;
-mr_handler mr_do_link, mr_do_linkat, mr_do_readlink, mr_do_readlinkat, mr_do_symlink, mr_do_symlinkat, mr_do_descriptor, mr_do_utimens;
+mr_handler mr_do_link, mr_do_linkat, mr_do_readlink, mr_do_readlinkat, mr_do_symlink, mr_do_symlinkat, mr_do_mknod, mr_do_mknodat, mr_do_descriptor, mr_do_utimens;
 mr_handler mr_do_settled; /* plain, but not before gathered writes are in the file */
 mr_handler mr_do_clone, mr_do_fork, mr_do_execve, mr_do_execveat, mr_do_exit, mr_do_refuse, mr_do_sigaction, mr_do_memory;
 

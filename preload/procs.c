@@ -1,6 +1,8 @@
 /* Processes, instances of steps, and who holds which description open for writing. */
 #include "board.h"
 
+#define EMBRYO_LOOKS 30 /* ten times a second */
+
 u32 mr_proc_find(u32 pid)
 {
     for (u32 i = 0, n = mr_used(MR_PROCS); i < n; i++) {
@@ -183,6 +185,13 @@ u32 mr_proc_embryo(u32 proc, u32 maker)
     return i;
 }
 
+/* The maker knows its number before it has said a word itself. */
+void mr_proc_conceived(u32 proc, u32 maker, u32 pid)
+{
+    struct mr_proc *p = mr_proc_at(proc);
+    if (p->slot.used && p->state == MR_EMBRYO && p->maker == maker) p->pid = pid;
+}
+
 void mr_proc_born(u32 proc, u32 pid, u64 start)
 {
     struct mr_proc *p = mr_proc_at(proc);
@@ -221,7 +230,7 @@ int mr_any_dead(void)
     for (u32 i = 0, n = mr_used(MR_PROCS); i < n; i++) {
         const struct mr_proc *p = mr_proc_at(i);
         if (!p->slot.used) continue;
-        if (p->state == MR_EMBRYO ? mr_now() - p->since > 2000000000u : !mr_alive(p->pid, p->start)) return 1;
+        if (p->state == MR_EMBRYO && !p->pid ? !mr_alive(p->maker, 0) : !mr_alive(p->pid, p->start)) return 1;
     }
     return 0;
 }
@@ -232,14 +241,16 @@ u32 mr_reap(void)
     for (u32 i = 0, n = mr_used(MR_PROCS); i < n; i++) {
         struct mr_proc *p = mr_proc_at(i);
         if (!p->slot.used) continue;
-        if (p->state == MR_EMBRYO) {
-            /* the child books itself at its first instruction; a maker that died may have left none */
-            if (mr_now() - p->since < 2000000000u || mr_alive(p->maker, 0)) continue;
-        } else if (p->state == MR_ALIVE && mr_alive(p->pid, p->start)) {
+        int unknown = p->state == MR_EMBRYO && !p->pid;
+        if (unknown) {
+            /* the child books itself at its first instruction; a maker that died in the middle may have left none. Looks
+             * are counted, not time: after a standstill of the machine the child may be the last to go on */
+            if (mr_alive(p->maker, 0) || ++p->status < EMBRYO_LOOKS) continue;
+        } else if (p->state && mr_alive(p->pid, p->start)) {
             continue;
         }
         found++;
-        mr_proc_end(i, p->flags & MR_EXECING || p->state != MR_ALIVE ? MR_END_UNKNOWN : MR_END_KILLED, 137);
+        mr_proc_end(i, p->flags & MR_EXECING || unknown || !p->state ? MR_END_UNKNOWN : MR_END_KILLED, 137);
     }
     mr_b->last_reap = mr_now();
     return found;

@@ -1,4 +1,4 @@
-/* Symbolic links in the managed directory.
+/* Symbolic links in the managed directory, and what else is neither a file nor a directory.
  *
  * A link that a step made is followed to the name that the rules know. Links that Millrace made, to the lower layer or to an input, must not be seen as links: tar would pack the link,
  * find -type f pass it over. */
@@ -114,3 +114,24 @@ static long made_link(const struct mr_call *c, long dirfd, const char *path)
 
 long mr_do_symlink(const struct mr_call *c) { return made_link(c, AT_FDCWD, (const char *)c->a[1]); }
 long mr_do_symlinkat(const struct mr_call *c) { return made_link(c, c->a[1], (const char *)c->a[2]); }
+
+/* ---- pipes, sockets, devices ---- */
+
+static long make_node(const struct mr_call *c, long dirfd, const char *path, u32 mode)
+{
+    struct mr_name n;
+    struct mr_rights r;
+    struct mr_guard g;
+    if (S_ISREG(mode) || !(mode & S_IFMT) || mr_name_of(dirfd, path, &n) != MR_INSIDE) return MR_GO;
+    __atomic_fetch_or(&mr_b->links, MR_SPECIAL, __ATOMIC_SEQ_CST); /* before anybody can open it */
+    long ret = mr_plain(c);
+    mr_rights_of(&n, &r);
+    if (ret < 0 || !r.producer || mr_record(&n, &r) == MR_NONE) return ret;
+    mr_lock(&g);
+    mr_file_complete(r.file); /* who waits for it need not: whether there is something in it, the kernel knows */
+    mr_unlock(&g);
+    return ret;
+}
+
+long mr_do_mknod(const struct mr_call *c) { return make_node(c, AT_FDCWD, (const char *)c->a[0], (u32)c->a[1]); }
+long mr_do_mknodat(const struct mr_call *c) { return make_node(c, c->a[0], (const char *)c->a[1], (u32)c->a[2]); }

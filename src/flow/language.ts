@@ -1,6 +1,7 @@
 import { MillraceError } from '../core/errors.ts'
 import { nearest } from '../general/nearest.ts'
 import { parseBytes, parseCount, parseDuration } from '../general/units.ts'
+import { checkShapes } from '../model/option-shapes.ts'
 import { marksOf, pathOf } from './marks.ts'
 import type { FileSpec } from './marks.ts'
 import { Pattern, normalized } from './pattern.ts'
@@ -85,6 +86,8 @@ function readRule(outputs: unknown, inputs: unknown, third: unknown, fourth: unk
   if (typeof action !== 'function') {
     throw bad(`the last argument of a rule is ${typeof action}, not a function that gives its command`)
   }
+  expectNoLetters(action, 'out', outputs)
+  expectNoLetters(action, 'in', inputs)
   const { files, shape } = flatten('the outputs of a rule', outputs)
   if (files.length === 0) throw bad('a rule has no outputs')
   const made = files.map(ruleFile)
@@ -106,6 +109,16 @@ function readRule(outputs: unknown, inputs: unknown, third: unknown, fourth: unk
     hasTemps: made.some(({ marks }) => marks.temp),
     hasFolders: made.some(({ marks }) => marks.directory),
   }
+}
+
+/** A text can be taken apart like a list, which gives its letters: nobody wants that of a path. */
+function expectNoLetters(action: unknown, key: 'in' | 'out', given: unknown): void {
+  if (typeof given !== 'string') return
+  const parameters = String(action).slice(0, 200).split('=>')[0] ?? ''
+  if (!new RegExp(String.raw`\b${key}\s*:\s*\[`).test(parameters)) return
+  throw bad(
+    `'${given}' is one file and no list, so '${key}' is its path; write { ${key}: name }, or give ['${given}']`,
+  )
 }
 
 const ruleFile = (file: FileSpec): RuleFile => ({ pattern: new Pattern(pathOf(file)), marks: marksOf(file) })
@@ -151,6 +164,7 @@ function checkOptions(name: string, options: RuleOptions): void {
       { hint: `Options: ${OPTIONS.join(', ')}.` },
     )
   }
+  checkShapes(`the rule of ${name}`, options as Record<string, unknown>)
   const { cpus, memory, timeout, retries } = options
   const isWrong = (value: unknown, parse: (given: string | number) => number | null): boolean =>
     (typeof value === 'number' || (typeof value === 'string' && !value.startsWith('$'))) &&

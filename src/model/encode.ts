@@ -359,14 +359,15 @@ export class Encoder {
   }
 
   #instance(value: object, prototype: object): void {
+    if (value instanceof Promise) return this.#refuse(value, 'a promise', 'Await it, and pass what it gives.')
     const constructor = (prototype as { constructor?: unknown }).constructor
     const found = typeof constructor === 'function' ? this.#hooks?.classes?.nameOf(constructor) : null
     if (!found || (constructor as Function).prototype !== prototype) {
-      const name = typeof constructor === 'function' ? constructor.name : 'unknown'
-      return this.#refuse(
-        value,
-        `an instance of ${name || 'an anonymous class'}, which no task module exports`,
-      )
+      const name =
+        typeof constructor === 'function'
+          ? constructor.name || 'an anonymous class'
+          : 'something without a class'
+      return this.#refuse(value, `an instance of ${name}, which no task module exports`)
     }
     if (hasPrivateFields(constructor as Function)) {
       return this.#refuse(
@@ -383,7 +384,7 @@ export class Encoder {
     this.#properties(value)
   }
 
-  #refuse(value: unknown, what: string): void {
+  #refuse(value: unknown, what: string, hint?: string): void {
     if (this.#hooks?.lenient) {
       this.byte(TAG.string)
       return this.text(describe(value))
@@ -392,6 +393,7 @@ export class Encoder {
     throw new MillraceError(
       'MR_NOT_CLONEABLE',
       `${at === '' ? 'the value' : `the value at ${at}`} is ${what}`,
+      hint === undefined ? {} : { hint },
     )
   }
 }

@@ -7,6 +7,7 @@ import type { Cost } from './cost.ts'
 import { DIRECTIONS } from './directions.ts'
 import type { Direction } from './directions.ts'
 import { fromEnvironment } from './environment.ts'
+import { checkShapes } from './option-shapes.ts'
 import type { Constraint, Known, TagConstraint } from './types.ts'
 
 /** Options that functions and commands share. */
@@ -136,6 +137,7 @@ export function checkOptions(what: string, options: object, known: readonly stri
       },
     )
   }
+  checkShapes(what, options as Record<string, unknown>)
   checkIo(what, options)
   const { onFailure, params, retries } = options as {
     onFailure?: unknown

@@ -1,4 +1,5 @@
-import { resolve } from 'node:path'
+import { lstatSync, realpathSync } from 'node:fs'
+import { basename, dirname, join, resolve } from 'node:path'
 import { Datum } from '../core/data.ts'
 
 interface Entry {
@@ -13,8 +14,19 @@ const newEntry = (): Entry => ({ datum: null, directory: false, inside: new Map(
 export class Paths {
   readonly #root = newEntry()
 
+  /** One file, one path: links are followed, also where the file itself is one. */
   static absolute(path: string): string {
-    return resolve(path)
+    const entry = Paths.entry(path)
+    const isLink = lstatSync(entry, { throwIfNoEntry: false })?.isSymbolicLink() ?? false
+    return (isLink ? realpath(entry) : null) ?? entry
+  }
+
+  /** What has the name, be it a link: its folder without links. */
+  static entry(path: string): string {
+    const full = resolve(path)
+    const folder = dirname(full)
+    if (folder === full) return full
+    return join(realpath(folder) ?? Paths.entry(folder), basename(full))
   }
 
   datum(path: string, directory: boolean): Datum {
@@ -78,5 +90,14 @@ export class Paths {
       entry = next
     }
     return entry
+  }
+}
+
+function realpath(path: string): string | null {
+  try {
+    return realpathSync.native(path)
+  } catch {
+    // It is not there yet, or leads nowhere.
+    return null
   }
 }

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { Datum } from '../core/data.ts'
 import type { AccessMode, Version } from '../core/data.ts'
 import { MillraceError } from '../core/errors.ts'
@@ -210,6 +211,7 @@ export class Tracker {
       if (this.#holdsOthers(value)) throw mixed(direction)
       return this.#encode(value, inner => this.#writeElement(call, inner, mode))
     }
+    if (Object.isFrozen(value)) throw frozen(direction)
     if (tracked) {
       checkRemoved(tracked.datum)
       if (!tracked.dirty && mode !== 'out') this.#refresh(value, true)
@@ -341,7 +343,10 @@ export class Tracker {
     if (kind === 'directory') {
       for (const inner of this.paths.inside(path)) addSlot(call, inner, 'in', 'file')
     }
-    return SlotArgument.of(addSlot(call, this.paths.datum(path, kind === 'directory'), mode, kind))
+    const slot = addSlot(call, this.paths.datum(path, kind === 'directory'), mode, kind)
+    const full = resolve(value)
+    if (full !== path) (call.slots[slot] as Slot).named = full
+    return SlotArgument.of(slot)
   }
 
   // --- encoding ---
@@ -455,6 +460,15 @@ const mixed = (direction: Direction): MillraceError =>
     'MR_DIRECTION',
     `${direction} got an object that holds futures or shared arrays beside other values, and what the task writes to those others would not come back`,
     { hint: 'Wait for the object first (waitOn), or pass the parts as arguments of their own.' },
+  )
+
+const frozen = (direction: Direction): MillraceError =>
+  new MillraceError(
+    'MR_DIRECTION',
+    `${direction} needs an object that can be written, and got one that is frozen`,
+    {
+      hint: 'Pass a copy, such as {...object}, and use the copy from there on.',
+    },
   )
 
 const describePath = (value: unknown): string =>

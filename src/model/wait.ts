@@ -34,13 +34,17 @@ export async function resolveInside(
   // An object that holds itself is waited for once; whoever entered it first does.
   if (entered.has(value)) return value
   entered.add(value)
-  await resolveAll(value as Record<string, unknown>, item =>
+  // What is frozen cannot be filled in.
+  const holder = Object.isFrozen(value) ? copyOf(value) : value
+  await resolveAll(holder as Record<string, unknown>, item =>
     item instanceof Future
       ? resolveFuture(item, tracker, fetch)
       : resolveInside(item, tracker, fetch, entered),
   )
-  return value
+  return holder
 }
+
+const copyOf = (value: object): object => (Array.isArray(value) ? [...(value as unknown[])] : { ...value })
 
 /** All are waited for, then the first failure is thrown: no wait is left behind. There may be very many. */
 function resolveAll(
@@ -137,7 +141,7 @@ function merge(target: object, latest: object, done: Done): boolean {
     target.setTime((latest as Date).getTime())
     return true
   }
-  if (target instanceof RegExp || target instanceof Error) return false
+  if (target instanceof RegExp || target instanceof Error || Object.isFrozen(target)) return false
   return setProperties(target as Record<string, unknown>, latest as Record<string, unknown>, done)
 }
 

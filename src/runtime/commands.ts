@@ -6,6 +6,7 @@ import type { CommandRequest, CommandResult } from '../execute/command-process.t
 import type { Processes } from '../execute/processes.ts'
 import { SlotArgument } from '../model/call.ts'
 import { ExitError } from '../model/errors.ts'
+import { checkShape } from '../model/option-shapes.ts'
 import { NOTHING, Stored } from '../model/stored.ts'
 import type { Kept } from '../model/stored.ts'
 import type { Argv, CommandExtra, CommandHooks } from '../model/task.ts'
@@ -79,8 +80,13 @@ function startProgram(task: Task, context: CommandContext, request: CommandReque
   process.start(context.step ? context.step(request) : request, {
     ended: result => {
       const { exitCode, cameBack } = result
-      if (exitCode !== null && accepted(exitCode, extraOf(task).exitCodes))
-        end.ended(result as CommandOutcome)
+      let isAccepted = false
+      try {
+        isAccepted = exitCode !== null && accepted(exitCode, extraOf(task).exitCodes)
+      } catch (error) {
+        return end.failed(error)
+      }
+      if (isAccepted) end.ended(result as CommandOutcome)
       else if (cameBack) end.ended({ ...result, exitCode: -1 })
       else void failure(request, result, context).then(outcome => end.ended(outcome))
     },
@@ -215,8 +221,11 @@ function prepare(
     position === undefined ? null : (args[position] as string)
   const words = argv.map(String)
   const cwd = evaluate<string>(extra.cwd) ?? process.cwd()
+  const what = `command ${definition.name}`
+  if (extra.cwd) checkShape(what, 'cwd', cwd)
   liveOf(task).command = { words, cwd }
   const own = evaluate<Readonly<Record<string, string>>>(extra.env)
+  if (own) checkShape(what, 'env', own)
   return {
     argv: words,
     cwd,

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { resolve } from 'node:path'
 import { Datum, nearestValid } from '../core/data.ts'
 import type { Version } from '../core/data.ts'
 import { Engine } from '../core/engine.ts'
@@ -50,8 +51,9 @@ export interface RuntimeOptions {
   entry: string | null
 }
 
-/** Calls of a program are looked at in bunches of this many while it does not pause. */
+/** Calls of a program are looked at in bunches of this many while it does not pause; earlier where all CPUs wait for the first. */
 const BUNCH = 256
+const FIRST_BUNCHES = [64, 128]
 
 const RESOLVED = Promise.resolve()
 
@@ -123,7 +125,7 @@ export class Runtime implements Client {
     const results = makeResults(definition)
     const group = (this.#usesGroups ? this.#group.getStore() : undefined) ?? this.main.group
     this.submit(call, results, this.main, group)
-    if (++this.#calls % BUNCH === 0) {
+    if (++this.#calls % BUNCH === 0 || (this.#calls < BUNCH && FIRST_BUNCHES.includes(this.#calls))) {
       this.#executor.drain()
       this.decide()
     } else this.schedule()
@@ -201,7 +203,7 @@ export class Runtime implements Client {
       if (version.state !== 'ready') await this.#throwFor(version)
       await this.#executor.taskFiles.publish(version)
     }
-    return absolute
+    return resolve(path)
   }
 
   async barrier(): Promise<void> {
@@ -247,7 +249,8 @@ export class Runtime implements Client {
   }
 
   async removeFile(path: string): Promise<void> {
-    const absolute = Paths.absolute(path)
+    // Of a link, the link goes, and not what it leads to.
+    const absolute = Paths.entry(path)
     const datum = this.paths.find(absolute)
     const version = datum && this.engine.read(datum, this.now())
     // From here on the path means another file.

@@ -82,6 +82,11 @@ test('wrong options are refused where the task is defined, with a way out', () =
     [() => task({ memory: '5 bananas' }, () => 1), 'MR_UNIT', /5 bananas/],
     [() => task({ timeout: 'soon' }, () => 1), 'MR_UNIT', /soon/],
     [() => task({ timeout: -1 }, () => 1), 'MR_UNIT', /-1/],
+    [() => task({ name: 5 } as never, () => 1), 'MR_OPTION', /name cannot be 5/],
+    [() => task({ priority: 'high' } as never, () => 1), 'MR_OPTION', /priority cannot be "high"/],
+    [() => command({ cwd: 5 } as never, () => ['true']), 'MR_OPTION', /cwd cannot be 5/],
+    [() => command({ env: null } as never, () => ['true']), 'MR_OPTION', /env cannot be null/],
+    [() => command({ exitCodes: { 3: 'ok' } } as never, () => ['true']), 'MR_OPTION', /exitCodes cannot be/],
     [() => task({ onFailure: 'ignroe' } as never, () => 1), 'MR_OPTION', /did you mean 'ignore'/],
     [() => task({ retries: -1 }, () => 1), 'MR_OPTION', /retries/],
     [

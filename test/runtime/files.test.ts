@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import {
   existsSync,
+  lstatSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
   readdirSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
@@ -41,6 +43,24 @@ test('a path is the same file however it is written', async () => {
   const path = newFile('a')
   tasks.appendText(join(path, '..', '.', 'file.txt'), 'b')
   assert.equal(await tasks.readText(path), 'ab')
+})
+
+test('a file is the same by way of links, and links stay what they are', async () => {
+  const base = newFolder()
+  mkdirSync(join(base, 'there'))
+  symlinkSync('there', join(base, 'here'))
+  tasks.writeText(join(base, 'there', 'new'), 'one')
+  tasks.appendText(join(base, 'here', 'new'), ' two')
+  assert.equal(await tasks.readText(join(base, 'there', 'new')), 'one two')
+  symlinkSync('there/new', join(base, 'link'))
+  await waitOnFile(join(base, 'there', 'new'))
+  tasks.appendText(join(base, 'link'), ' three')
+  assert.equal(await contents(join(base, 'here', 'new')), 'one two three')
+  assert(lstatSync(join(base, 'link')).isSymbolicLink())
+  assert.equal(await tasks.pathOf(join(base, 'link')), join(base, 'link'))
+  await removeFile(join(base, 'link'))
+  assert.deepEqual(list(base).sort(), ['here', 'there'])
+  assert.equal(readFileSync(join(base, 'there', 'new'), 'utf8'), 'one two three')
 })
 
 test('a reader of an older version is not disturbed by a writer', async () => {

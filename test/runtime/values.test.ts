@@ -343,7 +343,7 @@ test('what cannot cross to a thread is refused with the path to it', async () =>
     [{ a: [1, { b: Symbol('s') }] }, /the value at \.a\[1\]\.b is a symbol/],
     [new Local(), /an instance of Local, which no task module exports/],
     [new tasks.Secret(1), /Secret, which has private #fields/],
-    [{ p: Promise.resolve(1) }, /the value at \.p is an instance of Promise/],
+    [{ p: Promise.resolve(1) }, /the value at \.p is a promise/],
     [new WeakMap(), /WeakMap/],
     [new Map([['k', () => 1]]), /\(key k\)/],
   ]
@@ -399,9 +399,15 @@ test('wrong arguments are refused at the call', () => {
   assert.equal(call(tasks.bump, null), 'MR_DIRECTION')
   assert.equal(call(tasks.bump), 'MR_DIRECTION')
   assert.equal(call(tasks.bump, {}, {}), 'MR_DIRECTION')
+  assert.equal(call(tasks.bump, Object.freeze({ n: 1 })), 'MR_DIRECTION')
   assert.equal(call(tasks.readText, 5), 'MR_DIRECTION')
   assert.equal(call(tasks.readText, ''), 'MR_DIRECTION')
   assert.equal(call(tasks.readText, tasks.add(1, 2)), 'MR_DIRECTION')
+})
+
+test('what is frozen is waited for, too', async () => {
+  const futures = Object.freeze([tasks.add(1, 2), Object.freeze({ sum: tasks.add(3, 4) })])
+  assert.deepEqual(await waitOn(futures), [3, { sum: 7 }])
 })
 
 test('async functions are tasks too', async () => {

@@ -1,11 +1,12 @@
 // Anything killed at any point, the run itself too: the others end, nothing wrong is kept, nothing is left.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import fc from 'fast-check'
 import { configOf, folderOf, toolsOrReason, type Stage } from './support.ts'
 
 const { skip } = await toolsOrReason()
@@ -21,7 +22,7 @@ const stages: Record<string, Stage> = {
   add: { in: ['doubled'], out: ['sum'] },
 }
 const steps = {
-  make: '(for i in 1 2 3 4 5 6 7 8; do seq 1 500; sleep 0.02; done) > numbers',
+  make: '(for i in 1 2 3 4 5 6 7 8; do seq 1 500; sleep 0.02; done; until [ -e "$MILLRACE_PLACE/go" ]; do sleep 0.02; done) > numbers',
   twice: `sh -c "awk '{ print 2 * \\$1 }' < numbers; exit \\$?" > doubled`,
   add: `awk '{ s += $1 } END { print s }' doubled > sum`,
 }
@@ -63,8 +64,9 @@ const killQuietly = (pid: number): void => {
 }
 
 test('anything killed at any point of a run', { skip, timeout: 240_000 }, async () => {
+  const chances = fc.sample(fc.tuple(fc.nat(250), fc.nat()), ROUNDS)
   const ends = { right: 0, failed: 0, abandoned: 0 }
-  for (let round = 0; round < ROUNDS; round++) {
+  for (const [round, [moment, number]] of chances.entries()) {
     const place = folderOf({ 'Config.json': configOf(stages, { permanent: ['sum'] }) })
     const argv = Object.entries(steps).map(([name, line]) => `--step=${name}=${line}`)
     const run = spawn(process.execPath, [CLI, 'stream', 'run', 'Config.json', ...argv], {
@@ -76,12 +78,15 @@ test('anything killed at any point of a run', { skip, timeout: 240_000 }, async 
     run.stdout.resume()
     const ended = new Promise<number | null>(resolve => run.on('close', code => resolve(code)))
     await eventually(() => processesOf(place).length > 0 || run.exitCode !== null)
-    await sleep(Math.random() * 250)
+    await sleep(moment)
     const all = processesOf(place)
-    const victim = round % 4 === 0 ? run.pid! : (all[Math.floor(Math.random() * all.length)] ?? run.pid!)
+    const any = all[number % all.length]
+    const victim =
+      [run.pid, all.find(pid => nameOf(pid).includes('seq 1 500')), any, any][round % 4] ?? run.pid!
     const what = `round ${round}, killed ${victim === run.pid ? 'the run' : nameOf(victim)}`
     killQuietly(victim)
-    const code = await Promise.race([ended, sleep(30_000, 'hangs')])
+    writeFileSync(join(place, 'go'), '') // so that nothing had ended by itself before
+    const code = await Promise.race([ended, sleep(90_000, 'hangs')])
     assert.notEqual(code, 'hangs', `${what}: it hangs\n${told}`)
     const clean = await eventually(() => processesOf(place).length === 0)
     const living = processesOf(place)
