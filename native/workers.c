@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #define STACK (128 * 1024)
-/* A lane with no more jobs than this wants new ones. */
-#define FEW 3
+/* A lane that has so many jobs left wants new ones: they come before it has done these. */
+#define FEW 6
 
 struct worker {
     struct worker *next; /* of all */
@@ -154,7 +154,8 @@ static struct job *next_job(struct worker *worker) {
 static int has_ended(struct worker *worker) {
     pthread_mutex_lock(&lock);
     busy--;
-    int is_urgent = worker->queued <= FEW || idle_lanes > 0;
+    /* Told once, and again when it was in vain. */
+    int is_urgent = worker->queued == FEW || worker->queued == 0 || idle_lanes > 0;
     pthread_mutex_unlock(&lock);
     return is_urgent;
 }

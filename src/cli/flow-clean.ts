@@ -4,7 +4,7 @@ import { MillraceError } from '../core/errors.ts'
 import { lookAt } from '../flow/file-table.ts'
 import { Makers } from '../flow/makers.ts'
 import type { Registry } from '../flow/registry.ts'
-import { stampByLook, stampOf, STAMP_LIMIT, digestPath } from '../flow/stamp.ts'
+import { takeStamp } from '../flow/stamp.ts'
 import { State } from '../flow/state.ts'
 import { NO_FILE } from '../flow/work.ts'
 import { plural } from '../report/format.ts'
@@ -38,7 +38,7 @@ export async function clean(
         files.see(output, look)
         const isOurs =
           files.isAsStamped(output) ||
-          (look.size > STAMP_LIMIT ? stampByLook(look) : stampOf(await digestPath(path))) === outputStamps[i]
+          (await takeStamp(path, look, files.stamped(output))) === outputStamps[i]
         if (isKept || isTaken || !isOurs) {
           isLeft = true
           const why = isKept

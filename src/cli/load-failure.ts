@@ -30,7 +30,7 @@ export function loadFailure(program: string, error: unknown): unknown {
 function notFound(program: string, name: string, message: string, cause: unknown): MillraceError {
   const wanted = /Cannot find (?:package|module) '([^']+)'/.exec(message)?.[1]
   const importer = /imported from (\S.*?)(?:\n|$)/.exec(message)?.[1] ?? program
-  if (wanted === 'millrace') {
+  if (wanted === 'millrace' || wanted?.startsWith('millrace/')) {
     return failure(
       `${name} cannot find the package millrace`,
       cause,
@@ -43,7 +43,7 @@ function notFound(program: string, name: string, message: string, cause: unknown
   return failure(
     `${from} imports ${isPath ? '' : 'the package '}${wanted}, which cannot be found`,
     cause,
-    isPath ? 'Check the path.' : `Run \`npm install ${wanted}\` in ${packageFolder(program)}`,
+    isPath ? 'Check the path.' : `Run \`npm install ${packageOf(wanted)}\` in ${packageFolder(program)}`,
   )
 }
 
@@ -72,3 +72,10 @@ function framesOf(error: unknown): string[] {
 
 const failure = (message: string, cause: unknown, hint?: string): MillraceError =>
   new MillraceError('MR_MODULE', message, { cause, ...(hint === undefined ? {} : { hint }) })
+
+/** The package of what a program imports: the rest of the name is a file in it. */
+const packageOf = (wanted: string): string =>
+  wanted
+    .split('/')
+    .slice(0, wanted.startsWith('@') ? 2 : 1)
+    .join('/')

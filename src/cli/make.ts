@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
+import { basename, dirname, resolve } from 'node:path'
 import { MillraceError } from '../core/errors.ts'
 import { findPolicy } from '../core/policy.ts'
 import { checkParameters, giveParameters, unaskedParameters } from '../flow/params.ts'
@@ -34,6 +34,21 @@ export async function execute(given: Given): Promise<void> {
   giveParameters(given.rest)
   const options = optionsOf(given)
   if (options.policy !== undefined) await setPolicy(options.policy)
+  const isOver = tellEarlyEnd(basename(path))
+  try {
+    await make(given, path, options, cacheFolder)
+  } finally {
+    isOver()
+  }
+}
+
+async function make(
+  given: Given,
+  path: string,
+  options: RunOptions,
+  cacheFolder: string | null,
+): Promise<void> {
+  const { flags } = given
   const root = dirname(path)
   const ahead = lookAhead(resolve(root, '.millrace'))
   const registry = await loadFlow(path, !flags.get('dry-run')).finally(tellListed)
@@ -52,7 +67,7 @@ export async function execute(given: Given): Promise<void> {
       mode: isDry ? 'dry' : flags.get('touch') ? 'touch' : 'run',
       force: flags.get('force') === true,
       keepGoing: flags.get('keep-going') === true,
-      lean: graph === undefined,
+      lean: valueOf(given, 'graph') === undefined,
       cache: cacheFolder,
       onPlan: (works, flow) => {
         if (explain && !isDry) for (const line of explainLines(works, flow)) remark(line)
@@ -63,6 +78,21 @@ export async function execute(given: Given): Promise<void> {
   await run.make(targets).finally(tellListed)
   report(run, given, options)
   if (ahead?.isSlow) await buildLookTool()
+}
+
+/** A workflow that ends the process itself must not be taken for one that is made. Returns what ends the watch. */
+function tellEarlyEnd(name: string): () => void {
+  let isDry = false
+  // Nothing is left to wait for: that is told by others.
+  const runDry = (): void => void (isDry = true)
+  const tell = (code: number): void => {
+    if (code !== 0 || isDry) return
+    process.exitCode = 1
+    remark(`millrace: ${name} called process.exit before all was made`)
+    remark('  Leave it out: the process ends by itself when everything is done. [MR_FLOW_EXIT]')
+  }
+  process.once('beforeExit', runDry).once('exit', tell)
+  return () => void process.off('beforeExit', runDry).off('exit', tell)
 }
 
 /** Whoever watches wants to know where files were looked for, also when the run fails. */

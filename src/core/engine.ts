@@ -95,7 +95,7 @@ export class Engine {
       () => this.observer,
       version => this.#discardIfUnused(version),
     )
-    this.#placement = new Placement(this.nodes, this.policy, this.io)
+    this.#placement = new Placement(this.nodes, this.policy, this.io, this.#sizeOf)
   }
 
   // --- what happens ---

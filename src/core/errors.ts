@@ -203,6 +203,14 @@ export const ERRORS = {
     meaning: 'A file that is marked keep() or protect() is out of date and was not overwritten.',
     remedy: 'Move it away, accept it as it is with --touch, or make it anew with --force.',
   },
+  MR_FLOW_EXIT: {
+    meaning: 'A workflow file ended the process with `process.exit` before all was made.',
+    remedy: 'Leave it out: the process ends by itself when everything is done. Throw an error to end early.',
+  },
+  MR_FLOW_NAME: {
+    meaning: 'A file that a workflow would read has a name that is not UTF-8.',
+    remedy: 'Rename it, for instance with `convmv`, or keep it out of folders that the workflow reads.',
+  },
   MR_FLOW_TARGET: {
     meaning: 'The function of a target threw an error.',
     remedy: 'The places below the message are where it came from.',

@@ -2,11 +2,16 @@ import type { Version } from './data.ts'
 import type { Task } from './task.ts'
 
 /**
- * Which node has what: where it was made, or else first read. There it is on a disk or in the page cache. A task is
- * close to the node that has most of what it reads.
+ * Which node has what: where its disk is, where it was made, or else first read. There it is on a disk or in the page
+ * cache. A task is close to the node that has most of what it reads.
  */
 export class Locality {
   readonly #homes = new WeakMap<Version, number>()
+  readonly #sizeOf: (version: Version) => number
+
+  constructor(sizeOf: (version: Version) => number) {
+    this.#sizeOf = sizeOf
+  }
 
   /** A task has ended well. */
   used({ node, accesses }: Task): void {
@@ -16,13 +21,15 @@ export class Locality {
     }
   }
 
-  /** Nodes that have some of what the task reads, the one with most of it first. */
+  /** Nodes that have some of what the task reads, the one with most bytes of it first. */
   candidates({ accesses }: Task): number[] {
-    const counts = new Map<number, number>()
+    const amounts = new Map<number, number>()
     for (const { read } of accesses) {
-      const home = read && this.#homes.get(read)
-      if (home !== null && home !== undefined) counts.set(home, (counts.get(home) ?? 0) + 1)
+      const home = read && (read.place?.device.node ?? this.#homes.get(read))
+      if (home === null || home === undefined) continue
+      // Also what is small, or of a size that nobody knows, is better near than far.
+      amounts.set(home, (amounts.get(home) ?? 0) + this.#sizeOf(read as Version) + 1)
     }
-    return [...counts].sort(([a, most], [b, more]) => more - most || a - b).map(([node]) => node)
+    return [...amounts].sort(([a, most], [b, more]) => more - most || a - b).map(([node]) => node)
   }
 }

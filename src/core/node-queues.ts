@@ -1,4 +1,4 @@
-import { Locality } from './locality.ts'
+import type { Locality } from './locality.ts'
 import type { Node } from './machine.ts'
 import { before } from './ready-queue.ts'
 import type { Head, Placer, ReadyQueue } from './ready-queue.ts'
@@ -15,6 +15,8 @@ export interface NodePlacer extends Placer {
 
 /** So many queues are looked into in vain before a node waits for what comes to its own. */
 const TRIES = 4
+/** With fewer queues than these it is quicker to look at them than for them. */
+const FEW = 64
 
 /**
  * Several nodes: each has a queue of the tasks that are close to their inputs there, and one queue is for all. A node
@@ -23,20 +25,25 @@ const TRIES = 4
  */
 export class NodeQueues<Q extends ReadyQueue> {
   size = 0
-  readonly locality = new Locality()
+  readonly locality: Locality
   readonly own: readonly Q[]
   readonly anywhere: Q
   readonly #nodes: readonly Node[]
   readonly #homes = new WeakMap<Task, Q>()
+  /** Own queues that are not empty, and the numbers of their nodes. */
+  readonly #filled = new Map<Q, number>()
+  readonly #indexOf: ReadonlyMap<Q, number>
   /** What is in a cache comes before what is in none, so the own queue before that of all. */
   readonly #ownFirst: boolean
   /** By demand; null: there are several nodes for it, or none. */
   readonly #onlyNodes = new WeakMap<Demand, number | null>()
   #queueable = 0
 
-  constructor(nodes: readonly Node[], make: (cores: number) => Q, ownFirst: boolean) {
+  constructor(nodes: readonly Node[], make: (cores: number) => Q, ownFirst: boolean, locality: Locality) {
+    this.locality = locality
     this.#nodes = nodes
     this.own = nodes.map(node => make(node.cpus))
+    this.#indexOf = new Map(this.own.map((queue, i) => [queue, i]))
     this.anywhere = make(nodes.reduce((sum, node) => sum + node.cpus, 0))
     this.#ownFirst = ownFirst
   }
@@ -50,17 +57,23 @@ export class NodeQueues<Q extends ReadyQueue> {
     const queue = this.#homes.get(task) ?? this.#home(task)
     this.#homes.set(task, queue)
     queue.push(task)
+    this.#note(queue)
     this.#count(task, 1)
   }
 
   forget(task: Task): void {
-    this.queueOf(task).forget(task)
+    const queue = this.queueOf(task)
+    queue.forget(task)
+    this.#note(queue)
     this.#count(task, -1)
   }
 
   take(placer: NodePlacer): Task | null {
+    // Nobody steals what the node that it is close to could begin itself.
+    const found = this.#takeNear(placer)
+    if (found) return found
     for (let node = placer.next(0); node && this.size > 0; node = placer.next(node.index + 1)) {
-      const task = this.#takeFor(node, placer)
+      const task = this.#takeFor(node, placer, this.#others(node))
       if (task) return task
     }
     return this.#queueable > 0 ? this.#behindOthers(placer) : null
@@ -89,10 +102,10 @@ export class NodeQueues<Q extends ReadyQueue> {
     return isOnly ? first : undefined
   }
 
-  #takeFor(node: Node, placer: NodePlacer): Task | null {
+  #takeFor(node: Node, placer: NodePlacer, queues: Iterable<Q>): Task | null {
     const at = placer.at(node)
     const passed: Q[] = []
-    for (const queue of this.#inOrder(node)) {
+    for (const queue of queues) {
       if (queue.size === 0) continue
       const task = this.#takeFrom(queue, at)
       if (task) {
@@ -108,21 +121,50 @@ export class NodeQueues<Q extends ReadyQueue> {
     return null
   }
 
-  *#inOrder(node: Node): Generator<Q> {
-    const own = this.own[node.index] as Q
-    const first = this.anywhere.size > 0 ? this.anywhere.heads()[0]?.task : undefined
-    const isFirst = first !== undefined && this.#isBefore(first, own)
-    if (isFirst) yield this.anywhere
-    yield own
-    if (first && !isFirst && first.priority >= 0) yield this.anywhere
-    let tries = TRIES
-    for (let i = 1; i < this.own.length && tries > 0; i++) {
-      const other = this.own[(node.index + i) % this.own.length] as Q
-      if (other.size === 0) continue
-      tries--
-      yield other
+  /** Looks at free nodes, or at those that have something to do, of which there may be far fewer. */
+  #takeNear(placer: NodePlacer): Task | null {
+    const filled = this.#filled.values()
+    for (let node = placer.next(0); node && this.size > 0; node = placer.next(node.index + 1)) {
+      const task = this.#takeFor(node, placer, this.#nearby(node))
+      if (task) return task
+      if (this.anywhere.size > 0) continue
+      const { value: index } = filled.next()
+      if (index === undefined) return null
+      const other = placer.next(index)
+      const mine = other?.index === index ? this.#takeFor(other, placer, this.#nearby(other)) : null
+      if (mine) return mine
     }
-    if (first && first.priority < 0) yield this.anywhere
+    return null
+  }
+
+  /** What a node looks into first. */
+  #nearby(node: Node): Q[] {
+    const own = this.own[node.index] as Q
+    const first = this.#first()
+    if (!first || first.priority < 0) return [own]
+    return this.#isBefore(first, own) ? [this.anywhere, own] : [own, this.anywhere]
+  }
+
+  /** What it steals from, and what comes after all others. */
+  #others({ index }: Node): Q[] {
+    const count = this.own.length
+    const distance = (other: number): number => (other - index + count) % count
+    let found: Q[] = []
+    if (this.#filled.size < FEW) {
+      const byDistance = [...this.#filled].sort(([, a], [, b]) => distance(a) - distance(b))
+      found = byDistance.flatMap(([queue, other]) => (other === index ? [] : [queue])).slice(0, TRIES)
+    } else {
+      for (let i = 1; i < count && found.length < TRIES; i++) {
+        const other = this.own[(index + i) % count] as Q
+        if (other.size > 0) found.push(other)
+      }
+    }
+    if ((this.#first()?.priority ?? 0) < 0) found.push(this.anywhere)
+    return found
+  }
+
+  #first(): Task | undefined {
+    return this.anywhere.size > 0 ? this.anywhere.heads()[0]?.task : undefined
   }
 
   #isBefore(first: Task, own: Q): boolean {
@@ -137,6 +179,7 @@ export class NodeQueues<Q extends ReadyQueue> {
     const task = queue.take(at)
     // Some may have been set aside.
     this.size += queue.size - size
+    this.#note(queue)
     if (task?.queueable) this.#queueable--
     return task
   }
@@ -150,6 +193,13 @@ export class NodeQueues<Q extends ReadyQueue> {
       if (task || --tries === 0) return task
     }
     return null
+  }
+
+  #note(queue: Q): void {
+    const index = this.#indexOf.get(queue)
+    if (index === undefined) return
+    if (queue.size === 0) this.#filled.delete(queue)
+    else this.#filled.set(queue, index)
   }
 
   #count(task: Task, by: number): void {

@@ -1,9 +1,10 @@
 import { Heap } from '../general/heap.ts'
-import type { Team } from './data.ts'
+import type { Team, Version } from './data.ts'
 import { FreeNodes } from './free-nodes.ts'
 import type { IoCore } from './io/io-core.ts'
 import type { Spot } from './io/storage.ts'
 import type { MoveInstruction } from './io/task-io.ts'
+import { Locality } from './locality.ts'
 import { chargeFor } from './machine.ts'
 import type { Lane, Node } from './machine.ts'
 import type { Policy } from './policy.ts'
@@ -49,14 +50,15 @@ export class Placement {
   /** Nodes that are being emptied for a task that was overtaken too often. */
   readonly #held = new Set<Node>()
 
-  constructor(nodes: readonly Node[], policy: Policy, io: IoCore) {
+  constructor(nodes: readonly Node[], policy: Policy, io: IoCore, sizeOf: (version: Version) => number) {
     this.#nodes = nodes
     this.#policy = policy
     const { choose } = policy
     this.#ranks = choose ? new Ranks() : null
     const make = (cores: number): ReadyQueue =>
       choose ? new RankedQueue(choose, cores, this.#recency) : new ReadyQueue()
-    this.#near = nodes.length > 1 ? new NodeQueues(nodes, make, choose !== undefined) : null
+    const isNear = nodes.length > 1
+    this.#near = isNear ? new NodeQueues(nodes, make, choose !== undefined, new Locality(sizeOf)) : null
     this.queue = this.#near ?? make(nodes[0]?.cpus ?? 0)
     this.#free = new FreeNodes(nodes)
     this.#io = io

@@ -93,6 +93,7 @@ export interface CallRequest {
     value: WireKept
     fresh: boolean
     stream?: StreamRules
+    named?: string
   }[]
   results: number[]
   group: string | null

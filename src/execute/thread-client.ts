@@ -100,7 +100,7 @@ export class ThreadClient implements Client {
       module: definition.module,
       args: call.args.map(argumentToWire),
       slots: call.slots.map(slot => {
-        const { datum, kind, mode, initial, stream } = slot
+        const { datum, kind, mode, initial, stream, named } = slot
         const known = this.#ids.get(datum)
         const { id } = known ?? this.#number(datum)
         const fresh =
@@ -118,7 +118,7 @@ export class ThreadClient implements Client {
           value,
           fresh,
         }
-        return stream ? { ...sent, stream } : sent
+        return { ...sent, ...(stream && { stream }), ...(named && { named }) }
       }),
       results: results.map(datum => this.#number(datum).id),
       group: this.#group.getStore() ?? null,

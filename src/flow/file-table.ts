@@ -3,6 +3,7 @@ import type { Stats } from 'node:fs'
 import { MillraceError } from '../core/errors.ts'
 import { hashText } from '../general/hash.ts'
 import { PathIndex } from './path-index.ts'
+import { expectText } from './readable-name.ts'
 
 /** Values of `nowSize` besides sizes. */
 export const UNSEEN = -2
@@ -148,6 +149,19 @@ export class FileTable {
     )
   }
 
+  /** The stamp, and what the file looked like then; null when there is none. */
+  stamped(id: number): (Look & { readonly stamp: number }) | null {
+    const stamp = this.stamp[id] as number
+    if (stamp === 0) return null
+    return {
+      stamp,
+      size: this.size[id] as number,
+      mtime: this.mtime[id] as number,
+      ctime: this.ctime[id] as number,
+      ino: this.ino[id] as number,
+    }
+  }
+
   setStamp(id: number, look: Look, stamp: number, racy: boolean): void {
     this.size[id] = look.size
     this.mtime[id] = look.mtime
@@ -222,6 +236,7 @@ function lookInside(folder: string, ino: number): Look {
   let ctime = 0
   const walk = (path: string, name: string): void => {
     for (const entry of readdirSync(path, { withFileTypes: true }).sort(byName)) {
+      expectText(path, entry.name)
       const inner = `${path}/${entry.name}`
       const shown = `${name}/${entry.name}`
       if (entry.isDirectory()) {

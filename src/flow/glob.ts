@@ -2,6 +2,7 @@ import { readdirSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { Pattern } from './pattern.ts'
 import type { Wildcards } from './pattern.ts'
+import { expectText } from './readable-name.ts'
 import { flowState } from './registry.ts'
 
 /**
@@ -31,7 +32,10 @@ export function wildcards<const P extends string>(pattern: P): Wildcards[] {
     for (const entry of list(inside || '.')) {
       const path = `${inside}${entry.name}`
       const matched = parsed.match(path)
-      if (matched) found.push(matched)
+      if (matched) {
+        expectText(inside || '.', entry.name)
+        found.push(matched)
+      }
       if (entry.isDirectory() && !entry.name.startsWith('.') && entry.name !== 'node_modules')
         look(`${path}/`)
     }
@@ -71,6 +75,7 @@ function walk(folder: string, parts: readonly string[], found: Set<string>): voi
   const expression = expressionOf(part)
   for (const entry of list(folder || '.')) {
     if (!expression.test(entry.name) || (entry.name.startsWith('.') && !part.startsWith('.'))) continue
+    expectText(folder || '.', entry.name)
     const path = within(entry.name)
     if (rest.length === 0) found.add(path)
     else if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) walk(path, rest, found)

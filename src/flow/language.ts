@@ -86,6 +86,8 @@ function readRule(outputs: unknown, inputs: unknown, third: unknown, fourth: unk
   if (typeof action !== 'function') {
     throw bad(`the last argument of a rule is ${typeof action}, not a function that gives its command`)
   }
+  expectNoLetters(action, 'out', outputs)
+  expectNoLetters(action, 'in', inputs)
   const { files, shape } = flatten('the outputs of a rule', outputs)
   if (files.length === 0) throw bad('a rule has no outputs')
   const made = files.map(ruleFile)
@@ -107,6 +109,16 @@ function readRule(outputs: unknown, inputs: unknown, third: unknown, fourth: unk
     hasTemps: made.some(({ marks }) => marks.temp),
     hasFolders: made.some(({ marks }) => marks.directory),
   }
+}
+
+/** A text can be taken apart like a list, which gives its letters: nobody wants that of a path. */
+function expectNoLetters(action: unknown, key: 'in' | 'out', given: unknown): void {
+  if (typeof given !== 'string') return
+  const parameters = String(action).slice(0, 200).split('=>')[0] ?? ''
+  if (!new RegExp(String.raw`\b${key}\s*:\s*\[`).test(parameters)) return
+  throw bad(
+    `'${given}' is one file and no list, so '${key}' is its path; write { ${key}: name }, or give ['${given}']`,
+  )
 }
 
 const ruleFile = (file: FileSpec): RuleFile => ({ pattern: new Pattern(pathOf(file)), marks: marksOf(file) })

@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { MillraceError } from '../core/errors.ts'
 import { append } from '../general/append.ts'
 import { nearest } from '../general/nearest.ts'
@@ -204,8 +204,9 @@ export class Planner {
   }
 
   #checkSource(file: number, reader: Work | null): void {
-    if (this.#files.exists(file)) return
     const path = this.#files.path(file)
+    // Nobody reads it: what is in a folder does not matter, and may be the whole file system.
+    if (reader ? this.#files.exists(file) : existsSync(path)) return
     const close = nearest(path, this.#candidates(path))
     const meant = close ? `; did you mean ${close}?` : ''
     if (!reader) {

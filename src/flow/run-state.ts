@@ -228,7 +228,7 @@ export class FlowState {
       return
     }
     const started = Date.now()
-    const stamp = await takeStamp(path, seen).catch((error: unknown) => {
+    const stamp = await takeStamp(path, seen, files.stamped(file)).catch((error: unknown) => {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
       throw error
     })

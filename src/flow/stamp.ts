@@ -2,8 +2,9 @@ import { open, readFile, readdir, readlink, stat } from 'node:fs/promises'
 import { createHash, webcrypto } from 'node:crypto'
 import { hashText } from '../general/hash.ts'
 import type { Look } from './file-table.ts'
+import { expectText } from './readable-name.ts'
 
-/** Larger files are known by size and time alone: reading them again costs more than it saves; bytes. */
+/** Larger files are known by what they look like: reading them again costs more than it saves; bytes. */
 export const STAMP_LIMIT = 32 * 2 ** 20
 
 const CHUNK = 4 * 2 ** 20
@@ -61,6 +62,7 @@ export async function digestPath(path: string): Promise<string> {
       a.name < b.name ? -1 : 1,
     )
     for (const entry of entries) {
+      expectText(folder, entry.name)
       const inner = `${folder}/${entry.name}`
       const shown = `${name}/${entry.name}`
       if (entry.isDirectory()) {
@@ -80,10 +82,28 @@ export const stampOf = (digestHex: string): number =>
   Number.parseInt(digestHex.slice(0, 12), 16) * 32 + (Number.parseInt(digestHex.slice(12, 14), 16) & 31) || 1
 
 /** Of files that are too large to be read again. */
-export const stampByLook = ({ size, mtime }: Look): number => hashText(`${size}@${mtime}`, 7)
+const stampByLook = ({ size, mtime }: Look): number => hashText(`${size}@${mtime}`, 7)
 
-export async function takeStamp(path: string, look: Look): Promise<number> {
-  if (look.size > STAMP_LIMIT) return stampByLook(look)
+/** When the file was stamped the last time, and how. */
+export interface Stamped extends Look {
+  readonly stamp: number
+}
+
+/**
+ * A large file of the same size and time may have other content, because a time can be set. Whoever does so changes
+ * its ctime or its inode, which nobody can set: then it counts as changed.
+ */
+export function stampOfLarge(look: Look, before: Stamped | null): number {
+  const { size, mtime, ctime, ino } = look
+  if (!before || before.size !== size || before.mtime !== mtime) return stampByLook(look)
+  // The way to its place has changed the ctime, and nobody has looked at it there.
+  const isUnknown = before.ctime === 0 && before.ino === ino
+  if (isUnknown || (before.ctime === ctime && before.ino === ino)) return before.stamp
+  return hashText(`${size}@${mtime}@${ctime}@${ino}`, 7)
+}
+
+export async function takeStamp(path: string, look: Look, before: Stamped | null = null): Promise<number> {
+  if (look.size > STAMP_LIMIT) return stampOfLarge(look, before)
   return stampOf(await (look.isFolder ? digestPath(path) : digestFile(path, look.size)))
 }
 

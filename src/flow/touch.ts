@@ -3,7 +3,8 @@ import { readFileSync } from 'node:fs'
 import type { FileTable, Look } from './file-table.ts'
 import { lookAt } from './file-table.ts'
 import type { TaskRecord } from './record-table.ts'
-import { STAMP_LIMIT, isRacy, stampByLook, stampOf } from './stamp.ts'
+import { STAMP_LIMIT, isRacy, stampOf, stampOfLarge } from './stamp.ts'
+import type { Stamped } from './stamp.ts'
 import { NO_FILE } from './work.ts'
 import type { Work } from './work.ts'
 
@@ -73,12 +74,12 @@ function stampNow(file: number, files: FileTable, stamped: number[]): boolean {
   const look = lookAt(path)
   if (!look || look.isFolder || (look.size > SMALL && look.size <= STAMP_LIMIT)) return false
   const now = Date.now()
-  files.setStamp(file, look, stampOfFile(path, look), isRacy(look, now))
+  files.setStamp(file, look, stampOfFile(path, look, files.stamped(file)), isRacy(look, now))
   stamped.push(file)
   return true
 }
 
-function stampOfFile(path: string, look: Look): number {
-  if (look.size > STAMP_LIMIT) return stampByLook(look)
+function stampOfFile(path: string, look: Look, before: Stamped | null): number {
+  if (look.size > STAMP_LIMIT) return stampOfLarge(look, before)
   return stampOf(createHash('sha256').update(readFileSync(path)).digest('hex'))
 }

@@ -13,6 +13,8 @@ export interface Slot {
   initial: Stored | null
   /** Outputs of commands: when it is complete, and when others may start on it. */
   stream?: StreamRules
+  /** Files that were named by way of links: readers see the name, while the file is in its place. */
+  named?: string
 }
 
 /** The argument is the value, or the path, of a slot. `within` is the rest of a path inside a directory. */

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { Datum } from '../core/data.ts'
 import type { AccessMode, Version } from '../core/data.ts'
 import { MillraceError } from '../core/errors.ts'
@@ -342,7 +343,10 @@ export class Tracker {
     if (kind === 'directory') {
       for (const inner of this.paths.inside(path)) addSlot(call, inner, 'in', 'file')
     }
-    return SlotArgument.of(addSlot(call, this.paths.datum(path, kind === 'directory'), mode, kind))
+    const slot = addSlot(call, this.paths.datum(path, kind === 'directory'), mode, kind)
+    const full = resolve(value)
+    if (full !== path) (call.slots[slot] as Slot).named = full
+    return SlotArgument.of(slot)
   }
 
   // --- encoding ---

@@ -88,8 +88,10 @@ export class CommandRuns {
 
   /** Programs may be wanted soon. While this process is small it can start others in no time. */
   warmUp(): Promise<void> | null {
+    const starting = this.#start()
+    // Files are read meanwhile.
     this.#parts.guard.start()
-    return this.#start()
+    return starting
   }
 
   /** Null when programs can be started at once. */

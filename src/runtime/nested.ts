@@ -90,7 +90,7 @@ export class Nested {
         )
       }
       const slots: Slot[] = request.slots.map(sent => {
-        const { id, kind, mode, initial, path, inPlace, value, fresh, stream } = sent
+        const { id, kind, mode, initial, path, inPlace, value, fresh, stream, named } = sent
         const datum =
           path === null
             ? this.#datum(session, id, null, inPlace)
@@ -101,7 +101,7 @@ export class Nested {
           else engine.write(datum, kept, this.#runtime.now())
         }
         const slot = { datum, kind, mode, initial: initial ? new Stored(initial.bytes, initial.blobs) : null }
-        return stream ? { ...slot, stream } : slot
+        return { ...slot, ...(stream && { stream }), ...(named && { named }) }
       })
       const { cpus, memory, tags, io, storage } = request.demand
       this.#runtime.submit(

@@ -33,7 +33,9 @@ export class TaskFiles {
     const hooks = hooksOf(task)
     if (!write) {
       const known = hooks?.bytesOf(slot.datum.path ?? '') ?? null
-      return this.#streaming.pathOf(read as Version) ?? this.store.read(read as Version, !hooks, known)
+      const path =
+        this.#streaming.pathOf(read as Version) ?? (await this.store.read(read as Version, !hooks, known))
+      return slot.named && path === slot.datum.path ? slot.named : path
     }
     if (slot.stream) return this.#streaming.stage(task, write)
     const directory = slot.kind === 'directory'

@@ -1,19 +1,23 @@
 import assert from 'node:assert/strict'
 import {
   chmodSync,
+  closeSync,
   existsSync,
   linkSync,
   lstatSync,
   mkdtempSync,
+  openSync,
   readFileSync,
   readdirSync,
   readlinkSync,
   rmSync,
   statSync,
   symlinkSync,
+  truncateSync,
   unlinkSync,
   utimesSync,
   writeFileSync,
+  writeSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -217,4 +221,35 @@ test('rules of one name are one line, each with its own environment', async () =
   const { stderr } = await make(folder)
   assert.match(stderr, /slowest +number: .* in 3 tasks/)
   assert.equal(read(folder, 'o1') + read(folder, 'o3'), 'v1\nv3\n')
+})
+
+test('a large file whose time was set back after a change is noticed, and one that was left alone is not', async () => {
+  const folder = makeFolder({
+    'flow.ts': rules(`
+rule('copy', 'large', ({ out, in: large }) => sh\`echo run >> runs; cp \${large} \${out}\`)
+rule('end', 'copy', ({ out, in: copy }) => sh\`echo end >> runs; tail -c 1 \${copy} > \${out}\`)
+target('all', ['end'])`),
+  })
+  const large = join(folder, 'large')
+  writeFileSync(large, '1')
+  truncateSync(large, 33 * 2 ** 20)
+  await make(folder)
+  await make(folder)
+  assert.equal(read(folder, 'runs'), 'run\nend\n')
+  for (const [name, expected] of [
+    ['large', 'run\nend\nrun\nend\n'],
+    ['copy', 'run\nend\nrun\nend\nrun\nend\n'],
+  ] as const) {
+    const path = join(folder, name)
+    const { atime, mtime } = statSync(path)
+    const file = openSync(path, 'r+')
+    writeSync(file, name[0] ?? '', 33 * 2 ** 20 - 1)
+    closeSync(file)
+    utimesSync(path, atime, mtime)
+    await make(folder)
+    await make(folder)
+    assert.equal(read(folder, 'runs'), expected)
+    // What was changed by hand is made again from what it is made of.
+    assert.equal(read(folder, 'end'), 'l')
+  }
 })

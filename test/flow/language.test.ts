@@ -55,6 +55,30 @@ const mistakes: [string, string, string[], RegExp][] = [
     /waits for something that never comes/,
   ],
   [
+    'one input taken apart as a list',
+    `rule('out', 'input.txt', ({ out, in: [text] }) => sh\`cp \${text} \${out}\`)`,
+    [],
+    /flow\.ts:3:1: 'input\.txt' is one file and no list, so 'in' is its path; write \{ in: name \}.*MR_FLOW_RULE/s,
+  ],
+  [
+    'a workflow that ends the process',
+    `rule('out', [], ({ out }) => sh\`date > \${out}\`)\nprocess.exit(0)`,
+    [],
+    /flow\.ts called process\.exit before all was made.*MR_FLOW_EXIT/s,
+  ],
+  [
+    'a name that is not UTF-8',
+    `writeFileSync(Buffer.from([0x62, 0xff]), '')\ntarget('all', glob('b*'))`,
+    [],
+    /a name in \. is not UTF-8: b\\xff.*MR_FLOW_NAME/s,
+  ],
+  [
+    'a directory with a name in it that is not UTF-8',
+    `rule(dir('made'), [], ({ out }) => sh\`touch \${out}/$(printf 'b\\377')\`)`,
+    [],
+    /a name in .* is not UTF-8: b\\xff.*MR_FLOW_NAME/s,
+  ],
+  [
     'an unknown option',
     `rule('a', [], { cpu: 2 } as never, () => ['true'])`,
     [],

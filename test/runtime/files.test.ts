@@ -57,6 +57,7 @@ test('a file is the same by way of links, and links stay what they are', async (
   tasks.appendText(join(base, 'link'), ' three')
   assert.equal(await contents(join(base, 'here', 'new')), 'one two three')
   assert(lstatSync(join(base, 'link')).isSymbolicLink())
+  assert.equal(await tasks.pathOf(join(base, 'link')), join(base, 'link'))
   await removeFile(join(base, 'link'))
   assert.deepEqual(list(base).sort(), ['here', 'there'])
   assert.equal(readFileSync(join(base, 'there', 'new'), 'utf8'), 'one two three')

@@ -6,6 +6,7 @@ import { POLICIES, fifo, fifoData, lifo, lifoHrf, rank } from '../../src/core/po
 import type { Policy } from '../../src/core/policy.ts'
 import { demandOf } from '../../src/core/task.ts'
 import { simulate } from '../../src/simulate/simulate.ts'
+import { inputFile } from '../../src/simulate/workload.ts'
 import type { Workload } from '../../src/simulate/workload.ts'
 
 interface Ran {
@@ -91,6 +92,36 @@ for (const policy of [fifo, lifo, fifoData, lifoHrf, rank]) {
       },
     })
     assert.equal(nodes.size, 3)
+  })
+}
+
+// Not fifo-data: there successors of a task go first on its CPU, wherever their data are.
+for (const policy of [fifo, lifo, lifoHrf, rank]) {
+  test(`${policy.name}: idle nodes leave each other what is close to them, by its bytes`, async () => {
+    const homes = [3, 1, 2, 0]
+    const nodes: number[] = []
+    const workload: Workload = {
+      name: 'far apart',
+      begin(simulation) {
+        const one = (name: string) => ({ kind: simulation.kind(name), demand: demandOf(1, 0, []) })
+        const begin = new Datum('/begin', false, false)
+        const small = inputFile(simulation, new Datum('/small'), 10, 0)
+        simulation.submit(one('begin'), [{ datum: begin, mode: 'out' }], { compute: 1000, bytes: [1] })
+        for (const home of homes) {
+          const large = inputFile(simulation, new Datum(`/large${home}`), 100, home)
+          const reads = [begin, small, large].map(datum => ({ datum, mode: 'in' as const }))
+          simulation.submit(one('use'), reads, { compute: 1000, bytes: [1, 10, 100] })
+        }
+      },
+    }
+    await simulate(workload, {
+      platform: { nodes: homes.map((_, i) => nodeOf(i)) },
+      policy,
+      observer: event => {
+        if (event.type === 'started' && event.task > 1) nodes[event.task - 2] = event.node
+      },
+    })
+    assert.deepEqual(nodes, homes)
   })
 }
 

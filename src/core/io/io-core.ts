@@ -1,7 +1,7 @@
 import type { AccessMode, Datum, Version } from '../data.ts'
 import type { Observer } from '../events.ts'
 import type { Node, NodeDescription } from '../machine.ts'
-import type { Task, TaskSpec } from '../task.ts'
+import type { Demand, Task, TaskSpec } from '../task.ts'
 import { Bound, temporaryOutputs } from './bound.ts'
 import type { Device } from './device.ts'
 import type { IoNode } from './io-node.ts'
@@ -73,6 +73,8 @@ export class IoCore {
   readonly #freed: (version: Version) => void
   /** Versions that were made since the last decision, and that nobody reads. */
   readonly #fresh: Version[] = []
+  /** Demands that some device can meet: there may be many tasks of a demand, and many nodes. */
+  readonly #possible = new WeakSet<Demand>()
   /** Blocked I/O tasks that could go on. */
   readonly #resuming = new Set<Task>()
 
@@ -105,7 +107,10 @@ export class IoCore {
   check(spec: TaskSpec, accesses: readonly AccessRequest[]): void {
     const { storage } = spec.demand
     if (!storage) return
-    refuseIo(spec.kind.name, spec.demand, this.storage.nodes)
+    if (!this.#possible.has(spec.demand)) {
+      refuseIo(spec.kind.name, spec.demand, this.storage.nodes)
+      this.#possible.add(spec.demand)
+    }
     const isTemporary = ({ datum, mode }: AccessRequest): boolean => datum.temporary && mode !== 'in'
     if (accesses.some(isTemporary)) this.bound?.check(spec.kind.name, storage.size)
     this.limits.submitted(spec.kind, storage.bandwidth)
