@@ -188,7 +188,9 @@ export class Keeper {
     if (known !== undefined) return known
     const made =
       (layer === 'fs' ? this.workspace.layer : undefined) ??
-      (await mkdtemp(join(layer === 'memory' ? '/dev/shm' : this.workspace.place, '.millrace-layer.')))
+      (await mkdtemp(
+        join(layer === 'memory' ? '/dev/shm' : this.workspace.place, `.millrace-layer.${process.pid}.`),
+      ))
     this.layers.set(layer, made)
     return made
   }
