@@ -8,7 +8,7 @@ import { runProgram } from './run-program.ts'
 const TASKS = 500
 /** Tasks at one time; those far from the best are slow, and take part in one round only. */
 const SWEEP = [1, 2, 4, 8, 16, 32]
-const ONCE = [1, 32]
+const ONCE = [1, 2, 32]
 /** In runs in which the device changes: all tasks, those before the change, and those that finding a limit may take. */
 const CHANGING = { tasks: 300, after: 150, toRecover: 20 }
 
@@ -90,7 +90,7 @@ async function run(setting: Setting, limit: string | number, change?: Change): P
 const ADAPTIVE = 'millrace, adaptive'
 const AUTO = 'millrace, auto'
 const staticName = (at: number): string => `static, ${at} at a time`
-const common = { take: 'median', rounds: 3 } as const
+const common = { take: 'median', rounds: 5 } as const
 
 function casesOf([name, setting]: [string, Setting]): Case[] {
   const { missing, bandwidth } = setting

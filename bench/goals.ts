@@ -1,7 +1,10 @@
 import type { Row } from './harness.ts'
-import { show } from './numbers.ts'
+import { median, show } from './numbers.ts'
 
-/** What a system must reach: a multiple of another system, or a value by itself. */
+/**
+ * What a system must reach: a multiple of another system, or a value by itself. A multiple is the median of those of the
+ * single rounds, because what the machine does meanwhile meets both systems of a round alike.
+ */
 export type Goal = { of: string } & (
   | { against: string; atLeast: number }
   | { against: string; atMost: number }
@@ -26,14 +29,22 @@ export function describeGoal(goal: Goal): string {
 }
 
 export function judge(goal: Goal, rows: readonly Row[]): Verdict {
-  const valueOf = (system: string): number => rows.find(row => row.system === system)?.value ?? NaN
-  const value = valueOf(goal.of)
-  const measured = 'against' in goal ? value / valueOf(goal.against) : value
+  const rowOf = (system: string): Row | undefined => rows.find(row => row.system === system)
+  const own = rowOf(goal.of)
+  const measured = ('against' in goal ? multipleOf(own, rowOf(goal.against)) : own?.value) ?? NaN
   if (Number.isNaN(measured)) return { met: null, measured: null }
   if ('below' in goal) return { met: measured < goal.below, measured }
   if ('upTo' in goal) return { met: measured <= goal.upTo, measured }
   if ('upFrom' in goal) return { met: measured >= goal.upFrom, measured }
   return { met: 'atLeast' in goal ? measured >= goal.atLeast : measured <= goal.atMost, measured }
+}
+
+/** Rounds in which only one of them took part tell nothing; where a round has several samples, they are no pairs. */
+function multipleOf(own: Row | undefined, other: Row | undefined): number {
+  if (!own || !other || own.missing !== null || other.missing !== null) return NaN
+  if (!own.isByRound || !other.isByRound) return own.value / other.value
+  const rounds = Math.min(own.samples.length, other.samples.length)
+  return median(own.samples.slice(0, rounds).map((value, round) => value / (other.samples[round] as number)))
 }
 
 export function describeVerdict({ met, measured }: Verdict): string {

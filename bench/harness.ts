@@ -37,6 +37,8 @@ export interface Row {
   spread: string
   ratio: number
   samples: number[]
+  /** Each round gave one sample, so that those of two systems can be paired. */
+  isByRound: boolean
 }
 
 /**
@@ -84,7 +86,9 @@ async function measure(one: Case, rounds: number): Promise<Row[]> {
   const missing = arms.map(arm => arm.missing ?? null)
   const samples = arms.map((): number[] => [])
   for (let round = 0; round < rounds; round++) {
-    for (const [i, arm] of arms.entries()) {
+    // There and back, so that a machine that becomes slower or faster meanwhile favours nobody.
+    const order = [...arms.entries()]
+    for (const [i, arm] of round % 2 === 0 ? order : order.reverse()) {
       if (missing[i] !== null || round >= (arm.rounds ?? rounds)) continue
       try {
         samples[i]?.push(...[await arm.run()].flat())
@@ -94,18 +98,19 @@ async function measure(one: Case, rounds: number): Promise<Row[]> {
       }
     }
   }
-  const rows = arms.map(({ system }, i): Row => {
+  const rows = arms.map((arm, i): Row => {
     const values = samples[i] as number[]
     const value = missing[i] === null ? choose(values, one.take, better) : NaN
     const spread = describeSpread(values)
     return {
-      system,
+      system: arm.system,
       missing: missing[i] ?? null,
       value,
       median: median(values),
       spread,
       ratio: NaN,
       samples: values,
+      isByRound: one.take === 'median' && values.length === Math.min(rounds, arm.rounds ?? rounds),
     }
   })
   const ours = rows.find(row => row.system.startsWith('millrace') && row.missing === null)

@@ -1,6 +1,7 @@
 // overlap.mjs LIMIT FOLDER TASKS ROUNDS BYTES BANDWIDTH: tasks compute, and checkpoint what they made. LIMIT is plain
 // (checkpoints are tasks like the others), or they are I/O tasks: so many at a time, adaptive, or unlimited. Prints the
-// seconds in all, and the mean milliseconds of a task that computes.
+// seconds in all, and the mean milliseconds of a task that computes: from begin to end, those for which it had a CPU, and
+// those for which it waited for one, by the kernel's own account of its thread.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isMainThread } from 'node:worker_threads'
@@ -14,11 +15,18 @@ const [limit, folder, tasks, rounds, bytes, bandwidth] = process.env['BENCH_IO']
 
 /** What is computed decides what is written, so that it can be checked. */
 export const compute = task({ name: 'compute', returns: 2 }, (n, times) => {
-  const began = performance.now()
+  const before = account()
   const state = arithmetic(n, times)
-  const milliseconds = performance.now() - began
-  return [new Uint8Array(Number(bytes)).fill(state & 255), { state, milliseconds }]
+  const after = account()
+  const took = Object.fromEntries(Object.entries(after).map(([name, at]) => [name, at - before[name]]))
+  return [new Uint8Array(Number(bytes)).fill(state & 255), { state, ...took }]
 })
+
+/** Milliseconds up to now of this thread. */
+function account() {
+  const [running, waiting] = readFileSync('/proc/thread-self/schedstat', 'utf8').split(' ')
+  return { milliseconds: performance.now(), running: Number(running) / 1e6, waiting: Number(waiting) / 1e6 }
+}
 
 const asked = { adaptive: { bandwidth: 'adaptive' }, unlimited: {} }[limit] ?? {
   bandwidth: Number(bandwidth) / Number(limit),
@@ -52,12 +60,13 @@ main(async () => {
   await barrier()
   const seconds = (performance.now() - began) / 1000
   const results = await waitOn(computed)
-  const milliseconds = results.reduce((sum, one) => sum + one.milliseconds, 0) / results.length
+  const mean = name => results.reduce((sum, one) => sum + one[name], 0) / results.length
   for (const [i, path] of paths.entries()) {
     const expected = Buffer.alloc(Number(bytes), results[i].state & 255)
     if (!readFileSync(path).equals(expected)) throw new Error(`${path} is not what was computed`)
   }
-  console.log(JSON.stringify({ seconds, milliseconds }))
+  const [milliseconds, running, waiting] = ['milliseconds', 'running', 'waiting'].map(mean)
+  console.log(JSON.stringify({ seconds, milliseconds, running, waiting }))
 })
 
 if (isMainThread) {

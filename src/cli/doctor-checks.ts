@@ -52,7 +52,7 @@ export function judgeCpus(available: number, limit: number | null): Finding {
 
 export function judgeMemory(total: number, limit: number | null): Finding {
   if (limit === null || limit >= total) return { state: 'ok', found: formatBytes(total) }
-  const fit = `${Math.max(1, Math.floor(limit / MIB))}MiB`
+  const fit = `${Math.max(1, Math.floor(limit / 1e6))}MB`
   return {
     state: 'warn',
     found: `${formatBytes(total)}, but this container may use ${formatBytes(limit)}`,

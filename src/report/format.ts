@@ -17,16 +17,16 @@ export function formatDuration(ms: number): string {
   return `${Math.floor(hours / 24)}d${two(hours % 24)}h`
 }
 
-const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB']
+const UNITS = ['B', 'kB', 'MB', 'GB', 'TB', 'PB', 'EB']
 
-/** `512 B`, `1.5 KiB`, `290 MiB`. */
+/** `512 B`, `1.5 kB`, `290 MB`: powers of ten, as people write them in options. */
 export function formatBytes(bytes: number): string {
   if (!Number.isFinite(bytes)) return '?'
   if (bytes < 0) return `-${formatBytes(-bytes)}`
   let value = bytes
   let unit = 0
-  while (value >= 1023.5 && unit < UNITS.length - 1) {
-    value /= 1024
+  while (value >= 999.5 && unit < UNITS.length - 1) {
+    value /= 1000
     unit++
   }
   const digits = unit === 0 || value >= 99.95 ? 0 : 1

@@ -444,8 +444,9 @@ export class Runtime implements Client {
     const sentences: string[] = []
     for (const { version, path, error } of await this.#executor.end(this.paths.all())) {
       const why = error instanceof Error ? error.message : String(error)
-      const where = existsSync(path) ? `it is kept as ${path}` : `it was kept as ${path}, which is gone`
-      const text = `${version.datum.path} could not be written (${why}): ${where}`
+      const text = existsSync(path)
+        ? `${version.datum.path} could not be written (${why}): it is kept as ${path}`
+        : `${version.datum.path} could not be written: it was kept as ${path}, which is gone; when its device is back, the next run brings it home`
       sentences.push(text)
       this.engine.observer?.({ type: 'note', at: this.now(), level: 'warning', text })
     }

@@ -335,11 +335,10 @@ export class FileStore {
     await Promise.all(Array.from({ length: AT_ONCE }, bring))
     const isNeeded = (folder: string): boolean => stranded.some(({ path }) => path.startsWith(`${folder}/`))
     const staging = [...this.#folders.keys()].filter(folder => !isNeeded(folder))
-    const kept = stranded.length === 0 ? this.tiers.folders.all : []
     // On a device that has become read-only it stays; whoever looks at it later sees that all of it has been brought home.
     await Promise.allSettled([
       ...staging.map(folder => rm(folder, { recursive: true, force: true })),
-      ...kept.map(removeKept),
+      ...this.tiers.folders.all.map(folder => removeKept(folder, name => isNeeded(join(folder, name)))),
     ])
     this.#folders.clear()
     return stranded

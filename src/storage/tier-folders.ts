@@ -104,13 +104,18 @@ async function makeKept(folder: string): Promise<void> {
   await rename(aside, folder)
 }
 
-/** The owner goes last, for the same reason. */
-export async function removeKept(folder: string): Promise<void> {
+/** All of it, but for what is needed. The owner goes last, for the same reason. */
+export async function removeKept(
+  folder: string,
+  isNeeded = (_name: string): boolean => false,
+): Promise<void> {
   const names = await readdir(folder).catch(() => [])
+  let isEmpty = true
   for (const name of names) {
-    if (name !== OWNER) await rm(join(folder, name), { recursive: true, force: true })
+    if (isNeeded(name)) isEmpty = false
+    else if (name !== OWNER) await rm(join(folder, name), { recursive: true, force: true })
   }
-  await rm(folder, { recursive: true, force: true })
+  if (isEmpty) await rm(folder, { recursive: true, force: true })
 }
 
 /** The time at which a process was started; null if it does not run. */

@@ -120,12 +120,12 @@ function filesText(state: StreamState): string {
   return `${state.complete}/${state.files} complete`
 }
 
-/** `12.3 MiB`: three digits, as far as they say something. */
+/** `12.3 MB`: three digits, as far as they say something. */
 export function byteText(bytes: number): string {
-  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB']
+  const units = ['B', 'kB', 'MB', 'GB', 'TB']
   let value = bytes
   let unit = 0
-  for (; value >= 1023.5 && unit < units.length - 1; unit++) value /= 1024
+  for (; value >= 999.5 && unit < units.length - 1; unit++) value /= 1000
   return `${unit === 0 || value >= 99.5 ? Math.round(value) : value.toFixed(1)} ${units[unit]}`
 }
 

@@ -4,7 +4,7 @@ import type { RunEvent } from '../../src/core/events.ts'
 import { DeviceStatistics } from '../../src/report/device-statistics.ts'
 import { traceText } from '../../src/report/trace.ts'
 
-const facts = { node: 0, read: 1e9, write: 2 ** 20 * 100, capacity: 2 ** 30 }
+const facts = { node: 0, read: 1e9, write: 1e6 * 100, capacity: 1e9 }
 const events: RunEvent[] = [
   {
     type: 'run-started',
@@ -25,15 +25,15 @@ const events: RunEvent[] = [
     simulated: false,
   },
   { type: 'kind-defined', at: 0, kind: 1, name: 'save', form: 'function', module: 'm' },
-  { type: 'device', at: 1, device: 0, read: 0, write: 2 ** 20 * 25, used: 2 ** 29, running: 3, waiting: 12 },
-  { type: 'trial', at: 2, kind: 1, device: 0, bandwidth: 2 ** 20, concurrency: 8, mean: 250 },
-  { type: 'trial', at: 3, kind: 1, device: 0, bandwidth: 2 ** 21, concurrency: 4, mean: 110 },
+  { type: 'device', at: 1, device: 0, read: 0, write: 1e6 * 25, used: 512e6, running: 3, waiting: 12 },
+  { type: 'trial', at: 2, kind: 1, device: 0, bandwidth: 1e6, concurrency: 8, mean: 250 },
+  { type: 'trial', at: 3, kind: 1, device: 0, bandwidth: 2e6, concurrency: 4, mean: 110 },
   {
     type: 'verdict',
     at: 4,
     kind: 1,
     device: 0,
-    bandwidth: 2 ** 21,
+    bandwidth: 2e6,
     concurrency: 4,
     learned: 12,
     reason: 'it takes least time for all',
@@ -48,9 +48,9 @@ const events: RunEvent[] = [
     version: 1,
     from: 0,
     to: 1,
-    bytes: 2 ** 20,
+    bytes: 1e6,
   },
-  { type: 'move', at: 7, move: 1, phase: 'done', why: 'flush', version: 1, from: 0, to: 1, bytes: 2 ** 20 },
+  { type: 'move', at: 7, move: 1, phase: 'done', why: 'flush', version: 1, from: 0, to: 1, bytes: 1e6 },
 ]
 
 function seen(): DeviceStatistics {
@@ -63,23 +63,23 @@ test('a busy device has a line with its bandwidth, its queue and its room; an id
   assert.deepEqual(seen().busy(), [
     {
       name: 'nvme',
-      fields: ['3 running', 'writes 25.0 MiB of 100 MiB/s', '12 waiting', '512 MiB of 1.0 GiB'],
+      fields: ['3 running', 'writes 25.0 MB of 100 MB/s', '12 waiting', '512 MB of 1.0 GB'],
     },
   ])
 })
 
 test('the verdict of learning is one sentence', () => {
-  assert.deepEqual(seen().verdicts(), ['save on nvme: 4 at a time, 2.0 MiB/s each, learned from 12 tasks'])
+  assert.deepEqual(seen().verdicts(), ['save on nvme: 4 at a time, 2.0 MB/s each, learned from 12 tasks'])
 })
 
 test('what was tried, decided, lost and moved can be explained', () => {
   assert.deepEqual(seen().explain(), [
     'save on nvme',
-    '  tried 8 at a time, 1.0 MiB/s each: 250ms per task',
-    '  tried 4 at a time, 2.0 MiB/s each: 110ms per task',
-    '  took 4 at a time, 2.0 MiB/s each: it takes least time for all',
+    '  tried 8 at a time, 1.0 MB/s each: 250ms per task',
+    '  tried 4 at a time, 2.0 MB/s each: 110ms per task',
+    '  took 4 at a time, 2.0 MB/s each: it takes least time for all',
     'disk was left out: is full',
-    'moved 1 file between devices, 1.0 MiB',
+    'moved 1 file between devices, 1.0 MB',
   ])
 })
 
@@ -114,11 +114,11 @@ test('a kind whose limit was to be learned and was not says why', () => {
 
 test('a limit that is tried again counts as it was last', () => {
   const devices = seen()
-  devices.observe({ type: 'trial', at: 8, kind: 1, device: 0, bandwidth: 2 ** 22, concurrency: 4, mean: 55 })
+  devices.observe({ type: 'trial', at: 8, kind: 1, device: 0, bandwidth: 4e6, concurrency: 4, mean: 55 })
   const tried = devices.explain().filter(line => line.includes('tried'))
   assert.deepEqual(tried, [
-    '  tried 8 at a time, 1.0 MiB/s each: 250ms per task',
-    '  tried 4 at a time, 4.0 MiB/s each: 55ms per task',
+    '  tried 8 at a time, 1.0 MB/s each: 250ms per task',
+    '  tried 4 at a time, 4.0 MB/s each: 55ms per task',
   ])
 })
 
@@ -146,8 +146,8 @@ test('a trace has counters per device, and lanes of I/O tasks say so', async () 
   assert.deepEqual(
     counters.map(({ name, args }) => [name, args]),
     [
-      ['nvme MB/s', { read: 0, write: 26.2144 }],
-      ['nvme MB', { used: 536.870912 }],
+      ['nvme MB/s', { read: 0, write: 25 }],
+      ['nvme MB', { used: 512 }],
       ['nvme tasks', { running: 3, waiting: 12 }],
     ],
   )

@@ -26,12 +26,12 @@ for (const [ms, text] of durations) test(`${ms} ms is ${text}`, () => assert.equ
 
 const sizes: [number, string][] = [
   [0, '0 B'],
-  [1023, '1023 B'],
-  [1024, '1.0 KiB'],
-  [1536, '1.5 KiB'],
-  [1024 * 1023.6, '1.0 MiB'],
-  [304_087_040, '290 MiB'],
-  [2 ** 40, '1.0 TiB'],
+  [999, '999 B'],
+  [1000, '1.0 kB'],
+  [1500, '1.5 kB'],
+  [1000 * 999.6, '1.0 MB'],
+  [290_000_000, '290 MB'],
+  [1e12, '1.0 TB'],
 ]
 for (const [bytes, text] of sizes)
   test(`${bytes} bytes are ${text}`, () => assert.equal(formatBytes(bytes), text))

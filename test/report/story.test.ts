@@ -24,7 +24,7 @@ test('a task that was tried twice', async () => {
 test('a task that waited for others and for a task of its own', async () => {
   assert.deepEqual(await tell('add#3'), [
     '0.003s: add#3 was submitted by the main program',
-    '  it waited for version 2 (2.0 MiB) of project#1, which came after 1.2s',
+    '  it waited for version 2 (2.1 MB) of project#1, which came after 1.2s',
     '  it waited for version 4 of project#2, which came after 2.1s',
     '2.106s: it had all its inputs, 2.1s after it was submitted',
     '2.110s: it started on lane 0 of n1 with 2 cpus, as wide, after waiting 4ms for a lane',

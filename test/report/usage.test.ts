@@ -54,7 +54,7 @@ test('what commands used is added up by kind, and the page cache by what devices
   assert.equal(copy!.peakBytes, 8_001_000)
   assert.equal(think!.measured, 1)
   const [line] = summaryLines(statistics, plainPaint).filter(one => one.includes('page cache'))
-  assert.match(line ?? '', /55% of 19\.1 MiB read was there \(copy 50%, sort 75%\)/)
+  assert.match(line ?? '', /55% of 20\.0 MB read was there \(copy 50%, sort 75%\)/)
 })
 
 test('a device that read ahead more than was asked for makes no negative rate', () => {

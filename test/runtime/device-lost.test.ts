@@ -88,7 +88,9 @@ test(
         assert.match(program.read('seen'), /out\/1 was kept on fast, and is not in .*fast any more/)
         assert.notEqual(code, 0, 'a run that could not bring its results home has not ended well')
         assert.match(err, /out\/2/)
+        assert.match(err, /when its device is back, the next run brings it home/)
         assert.deepEqual(readdirSync(program.path('fast')), [], 'nothing was written where the device was')
+        assert.deepEqual(readdirSync(program.path('slow')), [], 'what came home is kept nowhere else')
       },
     )
   },

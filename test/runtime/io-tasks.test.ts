@@ -55,8 +55,10 @@ test('an I/O task that takes too long is given up, and those beside it go on', a
 test('what an attempt that was given up says later is not taken for the next one', async () => {
   const counter = shared(Int32Array, 1)
   const path = newPath()
-  assert.equal(await io.neverEnds(counter, path), 2)
-  assert.equal(readFileSync(await waitOnFile(path), 'utf8'), 'attempt 2')
+  // On a machine that stands still for a moment, later attempts may be given up as well.
+  const attempt = await io.neverEnds(counter, path)
+  assert(attempt > 1)
+  assert.equal(readFileSync(await waitOnFile(path), 'utf8'), `attempt ${attempt}`)
 })
 
 test('an I/O task that fails is tried again from the beginning', async () => {
