@@ -2,9 +2,10 @@ import { demandOf } from '../../src/core/task.ts'
 import type { Demand } from '../../src/core/task.ts'
 import { gain, time } from './build.ts'
 import type { Build, Use } from './build.ts'
-import { COMPUTING, LUSTRE_OPEN, galileo100 } from './platforms.ts'
+import { galileo100 } from './platforms.ts'
 import { percent } from './rows.ts'
 import type { Row } from './rows.ts'
+import { UNSTATED } from './unstated.ts'
 
 /**
  * CAPIO (V.C and V.D): steps on nodes of their own that only read and write. With the file system a step begins when
@@ -101,7 +102,7 @@ const genomes =
       Array.from({ length: PEOPLE }, (): Use => [build.file(folder), 'out', bytes])
     const read = (made: readonly Use[]): Use[] => made.map(([file, , bytes]): Use => [file, 'in', bytes ?? 0])
     const take = (step: Step, uses: readonly Use[]): void =>
-      step.do(uses, COMPUTING * uses.length * LUSTRE_OPEN)
+      step.do(uses, UNSTATED.computing.value * uses.length * UNSTATED.open.value)
     const after = (...steps: readonly Step[]): Use[] =>
       mode === 'files' ? steps.flatMap(({ end }) => end) : []
 

@@ -6,12 +6,14 @@ import type { Build, Use } from './build.ts'
 import { mareNostrum4 } from './platforms.ts'
 import { percent } from './rows.ts'
 import type { Row } from './rows.ts'
+import { UNSTATED } from './unstated.ts'
 
 /**
  * Eager release (thesis 7.6) on MareNostrum 4. Times are not stated: in each the consumers take, on all CPUs
  * that they have, as long as the largest generator takes, which is 100 s.
  */
 const SECONDS = 100
+const consumers = (): number => UNSTATED.consuming.value * SECONDS
 const values = (build: Build, count: number): Use[] =>
   Array.from({ length: count }, (): Use => [build.value(), 'out'])
 
@@ -21,7 +23,7 @@ const archives =
   (build: Build): void => {
     const [READERS, CONSUMERS] = [288, 8 * 48]
     const each = Math.ceil(records / READERS)
-    const seconds = (SECONDS * CONSUMERS) / (each * READERS * 2)
+    const seconds = (consumers() * CONSUMERS) / (each * READERS * 2)
     const readAll = build.value()
     const made = Array.from({ length: READERS }, (_, i) => {
       const own = values(build, each)
@@ -52,7 +54,7 @@ const alignment =
   (parts: number, isEager: boolean) =>
   (build: Build): void => {
     const ALIGNS = 2000
-    const seconds = (SECONDS * 8 * 48) / ALIGNS
+    const seconds = (consumers() * 8 * 48) / ALIGNS
     let before: Use[] = []
     for (let part = 0; part < (isEager ? 1 : parts); part++) {
       const reads = values(build, isEager ? ALIGNS * parts : ALIGNS)
@@ -77,7 +79,8 @@ const decomposition =
     for (let i = 0; i < GENERATORS; i++) {
       const made = values(build, parts)
       build.task('decompose', SECONDS, made, cpus(1), isEager)
-      for (const [one] of made) build.task('solve', (SECONDS * 8 * 48) / (GENERATORS * 800), [[one, 'in']])
+      for (const [one] of made)
+        build.task('solve', (consumers() * 8 * 48) / (GENERATORS * 800), [[one, 'in']])
     }
   }
 

@@ -1,7 +1,7 @@
 import type { Bandwidth } from '../../src/core/task.ts'
 import { MB, cpus, gain, io, time } from './build.ts'
 import type { Build } from './build.ts'
-import { VARYING, computingBefore, firstNode, mareNostrum4 } from './platforms.ts'
+import { varying, computingBefore, firstNode, mareNostrum4 } from './platforms.ts'
 import { lowest, percent } from './rows.ts'
 import type { Row } from './rows.ts'
 
@@ -12,14 +12,13 @@ import type { Row } from './rows.ts'
  */
 const TASKS = 48 * 48
 const SIZE = 290 * MB
-const HMMPFAM = computingBefore(290)
 
 export const hmmer =
   (bandwidth: Bandwidth | 'baseline', fills = 0) =>
   (build: Build): void => {
     for (let i = 0; i < TASKS; i++) {
       const result = build.value()
-      build.task('hmmpfam', HMMPFAM, [[result, 'out']])
+      build.task('hmmpfam', computingBefore(290), [[result, 'out']])
       const demand = bandwidth === 'baseline' ? cpus(1) : io(bandwidth, SIZE, firstNode(i, fills))
       build.task(
         'checkpointFrag',
@@ -37,12 +36,12 @@ export const STATIC = [2, 4, 8, 16, 32, 64, 128, 256]
 
 export async function hmmerRows(): Promise<Row[]> {
   const of = (bandwidth: Bandwidth | 'baseline', executors = 225, learningShare = 1): Promise<number> =>
-    time(hmmer(bandwidth), { platform: mareNostrum4(12, executors), jitter: VARYING, learningShare })
+    time(hmmer(bandwidth), { platform: mareNostrum4(12, executors), jitter: varying(), learningShare })
   const baseline = await of('baseline')
   const gainOf = async (bandwidth: Bandwidth, executors = 225, share = 1): Promise<number> =>
     gain(baseline, await of(bandwidth, executors, share))
   const free = await gainOf(null, 500)
-  const filled = await time(hmmer(null, 500), { platform: mareNostrum4(12, 500), jitter: VARYING })
+  const filled = await time(hmmer(null, 500), { platform: mareNostrum4(12, 500), jitter: varying() })
   const curve = new Map<number, number>()
   for (const limit of STATIC) curve.set(limit, await of(limit * MB))
   const best = lowest(curve)

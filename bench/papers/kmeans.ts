@@ -4,6 +4,7 @@ import type { Build, Use } from './build.ts'
 import { mareNostrum4, writingTime } from './platforms.ts'
 import { percent } from './rows.ts'
 import type { Row } from './rows.ts'
+import { UNSTATED } from './unstated.ts'
 
 /**
  * K-means (thesis 4.5.3.3): 500 fragments; each iteration one partial_sum per fragment, whose result is
@@ -16,22 +17,22 @@ import type { Row } from './rows.ts'
  */
 const FRAGMENTS = 500
 const SIZE = 109 * MB
-const WRITING = writingTime(109, FRAGMENTS / 12)
-const [BEGIN, COMPUTING] = [6.1 * WRITING, 2.2 * WRITING]
 
 const kmeans =
   (iterations: number, bandwidth: Bandwidth | 'baseline') =>
   (build: Build): void => {
+    const writing = writingTime(109, FRAGMENTS / 12)
+    const [begin, computing] = [UNSTATED.begin.value * writing, UNSTATED.iteration.value * writing]
     const fragments = Array.from({ length: FRAGMENTS }, (): Use => {
       const fragment = build.value()
-      build.task('generate_fragment', BEGIN, [[fragment, 'out']])
+      build.task('generate_fragment', begin, [[fragment, 'out']])
       return [fragment, 'in']
     })
     let centres: Use[] = []
     for (let i = 0; i < iterations; i++) {
       const sums = fragments.map(fragment => {
         const sum = build.value()
-        build.task('partial_sum', COMPUTING, [fragment, ...centres, [sum, 'out']])
+        build.task('partial_sum', computing, [fragment, ...centres, [sum, 'out']])
         const demand = bandwidth === 'baseline' ? cpus(1) : io(bandwidth, SIZE)
         build.task(
           'checkpointCenters',

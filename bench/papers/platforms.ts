@@ -1,4 +1,5 @@
 import type { DeviceModel, NodeModel, Platform } from '../../src/simulate/platform.ts'
+import { UNSTATED } from './unstated.ts'
 
 /**
  * One set of constants per platform, for all experiments on it. What the papers state is taken as stated; what
@@ -22,8 +23,7 @@ const nodes = (count: number, model: Omit<NodeModel, 'name'>): Platform => ({
  * CPU, computes 0.8 times as long as it writes without I/O tasks: with less, a constraint of 4 would be better for HMMER
  * than the 8 of the thesis (4.5.3.1); with more, there would be less to hide. Inputs differ, so times vary by up to 0.3 of it.
  */
-export const COMPUTING = 0.8
-export const VARYING = 0.3
+export const varying = (): number => UNSTATED.varying.value
 
 /**
  * MareNostrum 4 (thesis 4.5.1): 48 cores, 370 GB, an SSD with 470 MB/s for reading and 450 MB/s for writing.
@@ -35,27 +35,21 @@ export const VARYING = 0.3
  *   waits at its end for the others. 2 s at 56 writers, and with the cube of their number: so 64 give less than 1%
  *   more, and 112 give 7% less. How it goes on beyond these is a guess.
  */
-const WRITER = 8
-const KNEE = 56
-const SYNC = 2
-/** Seconds per file. */
-const LATENCY = 5.3
-
-const ssd: DeviceModel = {
+const ssd = (): DeviceModel => ({
   name: 'ssd',
   path: '/scratch',
   read: 470 * MB,
   write: 450 * MB,
   // 200 GB in truth; the variants pipeline writes more per node and the thesis does not say how it was kept.
   capacity: null,
-  stream: WRITER * MB,
-  knee: KNEE,
-  sync: SYNC * 1000,
-  latency: LATENCY * 1000,
-}
+  stream: UNSTATED.writer.value * MB,
+  knee: UNSTATED.knee.value,
+  sync: UNSTATED.sync.value * 1000,
+  latency: UNSTATED.latency.value * 1000,
+})
 
 export const mareNostrum4 = (count: number, ioExecutors = 225): Platform =>
-  nodes(count, { cpus: 48, memory: 370e9, tags: [], ioExecutors, storage: [ssd] })
+  nodes(count, { cpus: 48, memory: 370e9, tags: [], ioExecutors, storage: [ssd()] })
 
 /**
  * Without a constraint the I/O tasks of the thesis go to the first node that has an executor, as none needs a CPU: of
@@ -65,23 +59,27 @@ export const firstNode = (task: number, executors: number): string[] =>
   executors > 0 ? [`n${Math.floor((task % (12 * 48)) / executors) + 1}`] : []
 
 /** Seconds in which so many tasks write so many MB each to one SSD, side by side. */
-export const writingTime = (megabytes: number, tasks: number): number =>
-  megabytes / WRITER + LATENCY + SYNC * (tasks / KNEE) ** 3
+export function writingTime(megabytes: number, tasks: number): number {
+  const { writer, latency, sync, knee } = UNSTATED
+  return megabytes / writer.value + latency.value + sync.value * (tasks / knee.value) ** 3
+}
 
 /** Seconds for which a task computes there before it writes so many MB. */
-export const computingBefore = (megabytes: number): number => COMPUTING * writingTime(megabytes, 48)
+export const computingBefore = (megabytes: number): number =>
+  UNSTATED.computing.value * writingTime(megabytes, 48)
 
 /**
  * A node of CTE-Power (thesis 5.5.1): 40 cores, NVRAM 6026, SSD 2743 and PFS 900 MB/s for writing; NVRAM and SSD of
  * 1 TB. Its NVRAM is local, and each node has its own 1.8 to 2.4 TB to write. Not stated: reading, taken as fast as
- * writing; memory, not used.
+ * writing; what one writer gets, taken as all that the others leave; memory, not used.
  */
 export const ctePower = (layers = ['nvram', 'ssd', 'pfs']): Platform => {
   const layer = (name: string, bandwidth: number, capacity: number | null): DeviceModel => ({
     name,
     path: `/${name}`,
-    read: bandwidth * MB,
+    read: bandwidth * UNSTATED.layerRead.value * MB,
     write: bandwidth * MB,
+    stream: UNSTATED.layerWriter.value * MB,
     capacity,
     shared: true,
   })
@@ -110,16 +108,13 @@ export const tohoku = (count: number, cpus = 8): Platform => {
     capacity: null,
     oneArm: true,
     knee: 1,
-    falloff: 0.07,
-    buffer: 3.2 * GiB,
+    falloff: UNSTATED.falloff.value,
+    buffer: UNSTATED.buffer.value * GiB,
     stream: 592 * MiB,
   }
-  const memory = { memory: 32 * GiB, cache: 9 * GiB, cacheRate: 592 * MiB }
+  const memory = { memory: 32 * GiB, cache: UNSTATED.cache.value * GiB, cacheRate: 592 * MiB }
   return nodes(count, { cpus, tags: [], ...memory, link: 71 * MiB, storage: [disk] })
 }
-
-/** Seconds to open a file on its Lustre. */
-export const LUSTRE_OPEN = 0.039
 
 /**
  * GALILEO100 (CAPIO V.A): 48 cores, 384 GB, 100 Gb/s. Streams stay in memory. How fast one process gets data is not
@@ -131,6 +126,7 @@ export const LUSTRE_OPEN = 0.039
  */
 export const galileo100 = (count: number): Platform => {
   const GB = 1e9
+  const { lustreRead, lustreWrite, open, memoryRead, memoryWrite } = UNSTATED
   const lustre = {
     name: 'lustre',
     path: '/lustre',
@@ -141,8 +137,13 @@ export const galileo100 = (count: number): Platform => {
   }
   const memory = { name: 'memory', path: '/memory', read: 100 * GB, write: 100 * GB, capacity: null }
   const storage = [
-    { ...lustre, stream: 0.6 * GB, streamWrite: 1.2 * GB, latency: LUSTRE_OPEN * 1000 },
-    { ...memory, stream: 1.33 * GB, streamWrite: 2.4 * GB },
+    {
+      ...lustre,
+      stream: lustreRead.value * GB,
+      streamWrite: lustreWrite.value * GB,
+      latency: open.value * 1000,
+    },
+    { ...memory, stream: memoryRead.value * GB, streamWrite: memoryWrite.value * GB },
   ]
   return nodes(count, { cpus: 48, memory: 384 * GB, tags: [], link: 12.5 * GB, storage })
 }

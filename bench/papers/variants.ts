@@ -3,7 +3,7 @@ import type { Bandwidth } from '../../src/core/task.ts'
 import { MB, cpus, gain, io, time } from './build.ts'
 import type { Build } from './build.ts'
 import { STATIC } from './hmmer.ts'
-import { VARYING, computingBefore, firstNode, mareNostrum4 } from './platforms.ts'
+import { varying, computingBefore, firstNode, mareNostrum4 } from './platforms.ts'
 import { lowest, percent } from './rows.ts'
 import type { Row } from './rows.ts'
 
@@ -48,10 +48,10 @@ const variants =
 
 export async function variantsRows(): Promise<Row[]> {
   const of = (bandwidth: Bandwidth | 'baseline', executors = 225, learningShare = 1): Promise<number> =>
-    time(variants(bandwidth), { platform: mareNostrum4(12, executors), jitter: VARYING, learningShare })
+    time(variants(bandwidth), { platform: mareNostrum4(12, executors), jitter: varying(), learningShare })
   const baseline = await of('baseline')
   const free = await of(null, 325)
-  const filled = await time(variants(null, 325), { platform: mareNostrum4(12, 325), jitter: VARYING })
+  const filled = await time(variants(null, 325), { platform: mareNostrum4(12, 325), jitter: varying() })
   const curve = new Map<number, number>()
   for (const limit of STATIC.slice(0, 5)) curve.set(limit, await of(limit * MB))
   const best = lowest(curve)

@@ -18,6 +18,8 @@ export interface Work {
   readonly eager?: boolean
   /** What is released before its end, by its place among the accesses, so many milliseconds into its computing. */
   readonly releases?: readonly { readonly access: number; readonly after: number }[]
+  /** It takes values as they come: for each it computes a part of the whole, once the value is there. */
+  readonly takes?: readonly { readonly version: Version; readonly share: number }[]
 }
 
 export const workOf = (task: Task): Work => task.payload as Work
@@ -28,6 +30,8 @@ export interface Surroundings {
   readonly stores: Stores
   /** The task has made this and goes on. */
   release(task: Task, version: Version): void
+  /** The task waits for this and holds no CPU meanwhile; then `then` rings. */
+  wait(task: Task, version: Version, then: Alarm): void
   /** The task has done all that it does. */
   end(task: Task, now: number): void
 }
@@ -40,6 +44,9 @@ export class Execution implements Alarm {
   readonly #to: ModelDevice | null
   /** Steps: what is read, one by one; reading aside; computing; what is written, one by one; writing aside. */
   #step = 0
+  /** Values that it has taken, and milliseconds that it has computed. */
+  #taken = 0
+  #computed = 0
 
   constructor(task: Task, node: ModelNode, around: Surroundings, to: ModelDevice | null = null) {
     this.#task = task
@@ -53,7 +60,7 @@ export class Execution implements Alarm {
     // It was stopped meanwhile: what is under way ends, and nothing follows.
     if (task.state !== 'running') return
     const { stores } = this.#around
-    const { compute, bytes, read = 0, write = 0, eager, releases } = workOf(task)
+    const { compute, bytes, read = 0, write = 0, eager, releases, takes } = workOf(task)
     const count = bytes ? task.accesses.length : 0
     for (;;) {
       const at = this.#step++
@@ -64,11 +71,12 @@ export class Execution implements Alarm {
       } else if (at === count) {
         if (read > 0) return stores.read(null, read, this.#node, this)
       } else if (at === count + 1) {
-        const { cpus } = task.implementation.demand ?? task.demand
+        if (takes && this.#take(takes)) return
+        if (takes) continue
         if (eager) this.#releaseEvenly(compute)
         for (const { access, after } of releases ?? []) this.#releaseAfter(access, after)
         // Also for no time at all: a task ends in a step of its own, after whoever started it.
-        return this.#node.compute(compute, cpus, this)
+        return this.#compute(compute)
       } else if (at < 2 * count + 2) {
         const version = task.accesses[at - count - 2]?.write
         const size = bytes?.[at - count - 2] ?? 0
@@ -77,6 +85,34 @@ export class Execution implements Alarm {
         if (write > 0) return stores.write(null, write, this.#node, this.#to, this)
       } else return this.#around.end(task, now)
     }
+  }
+
+  #compute(milliseconds: number): void {
+    const { cpus } = this.#task.implementation.demand ?? this.#task.demand
+    this.#node.compute(milliseconds, cpus, this)
+  }
+
+  /** Computes for the next value, or waits for it; false when all have been taken. */
+  #take(takes: NonNullable<Work['takes']>): boolean {
+    const next = takes[this.#taken]
+    if (!next) return false
+    // The same step again.
+    this.#step--
+    if (!next.version.settled) {
+      this.#around.wait(this.#task, next.version, this)
+      return true
+    }
+    this.#taken++
+    const { compute, releases = [] } = workOf(this.#task)
+    const from = this.#computed
+    const isLast = this.#taken === takes.length
+    this.#computed = isLast ? compute : from + compute * next.share
+    for (const { access, after } of releases) {
+      const isNow = after > from || (from === 0 && this.#taken === 1)
+      if (isNow && after <= this.#computed) this.#releaseAfter(access, after - from)
+    }
+    this.#compute(this.#computed - from)
+    return true
   }
 
   #releaseAfter(access: number, after: number): void {

@@ -16,6 +16,7 @@ import { Paths } from '../model/paths.ts'
 import { Tracker } from '../model/tracker.ts'
 import { Stream } from '../model/value-stream.ts'
 import { resolveInside } from '../model/wait.ts'
+import type { Work } from './execution.ts'
 import { buildWork } from './program-cost.ts'
 import type { Simulation, Watcher } from './simulation.ts'
 import { inputFile } from './workload.ts'
@@ -29,7 +30,7 @@ export class ProgramClient implements Client, Watcher {
   readonly #group = new AsyncLocalStorage<Group>()
   readonly #results = new Map<Datum, unknown>()
   /** What generators make, by the stream of it. */
-  readonly #streams = new Map<Datum, { values: readonly Datum[]; end: Datum }>()
+  readonly #streams = new Map<Datum, Made>()
   /** Sizes of versions that have one, by their number. */
   readonly #sizes = new Map<number, number>()
   readonly #waits = new Map<Version | Group, (() => void)[]>()
@@ -60,12 +61,6 @@ export class ProgramClient implements Client, Watcher {
 
   call(definition: Definition, args: readonly unknown[]): unknown {
     const { slots } = this.#tracker.call(definition, args)
-    if (slots.some(({ datum }) => this.#streams.has(datum))) {
-      refuse(
-        `${definition.name} takes a stream; how it takes the values is not known`,
-        'Call a task for each value: for await (const value of stream) …',
-      )
-    }
     const results = this.submit(definition, args, slots)
     const [first] = results
     if (definition.stream) {
@@ -88,7 +83,10 @@ export class ProgramClient implements Client, Watcher {
     const accesses: AccessRequest[] = slots.map(({ datum, mode }) => ({ datum, mode }))
     for (const { datum, kind, mode } of slots) if (kind !== 'value' && mode !== 'out') this.#note(datum)
     const { options } = definition
-    const work = buildWork(definition, args, slots, datum => this.#sizes.get(datum.current.id) ?? 0)
+    const work = {
+      ...buildWork(definition, args, slots, datum => this.#sizes.get(datum.current.id) ?? 0),
+      ...takesOf(slots.flatMap(({ datum }) => this.#streams.get(datum) ?? [])),
+    }
     // Of a generator: the stream, its end, and its values.
     const count = definition.stream ? 1 + (work.releases?.length || 1) : Math.max(1, definition.returns)
     const results = Array.from({ length: count }, () => new Datum(null, false, false))
@@ -111,7 +109,7 @@ export class ProgramClient implements Client, Watcher {
   }
 
   iterate({ datum }: Stream<unknown>): AsyncIterator<Future<unknown>, undefined, void> {
-    const { values, end } = this.#streams.get(datum) as { values: readonly Datum[]; end: Datum }
+    const { values, end } = this.#streams.get(datum) as Made
     let next = 0
     const done = { done: true as const, value: undefined }
     return {
@@ -267,6 +265,23 @@ export class ProgramClient implements Client, Watcher {
       results.forEach((datum, i) => this.#results.set(datum, (value as unknown[])[i]))
     else this.#results.set(results[0] as Datum, value)
   }
+}
+
+/** What a generator makes. */
+interface Made {
+  readonly values: readonly Datum[]
+  readonly end: Datum
+}
+
+/** Who takes streams computes equally long for each value, one stream after the other; then it sees the end. */
+function takesOf(streams: readonly Made[]): Pick<Work, 'takes'> {
+  if (streams.length === 0) return {}
+  const count = streams.reduce((sum, { values }) => sum + values.length, 0)
+  const takes = streams.flatMap(({ values, end }) => [
+    ...values.map(({ current }) => ({ version: current, share: 1 / count })),
+    { version: end.current, share: 0 },
+  ])
+  return { takes }
 }
 
 function refuse(why: string, hint = 'Run the program, or simulate a version without it.'): never {

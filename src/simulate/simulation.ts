@@ -4,10 +4,12 @@ import type { Version } from '../core/data.ts'
 import { MillraceError } from '../core/errors.ts'
 import type { Observer } from '../core/events.ts'
 import type { IoOptions } from '../core/io/io-core.ts'
+import type { Lane } from '../core/machine.ts'
 import type { Policy } from '../core/policy.ts'
 import { Implementation, demandOf } from '../core/task.ts'
 import type { Demand, Group, Kind, Task, TaskSpec } from '../core/task.ts'
 import { Clock } from './clock.ts'
+import type { Alarm } from './clock.ts'
 import { Execution } from './execution.ts'
 import type { Surroundings, Work } from './execution.ts'
 import type { Platform } from './platform.ts'
@@ -46,6 +48,9 @@ export class Simulation implements Surroundings {
   cpuTime = 0
   readonly #kinds = new Map<string, Kind>()
   readonly #afterEnds = new Map<Task, (() => void)[]>()
+  /** Tasks that wait for a value, since when, and what goes on then. */
+  readonly #takers = new Map<Version, Task>()
+  readonly #waiting = new Map<Task, { since: number; alarm: Alarm }>()
   readonly #movers: Movers
   readonly #jitter: number
   readonly #bandwidth: number | null
@@ -145,13 +150,13 @@ export class Simulation implements Surroundings {
       case 'pace':
         return this.#movers.pace(instruction.move)
       case 'settled':
-        return this.watcher?.settled(instruction.version)
+        return this.#settled(instruction.version)
       case 'idle':
         return this.watcher?.idle(instruction.group)
       case 'unread':
         return this.watcher?.unread(instruction.version)
       case 'resume':
-        return
+        return this.#resume(instruction.task)
     }
   }
 
@@ -193,6 +198,36 @@ export class Simulation implements Surroundings {
       for (const then of this.#afterEnds.get(task) ?? []) then()
       this.#afterEnds.delete(task)
     }
+    this.#beginNext(lane)
+  }
+
+  /** Called when a task has to wait for a value of a stream. */
+  wait(task: Task, version: Version, then: Alarm): void {
+    const lane = this.engine.nodes[task.node]?.lanes[task.lane]
+    this.#waiting.set(task, { since: this.clock.now, alarm: then })
+    this.#takers.set(version, task)
+    this.engine.blocked(task, 'for values', this.clock.now)
+    this.engine.watch(version)
+    this.#beginNext(lane)
+  }
+
+  #settled(version: Version): void {
+    const taker = this.#takers.get(version)
+    this.#takers.delete(version)
+    if (taker) this.engine.unblocked(taker)
+    this.watcher?.settled(version)
+  }
+
+  #resume(task: Task): void {
+    const waited = this.#waiting.get(task)
+    if (!waited) return
+    this.#waiting.delete(task)
+    const { cpus } = task.implementation.demand ?? task.demand
+    this.cpuTime -= (this.clock.now - waited.since) * cpus
+    waited.alarm.ring(this.clock.now)
+  }
+
+  #beginNext(lane: Lane | undefined): void {
     const behind = lane?.queue.peek()
     if (behind && behind.startedAt < 0) this.#begin(behind)
   }

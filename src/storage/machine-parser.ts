@@ -147,14 +147,30 @@ export class MachineParser {
     const given = entries.get('name')
     const name = given ? this.#text(given) : 'node'
     const counted = entries.get('count')
-    const count = this.#count(counted, 1, `a whole number from 1 to ${MOST_NODES}`)
+    const times = this.#source.times(at)
+    const count = times ?? this.#count(counted, 1, `a whole number from 1 to ${MOST_NODES}`)
     if (name === null) return []
-    if (count !== null && count > MOST_NODES) {
-      this.#source.wrong(counted as Entry, `a whole number from 1 to ${MOST_NODES}`, 'Use fewer nodes.')
+    if (count !== null && (count < 1 || count > MOST_NODES)) {
+      const text = `${(times === null && counted?.field) || `the number of ${at.field}`} is ${count}`
+      this.#source.complain(
+        this.#source.at(counted ?? at),
+        `${text}, not 1 to ${MOST_NODES}`,
+        'Use fewer nodes.',
+      )
       return []
     }
+    if (times !== null && counted) {
+      this.#source.complain(
+        this.#source.at(counted),
+        `${at.field} has a number in front of it and a count`,
+        'Leave out one of the two.',
+      )
+    }
     const range = /^(.*)\[(\d+)-(\d+)\](.*)$/.exec(name)
-    if (!range) return counted ? Array.from({ length: count ?? 0 }, (_, i) => `${name}${i + 1}`) : [name]
+    if (!range) {
+      if (count !== null) return Array.from({ length: count }, (_, i) => `${name}${i + 1}`)
+      return counted ? [] : [name]
+    }
     const [, before, first = '', last = '', after] = range
     const length = Number(last) - Number(first) + 1
     if (length < 1 || length > MOST_NODES) {
@@ -163,8 +179,8 @@ export class MachineParser {
     }
     if (count !== null && count !== length) {
       this.#source.complain(
-        this.#source.at(counted as Entry),
-        `${counted?.field} is ${count}, but ${name} names ${length} nodes`,
+        this.#source.at(counted ?? at),
+        `${counted?.field ?? `the number of ${at.field}`} is ${count}, but ${name} names ${length} nodes`,
         'Leave out one of the two.',
       )
     }

@@ -33,7 +33,11 @@ export class YamlSource {
 
   constructor(text: string) {
     this.#lines = new this.#yaml.LineCounter()
-    this.#document = this.#yaml.parseDocument(text, { lineCounter: this.#lines, prettyErrors: false })
+    this.#document = this.#yaml.parseDocument(withTags(text), {
+      lineCounter: this.#lines,
+      prettyErrors: false,
+      logLevel: 'error',
+    })
     for (const { message, pos } of this.#document.errors) {
       this.complain(pos[0], message.split('\n')[0] ?? 'it cannot be read', 'Correct the syntax first.')
     }
@@ -89,6 +93,12 @@ export class YamlSource {
     }))
   }
 
+  /** The 12 of `12 x {…}`; null if it stands there once. */
+  times({ value }: Entry): number | null {
+    const [, count] = /^!(\d+)$/.exec(value?.tag ?? '') ?? []
+    return count === undefined ? null : Number(count)
+  }
+
   isMap(entry: Entry): boolean {
     return this.#yaml.isMap(this.#resolve(entry.value))
   }
@@ -121,3 +131,11 @@ export class YamlSource {
     return this.#yaml.isSeq(node) ? 'a list' : 'empty'
   }
 }
+
+/** `12 x {` is no YAML; a tag of the same length in its place is, and leaves everything else where it stands. */
+const withTags = (text: string): string =>
+  text.replace(/(?<=^|[-:,[]) *\d+ *x *\{/gm, found => {
+    const [, before = '', count = '', spaces = ''] = /^( *)(\d+)( *)x/.exec(found) ?? []
+    const rest = found.length - before.length - count.length - 2
+    return rest < 1 && spaces === '' ? found : `${before}!${count}${' '.repeat(rest)}{`
+  })

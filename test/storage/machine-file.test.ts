@@ -55,6 +55,14 @@ test('many nodes are written by a count or by a range in the name', () => {
     'b',
   ])
   assert.equal(named('nodes: { count: 12 }').length, 12)
+  assert.deepEqual(named('nodes: 2 x { name: n, cpus: 4 }'), ['n1', 'n2'])
+  assert.deepEqual(named('nodes:\n  - 2 x {name: a}\n  - 1  x  {name: b,\n    cpus: 2}\n  - {name: c}'), [
+    'a1',
+    'a2',
+    'b1',
+    'c',
+  ])
+  assert.deepEqual(named('nodes: [2 x {name: a}, {name: "3 x {"}]'), ['a1', 'a2', '3 x {'])
 })
 
 test('storage beside nodes is a shared device of all of them, unless a node says otherwise', () => {
@@ -118,6 +126,14 @@ const MISTAKES: Row[] = [
   ['half a CPU', 'nodes: [{ cpus: 0.5 }]', '1:17', /whole number of CPUs/],
   ['two nodes of one name', 'nodes: [{ name: a }, { name: a }]', '1:8', /two nodes have the name 'a'/],
   ['a range that goes down', 'nodes: [{ name: "n[9-2]" }]', '1:17', /goes up/],
+  [
+    'a number of nodes that is too large',
+    'nodes: 1000000 x {cpus: 1}',
+    '1:18',
+    /is 1000000, not 1 to 100000/,
+  ],
+  ['a number in front and a count', 'nodes: 12 x {count: 3}', '1:21', /a number in front of it and a count/],
+  ['what comes after a number', 'nodes: 12 x {name: n, cpu: 3}', '1:23', /no key 'cpu'/],
   ['a count that contradicts the range', 'nodes: [{ name: "n[1-3]", count: 4 }]', '1:34', /names 3 nodes/],
   [
     'a shared device described in two ways',
