@@ -36,7 +36,7 @@ static void committed(long fd, u64 e)
 
 /* Bytes of the file were taken back since it was opened: cut, or another file has its name now. Fine for who has
  * read nothing yet and still has the file of that name; otherwise an error, for the rules said this would not be. */
-static int outdated(long fd, u64 *e, const struct mr_file *f)
+int mr_outdated(long fd, u64 *e, const struct mr_file *f)
 {
     char path[2200];
     struct mr_text t = {path, path + sizeof path};
@@ -110,7 +110,7 @@ static long read_some(const struct mr_call *c, u64 len, s64 at)
     }
     for (u64 began = 0;;) {
         u32 state = mr_load(&f->state);
-        if (outdated(fd, &e, f)) return -EIO;
+        if (mr_outdated(fd, &e, f)) return -EIO;
         if (state == MR_COMMITTED) {
             committed(fd, e);
             return mr_on(c, 0, e);
@@ -123,7 +123,7 @@ static long read_some(const struct mr_call *c, u64 len, s64 at)
         u64 from = at < 0 ? position(fd) : (u64)at;
         int err = mr_wait_for(mr_who(0).proc, mr_entry_index(e), MR_WAIT_DATA, from, len);
         if (err < 0) return err;
-        if (outdated(fd, &e, f)) return -EIO;
+        if (mr_outdated(fd, &e, f)) return -EIO;
         /* else less is all there will be, or a handler has moved the position */
         if (mine && known && mr_load(&f->state) == MR_GROWING && (know_ahead(fd, f, len) || position(fd) != from)) continue;
         u32 generation = mr_load(&f->generation);
@@ -174,11 +174,24 @@ static void wrote(long fd, u64 e, u64 count, s64 at)
     }
 }
 
+/* A file that was opened under a name whose rule is update may have another name by now. What was written before was
+ * published with that name; our own count of the position was not kept. */
+static void wrote_any(long fd, u64 e, long count, s64 at)
+{
+    if (likely(mr_entry_kind(e) != MR_WRITER || count <= 0)) return;
+    if (unlikely(!(e & MR_PUBLISH))) {
+        if (likely(mr_file_at(mr_entry_file(e))->mode != MR_NO_UPDATE)) return;
+        e |= MR_PUBLISH | MR_SHARED;
+        if (!mr_who(0).foreign) __atomic_fetch_or(&mr_fd[fd], MR_PUBLISH | MR_SHARED, __ATOMIC_SEQ_CST);
+    }
+    wrote(fd, e, (u64)count, at);
+}
+
 static long write_some(const struct mr_call *c, s64 at)
 {
     u64 e = mr_entry_now(c->a[0]);
     long ret = mr_on(c, 0, e);
-    if (unlikely(e & MR_PUBLISH) && ret > 0) wrote(c->a[0], e, (u64)ret, at);
+    wrote_any(c->a[0], e, ret, at);
     return ret;
 }
 
@@ -237,7 +250,7 @@ static long source_ready(long fd, u64 e, u64 from, long *count)
 {
     struct mr_file *f = reading(e);
     if (!f || *count <= 0) return 0;
-    if (outdated(fd, &e, f)) return -EIO;
+    if (mr_outdated(fd, &e, f)) return -EIO;
     if (mr_load(&f->state) == MR_COMMITTED) {
         committed(fd, e);
         return 0;
@@ -245,7 +258,7 @@ static long source_ready(long fd, u64 e, u64 from, long *count)
     u64 want = (u64)*count > (1u << 20) ? 1u << 20 : (u64)*count;
     int err = mr_wait_for(mr_who(0).proc, mr_entry_index(e), MR_WAIT_DATA, from, want);
     if (err < 0) return err;
-    if (outdated(fd, &e, f)) return -EIO;
+    if (mr_outdated(fd, &e, f)) return -EIO;
     if (mr_load(&f->state) == MR_COMMITTED) return 0;
     u64 to = mr_available(f, from);
     if (to > from && (u64)*count > to - from) *count = (long)(to - from);
@@ -298,7 +311,7 @@ static long move(const struct mr_call *c, int in, int in_off, int out, int out_o
         }
         int over = !f || mr_load(&f->state) == MR_COMMITTED;
         long ret = mr_between(&d, in, from_e, out, to_e);
-        if (ret > 0 && (to_e & MR_PUBLISH)) wrote(c->a[out], to_e, (u64)ret, out_at);
+        wrote_any(c->a[out], to_e, ret, out_at);
         if (ret != 0 || over) return ret;
         int err = rest_a_moment(mr_entry_index(from_e), &began);
         if (err < 0) return err;

@@ -52,6 +52,7 @@ long mr_do_mmap(const struct mr_call *c)
     if (mr_entry_kind(e) == MR_READER) {
         int err = mr_wait_for(mr_who(0).proc, mr_entry_index(e), MR_WAIT_COMMIT, 0, 0);
         if (err < 0) return err;
+        if (mr_outdated(c->a[4], &e, mr_file_at(mr_entry_index(e)))) return -EIO;
         if (mr_size_of_map_trusted(c->a[4], e, (u64)c->a[5] + (u64)c->a[1])) return -EIO;
     }
     struct map m = {.len = (u64)c->a[1], .offset = (u64)c->a[5], .ofd = MR_NONE, .used = 1};

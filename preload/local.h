@@ -59,6 +59,8 @@ struct mr_who {
 };
 struct mr_who mr_who(int must_be_known);
 
+int mr_outdated(long fd, u64 *e, const struct mr_file *f); /* io_data.c */
+
 /* io_size.c: the size of a growing file that a READER was told, plus one */
 extern s64 mr_told[MR_FDS];
 void mr_maps_forked(void);

@@ -128,7 +128,14 @@ static int fill(const char *text, const struct mr_plan *plan, const struct mr_op
     return 0;
 }
 
-/* Boards whose owner was killed, also of other versions of this program: the first fields are the same in all. */
+/* Boards whose owner was killed, also of other versions of this program: the first fields are the same in all. Not those
+ * of `millrace stream run`: they tell the next run which files are complete and must not be lost. */
+static int is_of_run(const char *name)
+{
+    const char *run = strstr(name, ".run");
+    return run && strspn(run + 4, "0123456789.") == strlen(run + 4) && run[4];
+}
+
 static void sweep_dead(void)
 {
     char prefix[64], path[400];
@@ -138,7 +145,7 @@ static void sweep_dead(void)
         struct stat st;
         struct mr_board head = {0};
         snprintf(path, sizeof path, "/dev/shm/%s", e->d_name);
-        int fd = strncmp(e->d_name, prefix, strlen(prefix)) ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        int fd = strncmp(e->d_name, prefix, strlen(prefix)) || is_of_run(e->d_name) ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
         if (fd < 0) continue;
         ssize_t n = read(fd, &head, sizeof head);
         int dead = n >= (ssize_t)offsetof(struct mr_board, created_wall) && head.magic == MR_MAGIC && fstat(fd, &st) == 0;

@@ -27,6 +27,7 @@ await bundle({
   index: 'src/index.ts',
   flow: 'src/flow/index.ts',
   'flow-looks': 'src/flow/looks-thread.ts',
+  'flow-hands': 'src/flow/hands-thread.ts',
   cli: 'src/cli/main.ts',
   'doctor-thread': 'src/cli/doctor-thread.ts',
   'prepare-native': 'src/native/prepare.ts',

@@ -5,7 +5,7 @@ import { makeBlocks } from './kernel.ts'
 import type { Blocks } from './kernel.ts'
 import { computeRows } from './rows.ts'
 
-const ROUNDS = 5
+const ROUNDS = 12
 const THREADS = 2
 
 interface Work {

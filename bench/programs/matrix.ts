@@ -3,7 +3,7 @@ import { IN, INOUT, main, shared, task, waitOn } from 'millrace'
 import { compare, makeBlocks, multiplyAdd } from './kernel.ts'
 import type { Blocks } from './kernel.ts'
 
-const ROUNDS = 5
+const ROUNDS = 12
 
 export const multiply = task({ name: 'multiply', params: [IN, IN, INOUT] }, multiplyAdd)
 

@@ -17,6 +17,8 @@ interface Watched {
   /** Folders in which rules looked for files: whatever is new there may be one. */
   readonly listed: ReadonlySet<string>
   readonly flow: string
+  /** What sources looked like when the last run read them, where that is known. */
+  readonly looks: ReadonlyMap<string, string>
 }
 
 /** Makes, waits for a source or the workflow file to change, and makes again, each time in a process of its own. */
@@ -29,7 +31,6 @@ export async function watch(flow: string): Promise<void> {
     const listed = await makeOnce(words)
     if (isOver) break
     const watched = sourcesOf(flow, listed)
-    remark(`millrace: watching ${plural(watched.sources.size, 'file')} (Ctrl-C ends it)`)
     await changeOf(watched, before)
     before = looksOf(watched.sources)
   }
@@ -68,18 +69,24 @@ function sourcesOf(flow: string, listed: readonly string[]): Watched {
     for (const input of inputs) if (input >= 0) read.add(input)
   }
   const pathOf = (file: number): string => resolve(root, files.path(file))
-  const sources = [...read].filter(file => !made.has(file)).map(pathOf)
+  const sources = [...read].filter(file => !made.has(file))
+  const looks = sources
+    .filter(file => files.stamp[file] !== 0)
+    .map(file => [pathOf(file), look(files.mtime[file], files.size[file], files.ino[file])] as const)
   return {
-    sources: new Set([flow, ...sources]),
+    looks: new Map(looks),
+    sources: new Set([flow, ...sources.map(pathOf)]),
     made: new Set([...made].map(pathOf)),
     listed: new Set(listed),
     flow,
   }
 }
 
+const look = (...numbers: (number | undefined)[]): string => numbers.join(' ')
+
 const lookOf = (path: string): string => {
   const stats = statSync(path, { throwIfNoEntry: false })
-  return stats ? `${stats.mtimeMs} ${stats.size} ${stats.ino}` : ''
+  return stats ? look(stats.mtimeMs, stats.size, stats.ino) : ''
 }
 
 const looksOf = (paths: ReadonlySet<string>): Map<string, string> =>
@@ -87,7 +94,7 @@ const looksOf = (paths: ReadonlySet<string>): Map<string, string> =>
 
 /** `before`: what sources looked like before the last run, which may have read them before they changed. */
 function changeOf(watched: Watched, before: ReadonlyMap<string, string>): Promise<void> {
-  const { sources, listed } = watched
+  const { sources, listed, looks } = watched
   const watchers: FSWatcher[] = []
   return new Promise<void>(settle => {
     let timer: NodeJS.Timeout | null = null
@@ -102,7 +109,11 @@ function changeOf(watched: Watched, before: ReadonlyMap<string, string>): Promis
       watcher.on('error', changed)
       watchers.push(watcher)
     }
-    for (const path of sources) if (before.has(path) && before.get(path) !== lookOf(path)) changed()
+    remark(`millrace: watching ${plural(sources.size, 'file')} (Ctrl-C ends it)`)
+    for (const path of sources) {
+      const seen = before.get(path) ?? looks.get(path)
+      if (seen !== undefined && seen !== lookOf(path)) changed()
+    }
     process.once('SIGINT', () => settle())
     process.once('SIGTERM', () => settle())
   }).finally(() => {

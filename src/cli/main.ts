@@ -35,7 +35,8 @@ async function dispatch(all: readonly string[]): Promise<void> {
     return
   }
   // A program that computes must not end silently because nobody reads what it prints.
-  if (name !== 'run' && name !== 'make') endQuietlyWithoutReader()
+  if (name === 'make') goOnWithoutReader()
+  else if (name !== 'run') endQuietlyWithoutReader()
   const { execute } = await command.load()
   await execute(given, name)
 }
@@ -72,6 +73,15 @@ async function helpFor(name?: string): Promise<string> {
     cpus: availableParallelism(),
     memory: formatBytes(totalmem()).replace(' ', ''),
   })
+}
+
+/** After `millrace make 2>&1 | head -1` nobody sees what is going on, but the files are wanted all the same. */
+function goOnWithoutReader(): void {
+  const ignore = (error: NodeJS.ErrnoException): void => {
+    if (error.code !== 'EPIPE') throw error
+  }
+  process.stdout.on('error', ignore)
+  process.stderr.on('error', ignore)
 }
 
 /** `millrace runs | head -1` closes our output early, which is no error. */

@@ -99,7 +99,7 @@ export class LaneThread {
   }
 
   sendCounted(
-    message: Extract<ToThread, { type: 'task' | 'memory' }>,
+    message: Extract<ToThread, { type: 'task' | 'kind' | 'memory' }>,
     transfer?: readonly ArrayBuffer[],
   ): void {
     this.#messages++

@@ -11,10 +11,9 @@ import type { WireArgument, WireKept, WireStored } from './wire.ts'
  * content only wakes the other side. What has buffers beside its bytes, and everything that is rare, goes
  * as a message. Both carry the same records:
  *
- * task record    how many messages with tasks or memory come before it; task, attempt, kind, flags; the key and
- *                module of the kind, when this thread has not seen it; variant; slots; arguments; what earlier
- *                attempts released (see early-wire.ts); the list of its buffers, when they are not beside it,
- *                and where that begins, in four bytes
+ * task record    how many messages with tasks, kinds or memory come before it; task, attempt, kind, flags; variant;
+ *                slots; arguments; what earlier attempts released (see early-wire.ts); the list of its buffers, when
+ *                they are not beside it, and where that begins, in four bytes
  * slot           how it is shared (SHARE), then its value or path
  * argument       VALUE with the value, or SLOT with the slot, or INSIDE with the slot and the rest of a path
  * result record  task, status (STATUS), whether it printed, start, duration; the outputs, or the error and,
@@ -49,7 +48,7 @@ export const ARGUMENT = { value: 0, slot: 1, inside: 2 } as const
 
 export const STATUS = { ok: 0, failed: 1, released: 2 } as const
 
-export const FLAG = { named: 1, partial: 2, early: 4, memory: 8 } as const
+export const FLAG = { partial: 1, early: 2, memory: 4 } as const
 
 /**
  * Where `performance.now` of this thread begins, on the clock that all threads share: its `timeOrigin` is taken from the
@@ -147,6 +146,8 @@ export type FromThread =
 
 export type ToThread =
   | { type: 'task'; bytes: Uint8Array; blobs: readonly ArrayBufferLike[] }
+  /** What records mean by the number of a kind. By itself: a record may be taken back, or overtaken by another. */
+  | { type: 'kind'; number: number; key: string; module: string }
   /** Shared memory that records refer to by number; see kept-memory.ts. */
   | { type: 'memory'; entries: readonly number[]; buffers: readonly SharedArrayBuffer[] }
   | { type: 'forget-memory'; number: number }

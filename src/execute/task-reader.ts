@@ -69,23 +69,18 @@ export class TaskReader {
     decoder.varint()
     decoder.varint()
     const kind = decoder.varint()
-    const flags = decoder.byte()
     decoder.at = at
-    return (flags & FLAG.named) === 0 && kinds.get(kind)?.definition != null
+    return kinds.get(kind)?.definition != null
   }
 
-  header(decoder: Decoder, kinds: Map<number, KnownKind>): TaskHeader {
+  header(decoder: Decoder, kinds: ReadonlyMap<number, KnownKind>): TaskHeader {
     decoder.word()
     const task = decoder.varint()
     const attempt = decoder.varint()
     const number = decoder.varint()
     const flags = decoder.byte()
-    let kind = kinds.get(number)
-    if (flags & FLAG.named) {
-      const [key, module] = [decoder.text(), decoder.text()]
-      if (!kind) kinds.set(number, (kind = { key, module, definition: null }))
-    }
-    if (!kind) throw new Error(`kind ${number} has no name`)
+    const kind = kinds.get(number)
+    if (!kind) throw new Error(`kind ${number} is not known`)
     const partial = (flags & FLAG.partial) !== 0
     const hasEarly = (flags & FLAG.early) !== 0
     const hasMemory = (flags & FLAG.memory) !== 0

@@ -402,7 +402,8 @@ function announce(): void {
 
 port.on('message', (message: ToThread | null) => {
   if (message !== null) handle(message)
-  if (message === null || message.type === 'task' || message.type === 'memory') pump()
+  if (message === null || message.type === 'task' || message.type === 'kind' || message.type === 'memory')
+    pump()
 })
 
 function handle(message: ToThread): void {
@@ -410,6 +411,9 @@ function handle(message: ToThread): void {
     case 'task':
       received++
       return void inbox.push(message)
+    case 'kind':
+      received++
+      return void kinds.set(message.number, { ...message, definition: null })
     case 'memory':
       received++
       return memory.add(message.entries, message.buffers)

@@ -4,6 +4,7 @@ import { MillraceError } from '../core/errors.ts'
 import type { OutputCache } from './cache.ts'
 import { MISSING, lookAt, lookOf } from './file-table.ts'
 import type { FileTable, Look } from './file-table.ts'
+import { Hands } from './hands.ts'
 import type { Planner } from './planner.ts'
 import { makeReadOnly } from './read-only.ts'
 import { checkKept } from './reasons.ts'
@@ -14,6 +15,8 @@ import type { Work } from './work.ts'
 
 const NONE: ReadonlySet<number> = new Set()
 const GROWING = -1
+/** Tasks for which another thread is worth its start. */
+const MANY = 100
 
 /** Between plan and tasks: what a task has read is stamped when it begins, what it made before it is in place. */
 export class FlowState {
@@ -27,6 +30,7 @@ export class FlowState {
   /** Stamped, and not in the log yet. */
   readonly #unwritten = new Set<number>()
   readonly #cache: OutputCache | null
+  #hands: Hands | null = null
   /** What is to be kept in the cache when it is made. */
   readonly #keys = new Map<Work, string>()
 
@@ -36,6 +40,16 @@ export class FlowState {
     this.files = state.files
     this.#state = state
     this.#planner = planner
+  }
+
+  /** So many tasks are to come. */
+  expect(tasks: number): void {
+    if (tasks >= MANY) this.#hands ??= new Hands()
+  }
+
+  close(): void {
+    this.#hands?.stop()
+    this.#hands = null
   }
 
   makerOf(file: number): Work | null {
@@ -110,7 +124,7 @@ export class FlowState {
     )
     const stamps = await Promise.all(
       looks.map(async (look, i) =>
-        look ? takeStamp(look.path, look.look) : this.#leftOut(work.outputs[i] as number),
+        look ? (look.stamp ?? takeStamp(look.path, look.look)) : this.#leftOut(work.outputs[i] as number),
       ),
     )
     for (const [i, output] of work.outputs.entries()) {
@@ -139,7 +153,7 @@ export class FlowState {
   async released(work: Work, i: number, staged: string): Promise<void> {
     const output = work.outputs[i] as number
     const found = await this.#lookAtMade(work, i, staged, output)
-    if (found) this.#setStamp(output, found, await takeStamp(found.path, found.look))
+    if (found) this.#setStamp(output, found, found.stamp ?? (await takeStamp(found.path, found.look)))
   }
 
   #setStamp(output: number, found: { look: Look } | null | undefined, stamp: number): void {
@@ -222,6 +236,12 @@ export class FlowState {
   async #stampNow(file: number, known: Look | null): Promise<void> {
     const { files } = this
     const path = files.path(file)
+    const quick = await this.#hands?.see(resolve(this.root, path), true)
+    if (quick) {
+      files.setStamp(file, quick.look, quick.stamp, isRacy(quick.look, quick.at))
+      this.#unwritten.add(file)
+      return
+    }
     const seen = known ?? (await look(path))
     if (!seen) {
       files.see(file, null)
@@ -242,8 +262,11 @@ export class FlowState {
     i: number,
     staged: string,
     output: number,
-  ): Promise<{ path: string; look: Look; isPlain: boolean } | null> {
+  ): Promise<{ path: string; look: Look; isPlain: boolean; stamp?: number } | null> {
     const path = resolve(this.root, staged)
+    const { directory, protect } = work.rule.outputs[i]?.marks ?? {}
+    const quick = directory || protect ? null : await this.#hands?.see(path, false)
+    if (quick) return { path, look: quick.look, isPlain: true, stamp: quick.stamp }
     const stats = await lstat(path).catch(() => null)
     const name = this.files.path(output)
     if (!stats) {

@@ -1,23 +1,21 @@
-import { open, readFile, readdir, readlink, stat } from 'node:fs/promises'
-import { createHash, webcrypto } from 'node:crypto'
+import { close, open, read } from 'node:fs'
+import { open as openFile, readFile, readdir, readlink, stat } from 'node:fs/promises'
+import { hash, webcrypto } from 'node:crypto'
 import { hashText } from '../general/hash.ts'
 import type { Look } from './file-table.ts'
+import { SMALL } from './hands.ts'
 import { expectText } from './readable-name.ts'
 
 /** Larger files are known by what they look like: reading them again costs more than it saves; bytes. */
 export const STAMP_LIMIT = 32 * 2 ** 20
 
 const CHUNK = 4 * 2 ** 20
-const SMALL = 64 * 2 ** 10
 
 /** SHA-256 of a file, computed off this thread, in pieces so that memory stays small. Hex. */
 export async function digestFile(path: string, size = Infinity): Promise<string> {
   // Small files cost less here than the way to another thread and back.
-  if (size <= SMALL)
-    return createHash('sha256')
-      .update(await readSmall(path, size))
-      .digest('hex')
-  const file = await open(path, 'r')
+  if (size <= SMALL) return hash('sha256', await readSmall(path, size))
+  const file = await openFile(path, 'r')
   try {
     const { size } = await file.stat()
     const buffer = Buffer.allocUnsafeSlow(Math.min(size + 1, CHUNK))
@@ -39,15 +37,22 @@ export async function digestFile(path: string, size = Infinity): Promise<string>
   }
 }
 
-/** A file whose size is known: without asking for that once more. */
-async function readSmall(path: string, size: number): Promise<Buffer> {
-  const file = await open(path, 'r')
-  const buffer = Buffer.allocUnsafe(size + 1)
-  const { bytesRead } = await file
-    .read(buffer, 0, size + 1, 0)
-    .finally(() => void file.close().catch(() => {}))
-  // It has changed meanwhile.
-  return bytesRead === size ? buffer.subarray(0, size) : readFile(path)
+/** A file whose size is known: without asking for that once more, and in as few steps as there can be. */
+function readSmall(path: string, size: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    open(path, 'r', (failure, file) => {
+      if (failure) return reject(failure)
+      const buffer = Buffer.allocUnsafe(size + 1)
+      read(file, buffer, 0, size + 1, 0, (error, length) => {
+        // Nobody waits for that.
+        close(file, () => undefined)
+        if (error) reject(error)
+        else if (length === size) resolve(buffer.subarray(0, size))
+        // It has changed meanwhile.
+        else readFile(path).then(resolve, reject)
+      })
+    })
+  })
 }
 
 const digest = async (bytes: Uint8Array): Promise<Buffer> =>

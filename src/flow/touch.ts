@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { FileTable, Look } from './file-table.ts'
 import { lookAt } from './file-table.ts'
@@ -81,5 +81,5 @@ function stampNow(file: number, files: FileTable, stamped: number[]): boolean {
 
 function stampOfFile(path: string, look: Look, before: Stamped | null): number {
   if (look.size > STAMP_LIMIT) return stampOfLarge(look, before)
-  return stampOf(createHash('sha256').update(readFileSync(path)).digest('hex'))
+  return stampOf(hash('sha256', readFileSync(path)))
 }

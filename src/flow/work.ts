@@ -56,6 +56,7 @@ export class Work {
 const NOWHERE = '/dev/null/'
 
 const NEVER = new AbortController().signal
+const never = (): AbortSignal => NEVER
 
 interface Given {
   readonly rule: Rule
@@ -68,14 +69,17 @@ export function callAction(
   { rule, wildcards, inputShape }: Given,
   outputs: readonly string[],
   inputs: readonly (string | undefined)[],
-  signal: AbortSignal = NEVER,
+  signal: () => AbortSignal = never,
 ): unknown {
   return rule.action?.({
     out: rule.outputShape.build(outputs),
     in: inputShape.build(inputs),
     wildcards: wildcards as Record<string, string>,
     params: parameters,
-    signal,
+    // Few ask for it, and making one takes longer than the rest of this.
+    get signal() {
+      return signal()
+    },
   })
 }
 

@@ -143,9 +143,9 @@ export interface CommandOptions<
 export interface CommandHooks {
   /**
    * Asked when all inputs are there. Gives the command; or `made` when it has done the work itself, or `kept`
-   * when the files that are in place already are right.
+   * when the files that are in place already are right. A signal is made for those who ask for it.
    */
-  begin(args: readonly unknown[], signal: AbortSignal): Promise<Argv | 'made' | 'kept'>
+  begin(args: readonly unknown[], signal: () => AbortSignal): Promise<Argv | 'made' | 'kept'>
   /**
    * Everything is written aside and will be moved into place next. Throws what is missing; gives the sizes of plain
    * files, in the order of the paths.

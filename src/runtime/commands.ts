@@ -140,12 +140,16 @@ async function shortage(folder: string): Promise<string> {
 
 /** A function cannot be killed: when it is to stop, nobody waits for it any more. */
 function begin(task: Task, hooks: CommandHooks, args: readonly unknown[]): ReturnType<CommandHooks['begin']> {
-  const controller = new AbortController()
-  const { signal } = controller
-  liveOf(task).process = { stop: () => controller.abort() }
+  let controller: AbortController | null = null
   return new Promise((resolve, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true })
-    hooks.begin(args, signal).then(resolve, reject)
+    liveOf(task).process = {
+      stop: () => {
+        const stopped = (controller ??= new AbortController())
+        stopped.abort()
+        reject(stopped.signal.reason as Error)
+      },
+    }
+    hooks.begin(args, () => (controller ??= new AbortController()).signal).then(resolve, reject)
   })
 }
 

@@ -85,6 +85,7 @@ export class FlowRun {
     this.#end?.(failure)
     await this.#ended
     this.#stopLooking()
+    this.flow.close()
     if (this.#options.mode === 'run') this.flow.settle()
     if (this.#options.mode !== 'dry') this.state.tidy()
     this.state.close()
@@ -199,6 +200,7 @@ export class FlowRun {
       this.#temps.willRead(work)
     }
     this.state.open()
+    this.flow.expect(todo.length)
     const tasks = (this.#tasks ??= this.#startRuntime())
     for (const work of todo) {
       const running = tasks

@@ -167,7 +167,11 @@ export class FlowTasks {
     return isInside ? asArgument(path.slice(root.length + 1)) : path
   }
 
-  async #begin(work: Work, args: readonly unknown[], signal: AbortSignal): Promise<Argv | 'made' | 'kept'> {
+  async #begin(
+    work: Work,
+    args: readonly unknown[],
+    signal: () => AbortSignal,
+  ): Promise<Argv | 'made' | 'kept'> {
     const [, ...paths] = args.map(path => this.#shown(work, path))
     const inputs = paths.slice(0, work.inputs.length)
     const outputs = paths.slice(work.inputs.length) as string[]

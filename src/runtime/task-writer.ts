@@ -83,8 +83,8 @@ export class TaskWriter {
   }
 
   /** `before`: how many messages the thread has to have seen. */
-  write(task: Task, kindNumber: number, named: boolean, before: number): void {
-    const { definition, args, slots } = jobOf(task)
+  write(task: Task, before: number): void {
+    const { args, slots } = jobOf(task)
     const { encoder } = this
     encoder.reset()
     this.#before = before
@@ -95,16 +95,10 @@ export class TaskWriter {
     encoder.word(before)
     encoder.varint(task.id)
     encoder.varint(task.attempt)
-    encoder.varint(kindNumber)
+    encoder.varint(task.kind.id)
     const { early } = liveOf(task)
     this.#flags = encoder.length
-    encoder.byte(
-      (named ? FLAG.named : 0) | (task.onFailure === 'ignore' ? FLAG.partial : 0) | (early ? FLAG.early : 0),
-    )
-    if (named) {
-      encoder.text(definition.key)
-      encoder.text(definition.module)
-    }
+    encoder.byte((task.onFailure === 'ignore' ? FLAG.partial : 0) | (early ? FLAG.early : 0))
     encoder.varint(Math.max(0, task.kind.implementations.indexOf(task.implementation)))
     encoder.varint(slots.length)
     for (let i = 0; i < slots.length; i++) this.#slot(task, i, slots[i] as Slot)

@@ -89,17 +89,14 @@ export class Threads {
     if (missing) return this.#loans.whenBack(missing, () => this.#sendIfWanted(task))
     const lane = task.demand.io ? this.#places.place(task) : task.lane
     const thread = this.#thread(lane)
-    const known = this.#known[lane] as Set<number>
-    const number = task.kind.id
     const live = liveOf(task)
     live.thread = lane
-    const { messages } = thread
+    this.#nameKind(task, lane, thread)
     try {
-      this.#writer.write(task, number, !known.has(number), messages)
+      this.#writer.write(task, thread.messages)
     } catch (error) {
       return this.#events.refused(task, error)
     }
-    known.add(number)
     live.sent = true
     live.order = ++this.#sent
     const { encoder, transfer, lent, published, consumed } = this.#writer
@@ -116,6 +113,15 @@ export class Threads {
     if (live.position !== null) return
     const blobs = isListed ? [] : encoder.blobs
     thread.sendCounted({ type: 'task', bytes: encoder.copy(), blobs }, transfer)
+  }
+
+  #nameKind(task: Task, lane: number, thread: LaneThread): void {
+    const known = this.#known[lane] as Set<number>
+    const number = task.kind.id
+    if (known.has(number)) return
+    known.add(number)
+    const { key, module } = jobOf(task).definition
+    thread.sendCounted({ type: 'kind', number, key, module })
   }
 
   /** Answers a question of a running task; the buffers of the answer are moved there, or copied. */
@@ -246,8 +252,6 @@ export class Threads {
   #revoke(task: Task, lane: number): boolean {
     const { position } = liveOf(task)
     if (position === null || !this.#threads[lane]?.revoke(position)) return false
-    // The record may have been the one that names its kind.
-    this.#known[lane]?.delete(task.kind.id)
     for (const buffer of this.#writer.sharedMemory(task)) this.#memory.takenBack(buffer, lane)
     return true
   }

@@ -129,7 +129,10 @@ export function streamDown(options: DownOptions, io: StreamIo): Promise<number> 
       const steps = [...new Set(living.map(process => process.step ?? `pid ${process.pid}`))].join(', ')
       throw new StreamError('MR_STREAM_BOARD', `still running: ${steps}`, 'wait for them, or use --force')
     }
-    await board.destroy(options.force === true)
+    // Until the files are in their place the board stays, for whoever has to do this again should this be killed. Where
+    // steps still run it goes first, and a mark keeps others from taking the folder for one that nobody needs.
+    if (living.length > 0 && state !== undefined) await holdOn(state.workspace)
+    if (living.length > 0) await board.destroy(true)
     io.err(trustText(snapshot))
     if (state !== undefined) {
       const { plan, workspace } = state
@@ -140,12 +143,21 @@ export function streamDown(options: DownOptions, io: StreamIo): Promise<number> 
       for (const path of kept) io.err(`kept ${join(workspace.place, path)}\n`)
       for (const path of incomplete) io.err(`never completed: ${path}\n`)
       for (const { path, reason } of stuck) io.err(`${stuckText(path, reason, workspace)}\n`)
-      if (stuck.length > 0 || options.keep === true) await holdOn(workspace)
+      const unknown = snapshot === undefined && workspace.own && incomplete.length > 0
+      if (stuck.length > 0 || unknown || options.keep === true) await holdOn(workspace)
+      await board.destroy(options.force === true)
       if (stuck.length > 0) return 1
+      if (unknown) {
+        io.err(
+          `its board is gone, so nobody knows whether they are complete: they stay in ${workspace.dir}\n`,
+        )
+        await forgetState(board)
+        return 1
+      }
       if (options.keep === true) io.err(`temporary files are left in ${workspace.dir}\n`)
       else io.err(`${counted(await removeTemporary(plan, workspace), 'temporary file')} removed\n`)
       await forgetState(board)
-    }
+    } else await board.destroy(options.force === true)
     return 0
   })
 }

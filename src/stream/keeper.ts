@@ -76,8 +76,8 @@ export class Keeper {
     const kept: string[] = []
     const incomplete: string[] = []
     const stuck: Kept['stuck'] = []
-    for await (const { path, directory, link } of walk(this.workspace.dir)) {
-      if (directory || !this.permanent(path)) continue
+    for await (const { path, link, file } of walk(this.workspace.dir)) {
+      if (!(file || link) || !this.permanent(path)) continue // a pipe holds nothing that could be kept
       const source = join(this.workspace.dir, path)
       const state = states.get(path)
       const complete = state === 'committed' || (all && state !== 'failed' && state !== 'growing')
@@ -144,7 +144,7 @@ export class Keeper {
       return
     }
     const info = await lstat(layered ?? source).catch(() => undefined)
-    if (info === undefined) return
+    if (info === undefined || !(info.isFile() || info.isSymbolicLink())) return
     const target = join(this.workspace.place, path)
     const stamp = `${info.ino} ${info.size} ${info.mtimeMs}`
     if (this.placed.get(path) === stamp) return
@@ -188,7 +188,9 @@ export class Keeper {
     if (known !== undefined) return known
     const made =
       (layer === 'fs' ? this.workspace.layer : undefined) ??
-      (await mkdtemp(join(layer === 'memory' ? '/dev/shm' : this.workspace.place, '.millrace-layer.')))
+      (await mkdtemp(
+        join(layer === 'memory' ? '/dev/shm' : this.workspace.place, `.millrace-layer.${process.pid}.`),
+      ))
     this.layers.set(layer, made)
     return made
   }

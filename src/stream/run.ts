@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { endAbandoned } from './abandoned.ts'
 import { Board } from './board.ts'
 import { programsOf } from './elf.ts'
 import { Keeper, type Kept } from './keeper.ts'
@@ -61,10 +62,9 @@ export function streamRun(
     if (signal?.aborted === true) return 130
     const boards = await new Board(tools, '-').list()
     for (const { live, workflow } of boards)
-      if (!live && /\.run\d+\.\d+$/.test(workflow))
-        await new Board(tools, workflow).destroy(false).catch(() => false)
-    const live = boards.filter(board => board.live)
-    await removeAbandoned(new Set(live.flatMap(board => [board.dir, board.layer ?? board.dir])))
+      if (!live && /\.run\d+\.\d+$/.test(workflow)) await endAbandoned(new Board(tools, workflow), io)
+    const others = await new Board(tools, '-').list()
+    await removeAbandoned(new Set(others.flatMap(board => [board.dir, board.layer ?? board.dir])))
     const { plan, workspace } = await openWorkspace(checked, options.dir, options.place ?? process.cwd())
     const run = new Run(plan, commands, instances, options, io, tools, workspace)
     return run.all(signal)
@@ -159,8 +159,9 @@ class Run {
       throw error
     }
     this.screen.clear()
-    await this.board.destroy(true)
+    // The board goes last: should this be killed now, whoever cleans up still learns from it what is complete.
     const code = await this.close(last, cut)
+    await this.board.destroy(true)
     await forgetState(this.board)
     allIsWell()
     return code

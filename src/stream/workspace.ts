@@ -145,7 +145,7 @@ async function namesOf(pattern: Pattern, place: string): Promise<string[]> {
 export async function* walk(
   root: string,
   folder = '',
-): AsyncGenerator<{ path: string; directory: boolean; link: boolean }> {
+): AsyncGenerator<{ path: string; directory: boolean; link: boolean; file: boolean }> {
   const waiting = [folder]
   let seen = 0
   for (let at = waiting.pop(); at !== undefined; at = waiting.pop()) {
@@ -161,7 +161,12 @@ export async function* walk(
       }
       const path = at === '' ? entry.name : `${at}/${entry.name}`
       if (entry.isDirectory()) waiting.push(path)
-      yield { path, directory: entry.isDirectory(), link: entry.isSymbolicLink() }
+      yield {
+        path,
+        directory: entry.isDirectory(),
+        link: entry.isSymbolicLink(),
+        file: entry.isFile(),
+      }
     }
   }
 }

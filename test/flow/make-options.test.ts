@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { makeFolder, millrace } from '../cli/folder.ts'
+import { Running, makeFolder, millrace } from '../cli/folder.ts'
 import { make, read } from './flows.ts'
 
 const folder = makeFolder({
@@ -63,4 +63,14 @@ test('a failure is shown in full once, with a command that can be typed again', 
     assert.match(shown[0] ?? '', command)
     assert.doesNotMatch(stderr, /\.millrace-/)
   }
+})
+
+test('all is made also when nobody reads what is printed', async () => {
+  rmSync(join(folder, 'out'), { recursive: true, force: true })
+  const running = new Running(folder, ['make', 'all'], { MILLRACE_PROGRESS: 'plain' })
+  running.process.stdout.destroy()
+  running.process.stderr.destroy()
+  const { code } = await running.ended
+  assert.equal(code, 0)
+  assert.equal(read(folder, 'out/c.txt'), 'c')
 })

@@ -277,7 +277,7 @@ test('what cannot be kept is refused with the path to it', () => {
     [new Hidden(), /Hidden, which has private #fields/],
     [new OwnMap(), /OwnMap, which extends a built-in/],
     [new OwnError('x'), /OwnError, which extends a built-in/],
-    [Promise.resolve(1), /Promise/],
+    [Promise.resolve(1), /a promise/],
     [new WeakMap(), /WeakMap/],
     [new (class extends Float64Array {})(2), /subclass of a typed array/],
     [Object.create({ inherited: 1 }), /which no task module exports|unknown/],

@@ -1,13 +1,14 @@
 // Random scripts of producers and consumers, one call at a time, against a model of the rules: after every call of
 // a producer the model says which consumers must go on, with which result, and which must still wait.
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { mkdirSync, readFileSync } from 'node:fs'
 import fc from 'fast-check'
-import { eventually, pause, rule, step, tools, withWorkflow, type Workflow } from './harness.ts'
+import { eventually, pause, step, tools, withWorkflow, type Workflow } from './harness.ts'
 import { Theatre, type Puppet } from './puppets.ts'
-import { governed, Model, type Reader, type Rule } from './rules-model.ts'
+import { governed, ruleLine, rules, type Rules } from './play-rules.ts'
+import { Model, type Reader } from './rules-model.ts'
 
-const NAMES = ['f0', 'f1', 't0', 't1']
+const NAMES = ['f0', 'f1', 't0', 't1', 'd/a', 'd/b', 'g0']
 type Op = [what: number, who: number, a: number, b: number, c: number]
 type Pending = { said: string; waits: boolean; result: (waits: boolean) => string | undefined }
 
@@ -23,28 +24,33 @@ const shown = (result: number[] | number | undefined): string | undefined =>
       ? undefined
       : String(result)
 
+type Consumer = {
+  id: string
+  puppet: Puppet
+  readers: Map<number, Reader>
+  pending: Pending | undefined
+  early?: string | undefined
+}
+
 class Play {
   readonly log: string[] = []
   readonly #workflow: Workflow
   readonly #model: Model
   readonly #theatres: Theatre[]
   readonly #producers = new Map<string, { puppet: Puppet; theatre: Theatre }>()
-  readonly #consumer: {
-    puppet: Puppet
-    readers: Map<number, Reader>
-    pending: Pending | undefined
-    early?: string | undefined
-  }
+  readonly #consumers: Consumer[]
   #marks = 0
   #forks = 0
 
-  constructor(workflow: Workflow, wanted: Rule, program: string, env: Record<string, string>) {
+  constructor(workflow: Workflow, wanted: Rules, program: string, env: Record<string, string>) {
     this.#workflow = workflow
     this.#model = new Model(wanted, ['P0', 'P1'])
-    this.#theatres = ['S', 'S', 'Q'].map(app => new Theatre(workflow, app, program, env))
+    this.#theatres = ['S', 'S', 'Q', 'Q'].map(app => new Theatre(workflow, app, program, env))
     for (const [i, theatre] of this.#theatres.slice(0, 2).entries())
       this.#producers.set(`P${i}`, { puppet: theatre.first, theatre })
-    this.#consumer = { puppet: this.#theatres[2]!.first, readers: new Map(), pending: undefined }
+    this.#consumers = this.#theatres
+      .slice(2)
+      .map(({ first: puppet }, i) => ({ id: `Q${i}`, puppet, readers: new Map(), pending: undefined }))
   }
 
   async begin(): Promise<void> {
@@ -61,9 +67,12 @@ class Play {
     await this.#settle()
   }
 
-  /** A consumer that the model lets go on must answer; one that must wait has not. */
   async #settle(): Promise<void> {
-    const consumer = this.#consumer
+    for (const consumer of this.#consumers) await this.#settleOne(consumer)
+  }
+
+  /** A consumer that the model lets go on must answer; one that must wait has not. */
+  async #settleOne(consumer: Consumer): Promise<void> {
     const { pending } = consumer
     if (!pending) return
     const begins = !pending.waits
@@ -71,20 +80,24 @@ class Play {
     pending.waits = true
     if (expected === undefined) {
       // the next call must find it waiting, not still on its way
-      const isThere = (): boolean => this.#workflow.ps().some(line => line.type === 'wait')
+      const isThere = (): boolean =>
+        this.#workflow.ps().some(line => line.type === 'wait' && line['pid'] === consumer.puppet.pid)
       if (begins) await eventually(() => consumer.early !== undefined || isThere())
       assert.equal(consumer.early, undefined, `${this.log.join('\n')}\ndid not wait: ${pending.said}`)
       return
     }
-    this.log.push(`Q goes on: ${pending.said} -> ${expected}`)
+    this.log.push(`${consumer.id} goes on: ${pending.said} -> ${expected}`)
     for (const end = Date.now() + 60_000; consumer.early === undefined && Date.now() < end;) await pause(1)
     assert.equal(consumer.early, expected, this.log.join('\n'))
     consumer.pending = consumer.early = undefined
   }
 
-  async #consume(line: string, result: (waits: boolean) => string | undefined): Promise<void> {
-    const consumer = this.#consumer
-    this.log.push(`Q: ${line}`)
+  async #consume(
+    consumer: Consumer,
+    line: string,
+    result: (waits: boolean) => string | undefined,
+  ): Promise<void> {
+    this.log.push(`${consumer.id}: ${line}`)
     consumer.pending = { said: line, waits: false, result }
     void consumer.puppet.ask(line).then(answer => (consumer.early = answer ?? 'ended'))
     await this.#settle()
@@ -154,8 +167,9 @@ class Play {
     await this.#settle()
   }
 
-  async consumer([what, , a, b, c]: Op): Promise<void> {
-    const { readers, pending } = this.#consumer
+  async consumer([what, who, a, b, c]: Op): Promise<void> {
+    const consumer = this.#consumers[who % this.#consumers.length]!
+    const { readers, pending } = consumer
     if (pending) return
     const model = this.#model
     const open = [...readers.keys()]
@@ -166,8 +180,9 @@ class Play {
     if (what < 8 || !reader) {
       let free = 0
       while (readers.has(free)) free++
-      if (what === 7) return this.#consume(`S ${name}`, () => shown(model.size(name)))
-      return this.#consume(`o ${free} ${name} r`, () => {
+      if (what === 6) return this.#consume(consumer, 'L d', () => shown(model.list()))
+      if (what === 7) return this.#consume(consumer, `S ${name}`, () => shown(model.size(name)))
+      return this.#consume(consumer, `o ${free} ${name} r`, () => {
         const got = model.openToRead(name)
         if (typeof got === 'object') readers.set(free, got)
         return typeof got === 'object' ? '0' : shown(got)
@@ -177,7 +192,7 @@ class Play {
       const size = 1 + (c % 4) * 5
       const all: number[] = []
       let left = 40
-      return this.#consume(`R ${slot} ${size} 40`, waits => {
+      return this.#consume(consumer, `R ${slot} ${size} 40`, waits => {
         for (let still = waits; left > 0; left--, still = false) {
           const got = model.read(reader, size, still)
           if (!Array.isArray(got)) return shown(got)
@@ -186,21 +201,26 @@ class Play {
         return shown(all)
       })
     }
-    if (what < 16) return this.#consume(`r ${slot} ${len}`, waits => shown(model.read(reader, len, waits)))
+    if (what < 16)
+      return this.#consume(consumer, `r ${slot} ${len}`, waits => shown(model.read(reader, len, waits)))
     if (what < 18)
-      return this.#consume(`q ${slot} ${at} ${len}`, waits => shown(model.read(reader, len, waits, at)))
-    if (what < 20) return this.#consume(`s ${slot} ${at} 0`, () => String((reader.at = at)))
-    if (what === 20) return this.#consume(`s ${slot} 0 1`, () => shown(model.seekEnd(reader)))
+      return this.#consume(consumer, `q ${slot} ${at} ${len}`, waits =>
+        shown(model.read(reader, len, waits, at)),
+      )
+    if (what < 20) return this.#consume(consumer, `s ${slot} ${at} 0`, () => String((reader.at = at)))
+    if (what === 20) return this.#consume(consumer, `s ${slot} 0 1`, () => shown(model.seekEnd(reader)))
+    if (what === 21) return this.#consume(consumer, `M ${slot}`, () => shown(model.map(reader)))
     readers.delete(slot!)
-    return this.#consume(`c ${slot}`, () => '0')
+    return this.#consume(consumer, `c ${slot}`, () => '0')
   }
 
   /** All producers end: nobody waits any more, and everybody reads what is there. */
   async finish(): Promise<void> {
     for (const id of this.#producers.keys()) await this.end(id, 0)
-    assert.equal(this.#consumer.pending, undefined, 'somebody waits for ever')
-    for (let i = 0; i < NAMES.length; i++) for (const what of [0, 7]) await this.consumer([what, 0, i, 0, 0])
-    for (let i = 0; i < 4; i++) await this.consumer([8, 0, i, 0, 6])
+    for (const { id, pending } of this.#consumers) assert.equal(pending, undefined, `${id} waits for ever`)
+    for (let i = 0; i < NAMES.length; i++)
+      for (const what of [0, 6, 7]) await this.consumer([what, i, i, 0, 0])
+    for (let i = 0; i < 8; i++) await this.consumer([i < 4 ? 8 : 21, i, i, 0, 6])
     for (const [name, inode] of this.#model.names)
       assert.deepEqual([...readFileSync(this.#workflow.path(name))], inode.bytes, name)
     for (const [name, known] of this.#model.known)
@@ -215,28 +235,14 @@ const ops = fc.array(
     maxLength: 90,
   },
 )
-const rules = fc.constantFrom<Rule & { text: string }>(
-  ...[true, false].flatMap(growing => [
-    ...[1, 2, 3].map(count => ({
-      growing,
-      commit: { kind: 'on_close' as const, count },
-      text: `on_close:${count}`,
-    })),
-    ...[0, 1].map(count => ({
-      growing,
-      commit: { kind: 'on_termination' as const, count },
-      text: `on_termination:${count}`,
-    })),
-  ]),
-)
-
 /** Runs random plays with puppets of this program; under the library unless `env` says otherwise. */
 export const randomPlays = (runs: number, program = tools.fixture('puppet'), env = {}): Promise<void> =>
   fc.assert(
     fc.asyncProperty(rules, ops, fc.constantFrom('0', '4'), async (wanted, script, gather) => {
-      const mode = wanted.growing ? 'no_update' : 'update'
-      const plan = [step(0, 'S', '2'), step(1, 'Q', '1'), rule('file', 'f*', '0', wanted.text, mode)]
-      await withWorkflow(plan, async workflow => {
+      const { f, g, d } = wanted
+      const plan = [ruleLine('file', 'f*', f), ruleLine('file', 'g*', g), ruleLine('dir', 'd', d)]
+      await withWorkflow([step(0, 'S', '2'), step(1, 'Q', '2'), ...plan], async workflow => {
+        mkdirSync(workflow.path('d'))
         const play = new Play(workflow, wanted, program, { ...env, MILLRACE_STREAM_GATHER: gather })
         try {
           await play.begin()

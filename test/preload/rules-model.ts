@@ -1,12 +1,13 @@
 // What the rules promise, written down once more and as simply as possible: files are lists of bytes, descriptions have
 // a position, and a governed name has a record that says how much of it consumers may see. One step of two programs
-// makes `f*`; `t*` is nobody's business.
-export type Commit = { kind: 'on_close' | 'on_termination'; count: number }
-export type Rule = { commit: Commit; growing: boolean }
+// makes `f*`, `g*` and the directory `d` with what lies in it; `t*` is nobody's business.
+import { governed, ruleOf, type Rule, type Rules } from './play-rules.ts'
 
 type Inode = { bytes: number[] }
 type State = 'absent' | 'growing' | 'committed' | 'failed'
 export type Known = {
+  name: string
+  rule: Rule
   state: State
   closes: number
   generation: number
@@ -31,10 +32,10 @@ const ENOENT = -2
 const EIO = -5
 const EEXIST = -17
 
-export const governed = (name: string): boolean => name.startsWith('f')
+const UNKNOWN = { state: 'absent' as State, closes: 0, generation: 0, doubts: 0, doubted: undefined }
 
 export class Model {
-  readonly #rule: Rule
+  readonly #rules: Rules
   readonly names = new Map<string, Inode>()
   readonly known = new Map<string, Known>()
   readonly programs = new Map<string, Program>()
@@ -44,8 +45,8 @@ export class Model {
   #failed = 0
   readonly #expected: number
 
-  constructor(rule: Rule, roots: string[]) {
-    this.#rule = rule
+  constructor(rules: Rules, roots: string[]) {
+    this.#rules = rules
     this.#running = this.#expected = roots.length
     for (const root of roots)
       this.programs.set(root, { slots: new Map(), instance: { live: 1, status: 137 }, root: true })
@@ -53,18 +54,10 @@ export class Model {
 
   record(name: string): Known {
     let known = this.known.get(name)
-    if (!known)
-      this.known.set(
-        name,
-        (known = {
-          state: 'absent',
-          closes: 0,
-          generation: 0,
-          seen: new Set(),
-          doubts: 0,
-          doubted: undefined,
-        }),
-      )
+    if (known) return known
+    if (name.startsWith('d/')) this.record('d')
+    known = { ...UNKNOWN, name, rule: ruleOf(this.#rules, name), seen: new Set() }
+    this.known.set(name, known)
     return known
   }
 
@@ -75,20 +68,44 @@ export class Model {
   }
 
   #publish(known: Known, from: number, to: number): void {
-    if (known.state !== 'growing' || !this.#rule.growing) return
+    if (known.state !== 'growing' || !known.rule.growing) return
     for (let at = from; at < to; at++) known.seen.add(at)
+  }
+
+  /** A directory may be complete with what happens to a file in it. */
+  #turn(known: Known, state: State): void {
+    known.state = state
+    if (known.name.startsWith('d/') && this.#rules.d.commit.kind === 'on_n_files')
+      this.#evaluate(this.record('d'))
+  }
+
+  #isDone({ rule: { commit, growing } }: Known, over: boolean, failed: boolean, closes: number): boolean {
+    if (commit.kind === 'on_close') return closes >= commit.count
+    if (commit.kind === 'on_file') return commit.deps.every(name => this.record(name).state === 'committed')
+    if (commit.kind === 'on_termination')
+      return !failed && (commit.count > 0 ? this.#ended >= commit.count || over : over)
+    const children = [...this.known.values()].filter(child => child.name.startsWith('d/'))
+    return (
+      children.filter(child => (growing ? child.state !== 'absent' : child.state === 'committed')).length >=
+      commit.count
+    )
   }
 
   #evaluate(known: Known): void {
     if (known.state === 'committed' || known.state === 'failed') return
-    const { kind, count } = this.#rule.commit
+    const { commit } = known.rule
     const over = this.#running === 0 && this.#ended + this.#failed >= this.#expected
     const failed = this.#running === 0 && this.#failed > 0
-    const ended = count > 0 ? this.#ended >= count || over : over
-    const done = kind === 'on_close' ? known.closes >= count : ended && !failed
-    if (done) known.state = 'committed'
-    else if (failed) known.state = 'failed'
-    else if (over) known.state = 'committed'
+    const deps = commit.kind === 'on_file' ? commit.deps.map(name => this.record(name)) : []
+    for (const dep of deps) {
+      this.#evaluate(dep)
+      if (dep.state !== 'committed') break
+    }
+    const done = this.#isDone(known, over, failed, known.closes)
+    const first = deps.find(dep => dep.state !== 'committed')
+    if (done) this.#turn(known, 'committed')
+    else if (failed || first?.state === 'failed') this.#turn(known, 'failed')
+    else if (over && commit.kind !== 'on_file') this.#turn(known, 'committed')
   }
 
   #detach(name: string): void {
@@ -113,7 +130,7 @@ export class Model {
     }
     if (known?.state === 'absent') {
       known.seen.clear()
-      known.state = 'growing'
+      this.#turn(known, 'growing')
       this.#publish(known, 0, inode.bytes.length)
     }
     const name = known ? path : undefined
@@ -194,7 +211,7 @@ export class Model {
       return
     }
     if (!badly) known.closes++
-    else if (this.#rule.commit.kind === 'on_close' && known.state !== 'committed') known.state = 'failed'
+    else if (known.rule.commit.kind === 'on_close' && known.state !== 'committed') this.#turn(known, 'failed')
     if (!badly) this.#evaluate(known)
   }
 
@@ -213,7 +230,7 @@ export class Model {
     for (const one of this.#all)
       if (one.inode === inode && one.name === undefined && one.writes) one.name = name
     if (known.state === 'absent' || known.state === 'growing') {
-      known.state = 'growing'
+      if (known.state === 'absent') this.#turn(known, 'growing')
       this.#publish(known, 0, inode.bytes.length)
     }
     if (![...this.#all].some(one => one.inode === inode && one.writes)) known.closes++
@@ -284,8 +301,8 @@ export class Model {
     for (const known of this.known.values()) {
       if (known.doubted !== instance) continue
       if (instance.status === 0) known.closes += known.doubts
-      else if (known.doubts > 0 && this.#rule.commit.kind === 'on_close' && known.state !== 'committed')
-        known.state = 'failed'
+      else if (known.doubts > 0 && known.rule.commit.kind === 'on_close' && known.state !== 'committed')
+        this.#turn(known, 'failed')
       known.doubts = 0
     }
     for (const known of this.known.values()) this.#evaluate(known)
@@ -297,9 +314,10 @@ export class Model {
     const inode = this.names.get(path)
     if (!governed(path)) return inode ? { inode, name: path, at: 0, generation: 0, plain: true } : ENOENT
     const known = this.record(path)
-    this.#evaluate(known)
+    const begun = (): boolean => known.rule.growing && known.state === 'growing'
+    if (!begun()) this.#evaluate(known)
     if (known.state === 'failed') return EIO
-    if (known.state !== 'committed' && !(this.#rule.growing && known.state === 'growing')) return undefined
+    if (known.state !== 'committed' && !begun()) return undefined
     if (!inode) return ENOENT
     return { inode, name: path, at: 0, generation: known.generation, plain: known.state === 'committed' }
   }
@@ -310,9 +328,10 @@ export class Model {
     const known = reader.plain ? undefined : this.record(reader.name)
     if (known) {
       if (!waits && this.#outdated(reader, known)) return EIO
+      const isThere = Array.from({ length: len }, (_, i) => from + i).every(at => known.seen.has(at))
+      if (!isThere) this.#evaluate(known)
       if (known.state === 'failed') return EIO
-      if (known.state !== 'committed')
-        for (let at = from; at < from + len; at++) if (!known.seen.has(at)) return undefined
+      if (known.state !== 'committed' && !isThere) return undefined
       if (this.#outdated(reader, known)) return EIO
       if (known.state === 'committed') reader.plain = true
     }
@@ -328,11 +347,41 @@ export class Model {
     return false
   }
 
+  /** 0: the file is complete; undefined: its reader has to wait for that. */
+  #end(reader: Reader): number | undefined {
+    if (reader.plain) return 0
+    const known = this.record(reader.name)
+    this.#evaluate(known)
+    return known.state === 'failed' ? EIO : known.state === 'committed' ? 0 : undefined
+  }
+
   seekEnd(reader: Reader): number | undefined {
-    const known = reader.plain ? undefined : this.record(reader.name)
-    if (known?.state === 'failed') return EIO
-    if (known && known.state !== 'committed') return undefined
-    return (reader.at = reader.inode.bytes.length)
+    const end = this.#end(reader)
+    return end === 0 ? (reader.at = reader.inode.bytes.length) : end
+  }
+
+  /** All of it through a mapping, which has to be complete. */
+  map(reader: Reader): number[] | number | undefined {
+    const end = this.#end(reader)
+    if (end !== 0) return end
+    return !reader.plain && this.#outdated(reader, this.record(reader.name)) ? EIO : reader.inode.bytes
+  }
+
+  /** The names in the directory, when it is complete. */
+  list(): number[] | number | undefined {
+    const known = this.record('d')
+    this.#evaluate(known)
+    if (known.state === 'failed') return EIO
+    if (known.state !== 'committed') return undefined
+    const names = [...this.names.keys()].filter(name => name.startsWith('d/')).map(name => name.slice(2))
+    return [
+      ...Buffer.from(
+        names
+          .sort()
+          .map(name => `${name} `)
+          .join(''),
+      ),
+    ]
   }
 
   size(path: string): number | undefined {

@@ -410,6 +410,14 @@ test('what is frozen is waited for, too', async () => {
   assert.deepEqual(await waitOn(futures), [3, { sum: 7 }])
 })
 
+test('tasks of a new kind arrive in any order when there are more than the ring to a thread can hold', async () => {
+  const pages = Array.from({ length: 2000 }, (_, i) => tasks.firstOfPage(tasks.pageOf(i)))
+  assert.deepEqual(
+    await waitOn(pages),
+    pages.map((_, i) => i),
+  )
+})
+
 test('async functions are tasks too', async () => {
   const futures = Array.from({ length: 20 }, (_, i) => tasks.asyncAdd(i, 1))
   assert.equal(await tasks.sum(futures), 210)

@@ -17,6 +17,20 @@ const eventually = async (condition: () => boolean): Promise<boolean> => {
   return condition()
 }
 
+/** The shell that outlives a run. */
+const watchOf = (run: number): number =>
+  readdirSync('/proc')
+    .filter(name => /^\d+$/.test(name))
+    .map(Number)
+    .find(pid => {
+      try {
+        const line = readFileSync(`/proc/${pid}/cmdline`, 'utf8')
+        return line.includes('read word') && line.includes(`.run${run}.`)
+      } catch {
+        return false
+      }
+    })!
+
 const lives = (pid: number): boolean => {
   const stat = existsSync(`/proc/${pid}/stat`) ? readFileSync(`/proc/${pid}/stat`, 'utf8') : ''
   return stat !== '' && !/\) [ZX] /.test(stat)
@@ -61,6 +75,38 @@ test('a permanent file that was complete when its run was killed is in its place
   assert.ok(await eventually(() => left().length === 0), `left in memory: ${left().join(', ')}`)
   assert.equal(existsSync(join(folder, 'sum')), false, 'half a file was kept')
 })
+
+test(
+  'what was complete when a run and its watch were killed is brought to its place by the next run',
+  { skip, timeout: 240_000 },
+  async () => {
+    const folder = folderOf({ 'Config.json': configOf(pipe, { permanent: ['numbers', 'sum'] }) })
+    const until = (name: string): string => `until [ -e $MILLRACE_PLACE/${name} ]; do sleep 0.02; done`
+    const steps = [
+      `--step=make=touch $MILLRACE_PLACE/begun; ${until('go')}; seq 5 > numbers; touch $MILLRACE_PLACE/made`,
+      '--step=add=echo half > sum; sleep 60 >> sum',
+    ]
+    const argv = [CLI, 'stream', 'run', join(folder, 'Config.json'), ...steps]
+    const child = spawn(process.execPath, argv, { cwd: folder, stdio: 'ignore' })
+    assert.ok(await eventually(() => existsSync(join(folder, 'begun'))))
+    child.kill('SIGSTOP') // so that it brings nothing itself
+    process.kill(watchOf(child.pid!), 'SIGKILL')
+    writeFileSync(join(folder, 'go'), '')
+    assert.ok(await eventually(() => existsSync(join(folder, 'made'))))
+    assert.equal(existsSync(join(folder, 'numbers')), false)
+    child.kill('SIGKILL')
+    const boards = (): string[] => readdirSync('/dev/shm').filter(name => name.includes(`.run${child.pid}.`))
+    assert.equal(boards().length, 1)
+    // its steps may take a moment to end, and a run of another test may be the next
+    for (let tries = 0; boards().length > 0 && tries < 60; tries++, await sleep(200))
+      await run({ stages: pipe, steps: { make: 'true', add: 'true' } })
+    assert.ok(await eventually(() => existsSync(join(folder, 'numbers'))), 'it was lost')
+    assert.equal(readFileSync(join(folder, 'numbers'), 'utf8'), '1\n2\n3\n4\n5\n')
+    assert.equal(existsSync(join(folder, 'sum')), false, 'half a file was kept')
+    const left = (): string[] => readdirSync('/dev/shm').filter(name => name.includes(`${child.pid}.`))
+    assert.ok(await eventually(() => left().length === 0), `left in memory: ${left().join(', ')}`)
+  },
+)
 
 describe('a size that was not final', { skip, timeout: 240_000 }, () => {
   test('a step that trusted it makes the run fail, with a sentence that says what to do', async () => {

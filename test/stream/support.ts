@@ -57,10 +57,7 @@ export function ears(): StreamIo & { said: () => string; told: () => string } {
 /** What this process has left in shared memory: boards and directories of runs. */
 export const leftovers = (): string[] =>
   readdirSync('/dev/shm').filter(
-    name =>
-      name.includes(`.run${process.pid}.`) ||
-      name.includes(`.${process.pid}.`) ||
-      name.startsWith('.millrace-layer'),
+    name => name.includes(`.run${process.pid}.`) || name.includes(`.${process.pid}.`),
   )
 
 export interface Stage {

@@ -77,6 +77,11 @@ export class Lessons {
     return this.trials.length >= (this.#way === 'frugal' ? 2 : 1)
   }
 
+  /** Something was compared, or it has been seen that most of what there was to try need not be. */
+  get isWorthKeeping(): boolean {
+    return this.trials.length > (this.#way === 'over' ? 0 : 1)
+  }
+
   /** What is to be tried next, if so many tasks may be spent and so many wait. */
   next(allowed: number, waiting: number): Rung | null {
     const isInTurn = this.#way === 'in turn' || (this.#way === null && costOf(this.rungs) <= allowed)

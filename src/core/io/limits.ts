@@ -249,7 +249,7 @@ export class Limits {
     for (const [kind, tuners] of this.#tuners) {
       const told = new Set<Lessons>()
       for (const tuner of tuners) {
-        if (!tuner || tuner.lessons.trials.length < 2 || told.has(tuner.lessons)) continue
+        if (!tuner?.lessons.isWorthKeeping || told.has(tuner.lessons)) continue
         told.add(tuner.lessons)
         const { bandwidth } = tuner.choice
         const { name: device } = tuner.device
@@ -264,8 +264,7 @@ export class Limits {
   #has(name: string, deviceName: string): boolean {
     for (const [kind, tuners] of this.#tuners) {
       if (kind.name !== name) continue
-      if (tuners.some(tuner => tuner?.device.name === deviceName && tuner.lessons.trials.length >= 2))
-        return true
+      if (tuners.some(tuner => tuner?.device.name === deviceName && tuner.lessons.isWorthKeeping)) return true
     }
     return false
   }

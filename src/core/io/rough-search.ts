@@ -1,4 +1,4 @@
-import { CAREFUL, MOST_PATIENCE, PATIENCE } from './level.ts'
+import { CAREFUL, MOST_PATIENCE, PATIENCE, median } from './level.ts'
 import type { Sample } from './level.ts'
 import { Stretch } from './unrest.ts'
 import type { Unrest } from './unrest.ts'
@@ -11,13 +11,16 @@ const MOST_GAIN = 0.1
 const LESS = 0.85
 const MUCH_LESS = 0.6
 const SHORT = 8
+/** With twice as many at one time, most take so much longer where they wait for each other. */
+const CROWDED = 1.5
+const LEAST_OF_MOST = 4
 /** What this level gave before, and gives now: then the others are looked at again. */
 const CHANGED = 2
 
 /**
  * Looks for the number of tasks at one time that gets the most out of a device on which tasks take now long, now short.
  * There single tasks tell nothing: levels are compared by what the device gave over a while, and left only for one that
- * gives clearly more. More tasks at one time hide that some are held up, so it begins with several.
+ * gives clearly more. It begins by doubling, as long as most tasks take no longer: more of them hide that some are held up.
  */
 export class RoughSearch {
   at: number
@@ -27,8 +30,10 @@ export class RoughSearch {
   readonly #stretch = new Stretch()
   /** Bytes per millisecond of levels. */
   readonly #known: number[] = []
-  /** It goes up without comparing. */
+  /** It goes up, by what most tasks take: at this level, and at the one before. */
   #isNew: boolean
+  #times: number[] = []
+  #typical = 0
   /** The level from which it looks at others, what that gave, and steps that are still to be tried from there. */
   #home: number | null = null
   #homeRate = 0
@@ -77,6 +82,7 @@ export class RoughSearch {
   }
 
   add({ began, ended, bytes, shared, isFed }: Sample): void {
+    if (this.#isNew) return this.#goUp(began, (ended - began) / bytes, ended)
     const stretch = this.#stretch
     const isEnough = isFed || shared > this.#limit / 2
     if (!this.#isFull || !isEnough) {
@@ -88,10 +94,25 @@ export class RoughSearch {
     }
     stretch.add(ended, bytes, ended - began)
     if (stretch.rate > 0) this.#known[this.at] = stretch.rate
-    if (this.#isNew && this.#limit < CAREFUL && this.at + 1 < this.#levels.length) {
-      if (stretch.tasks >= this.#limit) this.#go(this.at + 2, ended)
-    } else if (this.#home === null) this.#stay(ended)
+    if (this.#home === null) this.#stay(ended)
     else this.#compare(this.#home, ended)
+  }
+
+  #goUp(began: number, time: number, now: number): void {
+    if (began < this.#chosenAt) return
+    this.#times.push(time)
+    if (this.#times.length < Math.max(LEAST_OF_MOST, this.#limit)) return
+    const typical = median(this.#times)
+    this.#known[this.at] = this.#limit / typical
+    const isCrowded = this.#typical > 0 && typical > this.#typical * CROWDED
+    const to = this.#within(this.at + (isCrowded ? -2 : 2))
+    if (isCrowded || to === this.at) {
+      this.#isNew = false
+      if (this.#isHasty) this.#patience = PATIENCE
+    }
+    this.#typical = typical
+    this.#times = []
+    this.#go(to, now)
   }
 
   get #tasksEnough(): number {
@@ -104,7 +125,6 @@ export class RoughSearch {
 
   #stay(now: number): void {
     if (!this.#isEnough) return
-    this.#isNew = false
     const { rate, tasks } = this.#stretch
     if (this.#isHasty) this.#patience = PATIENCE
     const change = this.#homeRate > 0 ? Math.max(rate / this.#homeRate, this.#homeRate / rate) : 1

@@ -77,7 +77,7 @@ for (const [name, megabytes, make, adaptive, auto] of [
     1.08,
     1.1,
   ],
-  ['a head, and tasks of which no two take the same time', 50, withHead(r => lognormal(6, 1, r)), 1.25, 1.6],
+  ['a head, and tasks of which no two take the same time', 50, withHead(r => lognormal(6, 1, r)), 1.3, 1.3],
 ] as const) {
   test(`given ${name}, limits that are found should be near to the best fixed one`, context => {
     const seeds = Array.from({ length: SEEDS }, (_, i) => i + 1)

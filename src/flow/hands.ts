@@ -1,0 +1,93 @@
+import { Worker } from 'node:worker_threads'
+import type { Look } from './file-table.ts'
+
+/** Files of up to this size are read in one piece; bytes. */
+export const SMALL = 64 * 2 ** 10
+
+/** A small plain file: what it looked like, then what was in it, and when that was. */
+export interface Seen {
+  readonly look: Look
+  readonly stamp: number
+  readonly at: number
+}
+
+/** For each file its numbers in this order, or zeros for one that somebody else has to look at. */
+export const COLUMNS = ['size', 'mtime', 'ctime', 'ino', 'stamp', 'at'] as const
+
+export interface HandsRequest {
+  readonly paths: readonly string[]
+  /** 1 where a link counts as what it points to. */
+  readonly follow: readonly number[]
+}
+
+interface Waiting {
+  path: string
+  follow: number
+  resolve(seen: Seen | null): void
+}
+
+/**
+ * Looks into small files on a thread of its own, many at a time. One by one each costs four ways to other threads and
+ * back, which takes longer than a small program.
+ */
+export class Hands {
+  readonly #worker: Worker
+  #waiting: Waiting[] = []
+  readonly #sent: Waiting[][] = []
+  #isReady = false
+
+  constructor() {
+    this.#worker = new Worker(new URL('./flow-hands.js', import.meta.url), { execArgv: [] })
+    this.#worker.on('online', () => (this.#isReady = true))
+    this.#worker.on('message', (columns: Float64Array) => this.#receive(columns))
+    this.#worker.on('error', () => this.#gone())
+    this.#worker.on('exit', () => this.#gone())
+    this.#worker.unref()
+  }
+
+  /** Null for all that is not small and plain, and whenever something is wrong: then it is looked at the long way. */
+  see(path: string, follow: boolean): Promise<Seen | null> {
+    if (!this.#isReady) return Promise.resolve(null)
+    return new Promise(resolve => {
+      if (this.#waiting.push({ path, follow: follow ? 1 : 0, resolve }) === 1) setImmediate(this.#send)
+    })
+  }
+
+  stop(): void {
+    this.#gone()
+    void this.#worker.terminate()
+  }
+
+  readonly #send = (): void => {
+    const batch = this.#waiting
+    if (batch.length === 0) return
+    this.#waiting = []
+    this.#sent.push(batch)
+    const request: HandsRequest = {
+      paths: batch.map(({ path }) => path),
+      follow: batch.map(({ follow }) => follow),
+    }
+    // Whoever waits keeps the process alive.
+    this.#worker.ref()
+    this.#worker.postMessage(request)
+  }
+
+  #receive(columns: Float64Array): void {
+    const batch = this.#sent.shift() ?? []
+    if (this.#sent.length === 0) this.#worker.unref()
+    for (const [i, { resolve }] of batch.entries()) {
+      const [size = 0, mtime = 0, ctime = 0, ino = 0, stamp = 0, at = 0] = columns.subarray(
+        i * COLUMNS.length,
+        (i + 1) * COLUMNS.length,
+      )
+      resolve(stamp === 0 ? null : { look: { size, mtime, ctime, ino }, stamp, at })
+    }
+  }
+
+  #gone(): void {
+    this.#isReady = false
+    for (const { resolve } of [...this.#sent.flat(), ...this.#waiting]) resolve(null)
+    this.#sent.length = 0
+    this.#waiting = []
+  }
+}
