@@ -2,10 +2,13 @@ import { createHash, randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
 import { copyFile, cp, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
+import { mapAtOnce } from '../general/at-once.ts'
 import { digestPath } from './stamp.ts'
 import type { FileTable } from './file-table.ts'
 import { NO_FILE } from './work.ts'
 import type { Work } from './work.ts'
+
+const AT_ONCE = 8
 
 /**
  * Outputs by what they were made of: command, contents of inputs, names. An entry is a folder with the outputs,
@@ -23,13 +26,11 @@ export class OutputCache {
   }
 
   async keyOf(work: Work): Promise<string> {
-    const inputs = await Promise.all(
-      work.inputs.map(async input => {
-        if (input === NO_FILE) return null
-        const path = this.#files.path(input)
-        return [path, await digestPath(resolve(this.#root, path))]
-      }),
-    )
+    const inputs = await mapAtOnce(AT_ONCE, work.inputs, async input => {
+      if (input === NO_FILE) return null
+      const path = this.#files.path(input)
+      return [path, await digestPath(resolve(this.#root, path))]
+    })
     const outputs = work.outputs.map(output => this.#files.path(output))
     return createHash('sha256')
       .update(JSON.stringify([1, work.text, inputs, outputs]))

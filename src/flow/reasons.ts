@@ -19,18 +19,13 @@ export function explainStale(work: Work, files: FileTable, records: RecordTable)
   if (!record) return `nothing is known of how ${files.path(first)} was made`
   if (record.text !== work.text) return 'the command has changed'
   if (!same(record.outputs, work.outputs)) return 'the rule makes other files than before'
-  for (let i = 0; i < work.inputs.length; i++) {
-    const input = work.inputs[i] as number
-    if (input !== NO_FILE && !record.inputs.includes(input)) return `${files.path(input)} is a new input`
-  }
-  const lost = record.inputs.find(input => input !== NO_FILE && !work.inputs.includes(input))
+  const stamps = new Map(record.inputs.map((input, i) => [input, record.inputStamps[i]]))
+  const inputs = new Set(work.inputs.filter(input => input !== NO_FILE))
+  for (const input of inputs) if (!stamps.has(input)) return `${files.path(input)} is a new input`
+  const lost = record.inputs.find(input => input !== NO_FILE && !inputs.has(input))
   if (lost !== undefined) return `${files.path(lost)} is no input any more`
-  for (let i = 0; i < work.inputs.length; i++) {
-    const input = work.inputs[i] as number
-    const at = record.inputs.indexOf(input)
-    if (input !== NO_FILE && record.inputStamps[at] !== files.stamp[input]) {
-      return `${files.path(input)} has changed`
-    }
+  for (const input of inputs) {
+    if (stamps.get(input) !== files.stamp[input]) return `${files.path(input)} has changed`
   }
   for (let i = 0; i < work.outputs.length; i++) {
     const output = work.outputs[i] as number

@@ -1,6 +1,7 @@
 import { lstat, readlink, rm, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { MillraceError } from '../core/errors.ts'
+import { mapAtOnce } from '../general/at-once.ts'
 import type { OutputCache } from './cache.ts'
 import { MISSING, lookAt, lookOf } from './file-table.ts'
 import type { FileTable, Look } from './file-table.ts'
@@ -15,6 +16,8 @@ import type { Work } from './work.ts'
 
 const NONE: ReadonlySet<number> = new Set()
 const GROWING = -1
+/** Files of one task that are looked into at a time. */
+const AT_ONCE = 8
 /** Tasks for which another thread is worth its start. */
 const MANY = 100
 
@@ -100,7 +103,7 @@ export class FlowState {
 
   async #stampInputs(work: Work, growing: ReadonlySet<number> = NONE): Promise<void> {
     const inputs = work.inputs.filter(input => input !== NO_FILE && !growing.has(input))
-    await Promise.all(inputs.map(input => this.#stampInput(input)))
+    await mapAtOnce(AT_ONCE, inputs, input => this.#stampInput(input))
     // What grows has its stamp when it is complete, and that is before this task is done.
     const stampOf = (input: number): number =>
       growing.has(input) ? GROWING : (this.files.stamp[input] as number)
@@ -119,13 +122,11 @@ export class FlowState {
 
   /** The outputs are written, aside. From here on the record counts, as soon as they are in place. */
   async made(work: Work, staged: readonly string[], isTaken = false): Promise<(number | null)[]> {
-    const looks = await Promise.all(
-      work.outputs.map(async (output, i) => this.#lookAtMade(work, i, staged[i] as string, output)),
+    const looks = await mapAtOnce(AT_ONCE, work.outputs, (output, i) =>
+      this.#lookAtMade(work, i, staged[i] as string, output),
     )
-    const stamps = await Promise.all(
-      looks.map(async (look, i) =>
-        look ? (look.stamp ?? takeStamp(look.path, look.look)) : this.#leftOut(work.outputs[i] as number),
-      ),
+    const stamps = await mapAtOnce(AT_ONCE, looks, (look, i) =>
+      look ? (look.stamp ?? takeStamp(look.path, look.look)) : this.#leftOut(work.outputs[i] as number),
     )
     for (const [i, output] of work.outputs.entries()) {
       this.files.setTaken(output, isTaken)
@@ -198,17 +199,12 @@ export class FlowState {
 
   /** Looks into files that a plan is in doubt about. */
   async settleDoubts(doubts: readonly number[]): Promise<void> {
-    const stamped: number[] = []
-    const queue = [...new Set(doubts)]
-    const next = async (): Promise<void> => {
-      for (let file = queue.pop(); file !== undefined; file = queue.pop()) {
-        await this.#stamp(file)
-        this.#unwritten.delete(file)
-        stamped.push(file)
-      }
-    }
-    await Promise.all(Array.from({ length: 8 }, next))
-    this.#state.rememberStamps(stamped)
+    const files = [...new Set(doubts)]
+    await mapAtOnce(AT_ONCE, files, async file => {
+      await this.#stamp(file)
+      this.#unwritten.delete(file)
+    })
+    this.#state.rememberStamps(files)
   }
 
   async #stampInput(input: number): Promise<void> {

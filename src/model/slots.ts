@@ -18,13 +18,8 @@ export function addSlot(call: Call, datum: Datum, mode: AccessMode, kind: DatumK
     ;(call as { slots: Slot[] }).slots = [{ datum, kind, mode, initial: null }]
     return 0
   }
-  const slots = call.slots as Slot[]
-  const at = find(slots, datum)
-  const slot = slots[at]
-  if (!slot) {
-    if (indexed === slots) places.set(datum, slots.length)
-    return slots.push({ datum, kind, mode, initial: null }) - 1
-  }
+  const at = putSlot(call.slots as Slot[], { datum, kind, mode, initial: null })
+  const slot = call.slots[at] as Slot
   if (slot.mode === mode) return at
   const modes = [slot.mode, mode]
   if (modes.includes('concurrent') || modes.includes('commutative')) {
@@ -32,6 +27,14 @@ export function addSlot(call: Call, datum: Datum, mode: AccessMode, kind: DatumK
   }
   slot.mode = 'inout'
   return at
+}
+
+/** The place of the slot of this datum, which is put there unless there is one. */
+export function putSlot(slots: Slot[], slot: Slot): number {
+  const at = find(slots, slot.datum)
+  if (at >= 0) return at
+  if (indexed === slots) places.set(slot.datum, slots.length)
+  return slots.push(slot) - 1
 }
 
 function find(slots: readonly Slot[], datum: Datum): number {

@@ -18,6 +18,7 @@ import type { Definition } from '../model/definition.ts'
 import { buildDemand } from '../model/demand.ts'
 import type { StreamRules } from '../model/stream.ts'
 import { evaluateTimeout } from '../model/options.ts'
+import { forgetSlots, putSlot } from '../model/slots.ts'
 import type { Argv, CommandExtra } from '../model/task.ts'
 import { makeFolders } from '../storage/folders.ts'
 import { cancelledError } from './failure.ts'
@@ -61,6 +62,7 @@ export class FlowTasks {
       if (stream && slot) slot.stream = this.#streamOf(stream, work)
       args.push(argument)
     }
+    forgetSlots()
     const { cpus, memory, tags, priority } = work.rule.options
     const varies = [cpus, memory, tags].some(option => typeof option === 'function')
     const { wildcards } = work
@@ -96,9 +98,8 @@ export class FlowTasks {
   #input(slots: Slot[], input: number): Argument {
     const path = this.#absolute(input)
     const maker = this.#state.makerOf(input)
-    const folder = maker?.outputs
-      .map(output => this.#absolute(output))
-      .find(one => path.startsWith(`${one}/`))
+    const others = maker?.outputs.includes(input) ? [] : (maker?.outputs ?? [])
+    const folder = others.map(output => this.#absolute(output)).find(one => path.startsWith(`${one}/`))
     if (folder) {
       const { slot } = this.#slot(slots, folder, true, 'in')
       return new SlotArgument(slot, path.slice(folder.length + 1))
@@ -108,9 +109,9 @@ export class FlowTasks {
 
   #slot(slots: Slot[], path: string, isDirectory: boolean, mode: 'in' | 'out'): SlotArgument {
     const datum = this.#runtime.paths.datum(path, isDirectory)
-    let at = slots.findIndex(slot => slot.datum === datum)
-    if (at < 0) at = slots.push({ datum, kind: isDirectory ? 'directory' : 'file', mode, initial: null }) - 1
-    return SlotArgument.of(at)
+    return SlotArgument.of(
+      putSlot(slots, { datum, kind: isDirectory ? 'directory' : 'file', mode, initial: null }),
+    )
   }
 
   #definition(rule: Rule): Definition {
