@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { RecordedRun } from '../../src/simulate/recorded-run.ts'
 import { throttledDisk } from '../io/devices.ts'
-import { calibrate } from './calibrate.ts'
+import { around } from './calibrate.ts'
 import type { Constants } from './calibrate.ts'
 import { recordProgram } from './recorded.ts'
 
-/** A real run, and what was measured of its devices right before. */
+/** A real run, and what was measured of its devices right before and after. */
 export interface Recording {
   run: RecordedRun
   constants: Record<string, Constants>
@@ -26,10 +26,9 @@ export type Workload = keyof typeof SIZES
 export async function recordOverlap(mode: 'io' | 'plain'): Promise<Recording> {
   const disk = throttledDisk(OVERLAP_DISK)
   try {
-    const slow = await calibrate(disk.path)
     // Two checkpoints at a time, each asking for half of the disk.
     const args = [mode === 'io' ? 2 : mode, disk.path, 16, 300_000_000, 8e6, OVERLAP_DISK]
-    return { run: await recordProgram('overlap.mjs', args), constants: { slow } }
+    return await around({ slow: disk.path }, () => recordProgram('overlap.mjs', args))
   } finally {
     disk.close()
   }
@@ -41,13 +40,9 @@ export async function recordTiers(name: Workload, policy: string): Promise<Recor
   const fast = mkdtempSync('/dev/shm/millrace-bench-replay-')
   const disk = mkdtempSync(join(tmpdir(), 'millrace-bench-replay-'))
   try {
-    const constants = {
-      slow: await calibrate(slow.path),
-      disk: await calibrate(disk),
-      memory: await calibrate(fast),
-    }
     const args = [policy, fast, disk, slow.path, PHASES, SIZES[name].join(','), 200_000_000, TIERS_DISK]
-    return { run: await recordProgram('tiers.mjs', args), constants }
+    const folders = { slow: slow.path, disk, memory: fast }
+    return await around(folders, () => recordProgram('tiers.mjs', args))
   } finally {
     slow.close()
     for (const folder of [fast, disk]) rmSync(folder, { recursive: true, force: true })

@@ -67,6 +67,7 @@ test('when the guard is killed, another one cleans up after a coordinator that i
   program.start('app.ts')
   await until(() => existsSync(program.path('spawner')), 'a program')
   const { coordinator } = program
+  await until(() => guardOf(coordinator) !== 0, 'a guard')
   const guard = guardOf(coordinator)
   process.kill(guard, 'SIGKILL')
   await until(() => ![0, guard].includes(guardOf(coordinator)), 'another guard')

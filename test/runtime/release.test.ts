@@ -60,7 +60,7 @@ test('ready without returns, after the end, and outside a task is refused', asyn
   assert.match((await rejection(eager.readyWithoutReturns())).message, /has no `returns`/)
   const path = newPath()
   await waitOn(eager.readyAfterEnd(path))
-  await until(() => existsSync(path), 'ready after the end')
+  await until(() => existsSync(path) && readFileSync(path, 'utf8') !== '', 'ready after the end')
   assert.match(readFileSync(path, 'utf8'), /the task has ended/)
   assert.match(thrown(() => ready(0, 1)).message, /outside a task/)
   assert.match((await rejection(committed('x'))).message, /outside a task/)
