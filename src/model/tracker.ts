@@ -14,6 +14,7 @@ import { Future } from './future.ts'
 import { Paths } from './paths.ts'
 import { StreamFile } from './stream.ts'
 import { SharedMemory } from './shared.ts'
+import { addSlot, checkRemoved, forgetSlots } from './slots.ts'
 import { Stream } from './value-stream.ts'
 import { Stored, isPrimitive, sameStored, shareCopy } from './stored.ts'
 import type { Kept } from './stored.ts'
@@ -99,6 +100,7 @@ export class Tracker {
         if (params[i] !== 'IN') this.#argument(call, undefined, params[i] as Direction, i)
       }
     }
+    forgetSlots()
     return call
   }
 
@@ -413,35 +415,6 @@ const shareBlob: EncodeHooks['blob'] = view =>
     : { buffer: shareCopy(view), offset: 0 }
 
 /** One slot per datum and call: several uses in one call are merged, the stronger one counts. */
-function addSlot(call: Call, datum: Datum, mode: AccessMode, kind: DatumKind): number {
-  checkRemoved(datum)
-  const slot: Slot = { datum, kind, mode, initial: null }
-  if (call.slots === NO_SLOTS) {
-    ;(call as { slots: Slot[] }).slots = [slot]
-    return 0
-  }
-  const { slots } = call
-  for (let i = 0; i < slots.length; i++) {
-    const slot = slots[i] as Slot
-    if (slot.datum !== datum) continue
-    if (slot.mode === mode) return i
-    const modes = [slot.mode, mode]
-    if (modes.includes('concurrent') || modes.includes('commutative')) {
-      throw new MillraceError(
-        'MR_DIRECTION',
-        `the same datum is passed twice, as ${slot.mode} and as ${mode}`,
-      )
-    }
-    slot.mode = 'inout'
-    return i
-  }
-  return slots.push(slot) - 1
-}
-
-function checkRemoved(datum: Datum): void {
-  if (datum.removed) throw new MillraceError('MR_REMOVED', `${datum.path ?? 'the value'} was removed`)
-}
-
 function rejectUnshareable(value: unknown): void {
   if (value === undefined) return
   if (!(value instanceof Stored) || value.bytes[0] !== TAG.arrayBeside) {

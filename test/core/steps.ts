@@ -12,7 +12,7 @@ ask('Profiler.startPreciseCoverage', { callCount: true, detailed: true })
  * How much is done, in steps that are the same on every machine: blocks of our code entered, as V8 counts them
  * for coverage, and elements that built-in functions of arrays pass over.
  */
-export function countSteps(work: () => void): number {
+export function countSteps(work: () => void, folder = '/src/core/'): number {
   ask('Profiler.takePreciseCoverage')
   const passed = countPassed()
   try {
@@ -21,7 +21,7 @@ export function countSteps(work: () => void): number {
     passed.end()
   }
   const { result } = ask('Profiler.takePreciseCoverage') as { result: Script[] }
-  const ours = result.filter(script => script.url.includes('/src/core/'))
+  const ours = result.filter(script => script.url.includes(folder))
   const blocks = ours.flatMap(script => script.functions).flatMap(one => one.ranges)
   return blocks.reduce((sum, block) => sum + block.count, passed.end())
 }
