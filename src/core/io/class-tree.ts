@@ -41,6 +41,11 @@ export class ClassTree {
 
   /** The first class after a task that fits into one of the openings; null stands for no condition. */
   first(after: Task | null, openings: readonly Opening[] | null): IoClass | null {
+    const head = this.#head
+    // All others come after the first: their tasks need not be looked at.
+    if (after && openings && after === head?.first && !fits(openings, head.bandwidth, head.size)) {
+      return this.#find(this.#root, null, openings)
+    }
     if (after || openings) return this.#find(this.#root, after, openings)
     return (this.#head ??= this.#find(this.#root, null, null))
   }
