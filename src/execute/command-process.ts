@@ -59,7 +59,13 @@ export class SpawnerLost extends MillraceError {
   }
 }
 
+const HINTS: Record<string, { hint: string } | undefined> = {
+  E2BIG: {
+    hint: 'Its words are longer in all than the system allows. Give it a file with the names in it, or a folder, or use xargs.',
+  },
+}
+
 export function spawnError(program: string, cwd: string, code: string | undefined, message: string): Error {
   const why = code === 'ENOENT' ? `it was not found, or ${cwd} does not exist` : message
-  return new MillraceError('MR_SPAWN', `${program} could not be started: ${why}`)
+  return new MillraceError('MR_SPAWN', `${program} could not be started: ${why}`, HINTS[code ?? ''])
 }

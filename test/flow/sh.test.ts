@@ -61,6 +61,14 @@ test('a command of words alone needs no shell, and means the same', () => {
   }
 })
 
+test('a text that is too long for one word of a command line means the same', () => {
+  const names = Array.from({ length: 30_000 }, (_, i) => `a 'é\u{1F30A}' ${i}`)
+  assert.equal(run(sh`printf '%s\n' ${names} | sort | md5sum; echo $# "$IFS" $-`).split('\n').length, 4)
+  assert.equal(run(sh`printf '%s\0' ${names} | cat`), names.map(name => `${name}\0`).join(''))
+  const [program = '', ...args] = shellArgv(sh`: ${names} | cat; false; true`)
+  assert.notEqual(spawnSync(program, args).status, 0)
+})
+
 test('pipelines fail when a part of them fails, and so does a command in the middle', () => {
   for (const command of [sh`false | cat`, sh`false; true`]) {
     const [program = '', ...args] = shellArgv(command)
