@@ -116,6 +116,7 @@ int mr_is_below(long fd, const struct mr_file *f);
 struct mr_rights;
 void mr_follow_links(long dirfd, const char *path, struct mr_name *n, struct mr_rights *r);
 int mr_is_veiled(long dirfd, const char *path, const struct mr_name *n);
+static inline int mr_has_veils(void) { return mr_b->layer || mr_b->inputs; }
 void mr_veil_list(long fd, char *list, long len, int old);
 
 /* adopt.c */

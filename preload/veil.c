@@ -23,7 +23,7 @@ static int is_ours(const char *target, const struct mr_name *n)
 int mr_is_veiled(long dirfd, const char *path, const struct mr_name *n)
 {
     char target[2200];
-    if (!mr_b->layer && !mr_b->inputs) return 0;
+    if (!mr_has_veils()) return 0;
     long len = mr_sys(SYS_readlinkat, dirfd, path, target, sizeof target - 1);
     if (len <= 0) return 0;
     target[len] = 0;
@@ -35,7 +35,7 @@ void mr_veil_list(long fd, char *list, long len, int old)
 {
     struct mr_name dir, n;
     int known = 0;
-    if (!mr_b->layer && !mr_b->inputs) return;
+    if (!mr_has_veils()) return;
     for (long at = 0; at < len;) {
         char *e = list + at;
         u32 size = *(const u16 *)(const void *)(e + 16);
@@ -58,15 +58,21 @@ void mr_veil_list(long fd, char *list, long len, int old)
     }
 }
 
-static long read_link(long dirfd, const char *path)
+static long read_link(const struct mr_call *c, long dirfd, const char *path, const char *to, long size)
 {
     struct mr_name n;
-    if (likely(mr_name_of(dirfd, path, &n) != MR_INSIDE)) return MR_GO;
-    return mr_is_veiled(dirfd, path, &n) ? -EINVAL : MR_GO;
+    if (!mr_has_veils() || likely(mr_name_of(dirfd, path, &n) != MR_INSIDE)) return MR_GO;
+    char target[2200];
+    long len = mr_plain(c);
+    if (len <= 0) return len;
+    if (len >= size || len >= (long)sizeof target) return mr_is_veiled(dirfd, path, &n) ? -EINVAL : len;
+    mr_copy(target, to, (u64)len);
+    target[len] = 0;
+    return is_ours(target, &n) ? -EINVAL : len;
 }
 
-long mr_do_readlink(const struct mr_call *c) { return read_link(AT_FDCWD, (const char *)c->a[0]); }
-long mr_do_readlinkat(const struct mr_call *c) { return read_link(c->a[0], (const char *)c->a[1]); }
+long mr_do_readlink(const struct mr_call *c) { return read_link(c, AT_FDCWD, (const char *)c->a[0], (const char *)c->a[1], c->a[2]); }
+long mr_do_readlinkat(const struct mr_call *c) { return read_link(c, c->a[0], (const char *)c->a[1], (const char *)c->a[2], c->a[3]); }
 
 /* ---- links that steps made ---- */
 
