@@ -110,6 +110,11 @@ export class LaneThread {
     this.#worker.postMessage(message, transfer)
   }
 
+  /** The task that began last, by its number. */
+  get began(): number {
+    return this.#to.note
+  }
+
   revoke(position: number): boolean {
     return this.#to.revoke(position)
   }

@@ -3,7 +3,7 @@
  * side takes a lock and neither needs the event loop of the other: a busy thread finds its next task here
  * without a message, and what it has finished can be seen while it is already in a long next task.
  *
- * Layout: four 32-bit words (written, read, asleep, waiting), then the data. A record is its length, a state
+ * Layout: five 32-bit words (written, read, asleep, waiting, note) and one unused, then the data. A record is its length, a state
  * word, and its bytes, rounded up to 8; a length of -1 says that the rest up to the end is unused.
  */
 
@@ -11,7 +11,8 @@ const WRITTEN = 0
 const READ = 1
 const ASLEEP = 2
 const WAITING = 3
-const HEADER = 16
+const NOTE = 4
+const HEADER = 24
 
 /** Records can be taken back by the writer until the reader has claimed them. */
 const PENDING = 0
@@ -36,6 +37,11 @@ class RingSide {
 
 export class RingWriter extends RingSide {
   #written = 0
+
+  /** What the reader noted last, also when its thread has ended since. */
+  get note(): number {
+    return Atomics.load(this.words, NOTE)
+  }
 
   /** Room for the largest record that is ever accepted: larger ones would make the ring wait too often. */
   get largest(): number {
@@ -93,6 +99,10 @@ export class RingWriter extends RingSide {
 
 export class RingReader extends RingSide {
   #read = 0
+
+  set note(number: number) {
+    this.words[NOTE] = number
+  }
 
   /** Where the claimed record ends; valid after `next`. */
   end = 0

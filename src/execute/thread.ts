@@ -287,6 +287,8 @@ function run(task: ReceivedTask): void {
   if (task.lent.length > 0) debtors.add(running)
   running.startedAt = performance.now()
   current = running
+  // If the thread ends now, it is because of this one: others may be claimed, and wait.
+  if (!start.io) toThread.note = task.id
   // Already now: the task may wait for tasks that it calls before its function returns a promise.
   busy = !start.io
   active = start.io ? null : running

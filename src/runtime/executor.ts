@@ -138,7 +138,7 @@ export class Executor {
           runtime.engine.started(task, runtime.now())
         }
       },
-      died: (lane, reason, taken) => this.#threadDied(lane, reason, taken),
+      died: (lane, reason, taken, last) => this.#threadDied(lane, reason, taken, last),
     })
   }
 
@@ -510,7 +510,7 @@ export class Executor {
 
   // --- threads that end ---
 
-  #threadDied(lane: number, reason: string, taken: (position: number) => boolean): void {
+  #threadDied(lane: number, reason: string, taken: (position: number) => boolean, last: number): void {
     const tasks = [...this.#running.values()].filter(
       task =>
         jobOf(task).live?.thread === lane &&
@@ -523,6 +523,7 @@ export class Executor {
     const began = tasks.filter(task => task.state !== 'blocked')
     const guilty =
       tasks.find(task => liveOf(task).guilty) ??
+      began.find(task => (task.id | 0) === last) ??
       began.find(task => liveOf(task).position !== null && taken(liveOf(task).position as number)) ??
       began.find(task => liveOf(task).position === null)
     this.#runtime.engine.observer?.({ type: 'thread-died', at: this.#runtime.now(), node: 0, lane, reason })

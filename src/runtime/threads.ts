@@ -25,8 +25,11 @@ export interface ThreadsEvents {
   sparesOthers(task: Task): boolean
   /** The task could not be written. */
   refused(task: Task, error: unknown): void
-  /** `taken` tells whether the thread had begun with what was at a position of its ring. */
-  died(lane: number, reason: string, taken: (position: number) => boolean): void
+  /**
+   * `taken` tells whether the thread had begun with what was at a position of its ring; `last` is the task that began last,
+   * where one runs at a time.
+   */
+  died(lane: number, reason: string, taken: (position: number) => boolean, last: number): void
 }
 
 /**
@@ -286,7 +289,9 @@ export class Threads {
     if (this.#threads[lane] === thread) this.#threads[lane] = null
     const isExpected = this.#places.isDone(lane)
     if (this.#places.owns(lane)) this.#places.ended(lane)
-    if (!this.#ending && !isExpected) this.#events.died(lane, reason, position => !thread.revoke(position))
+    if (!this.#ending && !isExpected) {
+      this.#events.died(lane, reason, position => !thread.revoke(position), thread.began)
+    }
   }
 
   /** The result of an attempt that was given up; the next one may be running in another thread. */
