@@ -8,6 +8,28 @@
 #if defined(__x86_64__)
     .text
 #ifndef MR_NO_STUB
+/* The registers of the call as struct mr_call, and its address for the C function. */
+.macro push_call
+    push %r9
+    push %r8
+    push %r10
+    push %rdx
+    push %rsi
+    push %rdi
+    push %rax
+    mov %rsp, %rdi
+.endm
+
+/* What the look at a path has used comes back. */
+.macro unsave_path
+    pop %rsi
+    .cfi_adjust_cfa_offset -8
+    pop %rdx
+    .cfi_adjust_cfa_offset -8
+    pop %rax
+    .cfi_adjust_cfa_offset -8
+.endm
+
 /* The same for calls that name a path, in rdi or rsi. Nearly all of them lie outside of the managed directory, and that
  * is seen here: the path is absolute, has no two of '.' and '/' side by side (the only way back in), and does not begin
  * like the directory. All else is for C, with the length of the path when it begins with the directory. */
@@ -103,12 +125,7 @@ mr_stub_path1:
     je 8f
     movups -24(%rsp), %xmm0
     movups -40(%rsp), %xmm1
-    pop %rsi
-    .cfi_adjust_cfa_offset -8
-    pop %rdx
-    .cfi_adjust_cfa_offset -8
-    pop %rax
-    .cfi_adjust_cfa_offset -8
+    unsave_path
     stc
     ret
     .cfi_adjust_cfa_offset 24
@@ -118,23 +135,11 @@ mr_stub_path1:
 7:  movups -24(%rsp), %xmm0     /* inside, it seems */
     movups -40(%rsp), %xmm1
     mov %rax, %rcx
-    pop %rsi
-    .cfi_adjust_cfa_offset -8
-    pop %rdx
-    .cfi_adjust_cfa_offset -8
-    pop %rax
-    .cfi_adjust_cfa_offset -8
+    unsave_path
     push %rbp
     .cfi_adjust_cfa_offset 8
     mov %rsp, %rbp
-    push %r9
-    push %r8
-    push %r10
-    push %rdx
-    push %rsi
-    push %rdi
-    push %rax
-    mov %rsp, %rdi
+    push_call
     mov %r11, %rsi
     mov %ecx, %edx
     and $-16, %rsp
@@ -143,12 +148,7 @@ mr_stub_path1:
     .cfi_adjust_cfa_offset 16
 8:  movups -24(%rsp), %xmm0
     movups -40(%rsp), %xmm1
-9:  pop %rsi
-    .cfi_adjust_cfa_offset -8
-    pop %rdx
-    .cfi_adjust_cfa_offset -8
-    pop %rax
-    .cfi_adjust_cfa_offset -8
+9:  unsave_path
     jmp mr_stub
     .cfi_endproc
     .size mr_stub_path1, . - mr_stub_path1
@@ -163,14 +163,7 @@ mr_stub:
     .cfi_offset rbp, -16
     mov %rsp, %rbp
     .cfi_def_cfa_register rbp
-    push %r9
-    push %r8
-    push %r10
-    push %rdx
-    push %rsi
-    push %rdi
-    push %rax
-    mov %rsp, %rdi
+    push_call
     and $-16, %rsp
     call mr_decide
 6:  cmp $-5000, %rax            /* MR_GO */
