@@ -14,6 +14,7 @@ import { touchAll } from '../flow/touch.ts'
 import { TempFiles } from '../flow/temp-files.ts'
 import type { Work } from '../flow/work.ts'
 import { CancelledError, messageOf } from '../model/errors.ts'
+import { mapAtOnce } from '../general/at-once.ts'
 import { placesOf } from '../general/places.ts'
 import type { FlowTasks } from './flow-tasks.ts'
 
@@ -186,11 +187,9 @@ export class FlowRun {
     this.#stopLooking()
     if (this.#options.mode === 'dry') return
     if (this.#options.mode === 'touch') {
-      const queue = touchAll(todo, this.state.files, this.state).values()
-      const next = async (): Promise<void> => {
-        for (const work of queue) if (await this.flow.accept(work)) work.state = 'done'
-      }
-      await Promise.all(Array.from({ length: 16 }, next))
+      await mapAtOnce(16, touchAll(todo, this.state.files, this.state), async work => {
+        if (await this.flow.accept(work)) work.state = 'done'
+      })
       return
     }
     // Nobody else may plan with these before they are marked.
