@@ -55,12 +55,13 @@ static long open_path(const struct mr_call *c, long dirfd, const char *path, lon
     mr_rights_found(&n, &r);
     if (unlikely(r.rule == MR_NONE && (mr_b->links & MR_LINKS)) && !(flags & O_NOFOLLOW)) mr_follow_links(dirfd, path, &n, &r);
     int mode = flags & O_ACCMODE;
+    if (unlikely(mode != O_RDONLY && (mr_b->links & MR_HARD_LINKS))) mr_other_name(dirfd, path, &n, &r);
     int reads = mode == O_RDONLY || (mode == O_RDWR && !(flags & (O_TRUNC | O_EXCL)));
     if (r.rule != MR_NONE && r.producer && (flags & O_TRUNC) && mode != O_RDONLY && r.file != MR_NONE &&
-        (mr_load(&mr_file_at(r.file)->frontier) || mr_load(&mr_file_at(r.file)->extents))) {
+        (mr_load(&mr_file_at(r.file)->frontier) || mr_load(&mr_file_at(r.file)->extents) || mr_load(&mr_file_at(r.file)->twin))) {
         struct mr_guard g;
         mr_lock(&g); /* readers stop before the bytes go */
-        if (mr_file_at(r.file)->state < MR_COMMITTED) mr_cut(mr_file_at(r.file), 0);
+        mr_cut_names(r.file, 0);
         mr_unlock(&g);
     }
     if (r.file != MR_NONE && (r.producer || mode != O_RDONLY)) mr_see_writes(r.file);

@@ -136,6 +136,16 @@ static inline u64 mr_entry_now(long fd)
     return e;
 }
 
+/* io_path.c */
+struct mr_rights;
+void mr_appeared(long dirfd, const char *path, const struct mr_name *n);
+void mr_vanished(u32 file);
+int mr_is_settled(u32 file);
+u32 mr_completed(const struct mr_name *n);
+
+/* io_rename.c */
+void mr_other_name(long dirfd, const char *path, struct mr_name *n, struct mr_rights *r);
+
 /* gate.c */
 struct mr_rights {
     u32 file; /* record, or MR_NONE when there is none yet */
