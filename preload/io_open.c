@@ -41,7 +41,7 @@ static long open_path(const struct mr_call *c, long dirfd, const char *path, lon
 {
     struct mr_name n;
     struct mr_rights r;
-    int where = mr_name_of(dirfd, path, &n);
+    int where = flags & O_NOFOLLOW ? mr_name_of(dirfd, path, &n) : mr_name_followed(dirfd, path, &n);
     if (likely(where == MR_OUTSIDE)) return MR_GO;
     if (where == MR_ABOVE) {
         long fd = mr_plain(c);
@@ -185,6 +185,7 @@ static long dup_onto(const struct mr_call *c, int same_is_fine)
     if (from == to) return same_is_fine ? mr_plain(c) : -EINVAL;
     struct mr_who who = mr_who(1);
     if (mr_sys(SYS_fcntl, from, F_GETFD, 0, 0) < 0) return mr_plain(c); /* fails, and closes nothing */
+    mr_entry_now(to); /* its file may have become governed */
     u64 entry = take_entry(&who, to);
     dropped(&who, to, entry);
     long ret = mr_plain(c);

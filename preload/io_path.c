@@ -51,7 +51,7 @@ static long wait_and_look(const struct mr_call *c, long dirfd, const char *path,
 static inline long look_at(const struct mr_call *c, long dirfd, const char *path)
 {
     struct mr_name n;
-    if (likely(mr_name_of(dirfd, path, &n) != MR_INSIDE)) return MR_GO;
+    if (likely((mr_only_looks(c) ? mr_name_followed(dirfd, path, &n) : mr_name_of(dirfd, path, &n)) != MR_INSIDE)) return MR_GO;
     u32 file = mr_file_find(n.rel, n.len);
     if (file != MR_NONE && mr_peek(&mr_file_at(file)->state) == MR_COMMITTED && mr_only_looks(c)) return MR_GO;
     return wait_and_look(c, dirfd, path, &n, file);
@@ -124,7 +124,7 @@ long mr_do_truncate(const struct mr_call *c)
     struct mr_name n;
     struct mr_rights r;
     struct mr_guard g;
-    if (likely(mr_name_of(AT_FDCWD, (const char *)c->a[0], &n) != MR_INSIDE)) return MR_GO;
+    if (likely(mr_name_followed(AT_FDCWD, (const char *)c->a[0], &n) != MR_INSIDE)) return MR_GO;
     mr_rights_of(&n, &r);
     if (unlikely(r.rule == MR_NONE && (mr_b->links & MR_LINKS))) mr_follow_links(AT_FDCWD, (const char *)c->a[0], &n, &r);
     if (unlikely(mr_b->links & MR_HARD_LINKS)) mr_other_name(AT_FDCWD, (const char *)c->a[0], &n, &r);

@@ -122,10 +122,6 @@ export class Model {
     else if (over && commit.kind !== 'on_file') this.#turn(known, 'committed')
   }
 
-  #replaced(known: Known): void {
-    if (known.state !== 'committed') known.generation++
-  }
-
   // ---- what producers do
 
   open(program: string, slot: number, path: string, how: string): number {
@@ -262,7 +258,7 @@ export class Model {
   #vanished(name: string): void {
     const known = this.known.get(name)
     if (!known || !governed(name)) return
-    this.#replaced(known)
+    if (known.state !== 'committed') known.generation++
     if (known.state !== 'growing') return
     known.seen.clear()
     known.state = 'absent'
@@ -272,7 +268,7 @@ export class Model {
   #taken(name: string): void {
     const known = this.known.get(name)
     if (!known || !governed(name)) return
-    this.#replaced(known)
+    if (known.state !== 'committed') known.generation++
     if (known.state === 'growing') known.seen.clear()
   }
 
