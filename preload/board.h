@@ -288,6 +288,7 @@ u64 mr_available(struct mr_file *f, u64 at);
 /* twins.c: all but mr_next_name under the lock */
 struct stat;
 u32 mr_next_name(u32 file); /* of the same file; itself when it has no other */
+int mr_same_file(u32 a, u32 b);
 void mr_names_join(u32 a, u32 b);
 void mr_name_leave(u32 file);
 void mr_name_known(u32 file, const struct stat *st);

@@ -147,7 +147,7 @@ static void learn_as(long fd, const struct mr_name *n)
     if (writes && mr_self.proc != MR_NONE) {
         mr_lock(&g);
         ofd = mr_hold_find(mr_self.proc, (s32)fd);
-        if (ofd != MR_NONE && mr_ofd_at(ofd)->file != r.file) ofd = MR_NONE;
+        if (ofd != MR_NONE && (r.file == MR_NONE || !mr_same_file(mr_ofd_at(ofd)->file, r.file))) ofd = MR_NONE;
         mr_unlock(&g);
     }
     if (ofd != MR_NONE) {

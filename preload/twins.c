@@ -22,7 +22,7 @@ static u32 before(u32 file)
     return i;
 }
 
-static int are_one(u32 a, u32 b)
+int mr_same_file(u32 a, u32 b)
 {
     u32 i = a;
     for (u32 left = MOST; left--; i = mr_next_name(i)) {
@@ -44,7 +44,7 @@ void mr_name_leave(u32 file)
 
 void mr_names_join(u32 a, u32 b)
 {
-    if (a == b || are_one(a, b)) return;
+    if (a == b || mr_same_file(a, b)) return;
     /* what is gathered is put into the file: only one of the names would be told */
     mr_file_up_to_date(a);
     mr_file_up_to_date(b);
