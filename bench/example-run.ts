@@ -82,6 +82,17 @@ export class ExampleOnDisk {
     return { seconds, ...this.#lookBack(jobs) }
   }
 
+  /** What the last run would have taken under each policy, by the times that its tasks had: only the order differs. */
+  simulate(policies: readonly string[]): number[] {
+    const json = execFileSync(
+      process.execPath,
+      [bin, 'simulate', 'last', '--no-journal', '--json', '--compare', policies.join(',')],
+      { cwd: this.#journals, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] },
+    )
+    const lines = json.trim().split('\n')
+    return lines.map(line => (JSON.parse(line) as { makespan: number }).makespan)
+  }
+
   #lookBack(jobs: number): Omit<ExampleRun, 'seconds'> {
     if (!existsSync(join(this.#journals, '.millrace'))) throw new Error('the run left no journal')
     const json = execFileSync(process.execPath, [bin, 'show', '--json'], {
