@@ -172,7 +172,7 @@ test('with many nodes, the place of an I/O task is the one that a look at each n
 /** Every search for a place is made both ways. */
 function compareFinds(storage: Storage): void {
   const find = storage.find.bind(storage)
-  storage.find = (task, io, only = null, avoid = null) => {
+  storage.find = (task, io, only, avoid) => {
     const found = find(task, io, only, avoid)
     if (only) return found
     const expected = storage.findAmong(storage.nodes, task, io, avoid)
