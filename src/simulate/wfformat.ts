@@ -1,6 +1,7 @@
 import type { JsonNode, Place } from '../stream/json.ts'
 import { JsonReader } from './json-reader.ts'
 import type { Fields } from './json-reader.ts'
+import { LARGE } from './large-json.ts'
 
 /** A task of a workflow instance, in the terms of the simulator. */
 export interface WfTask {
@@ -67,9 +68,12 @@ interface Ran {
 
 const HINT = 'It should be WfFormat 1.5: workflow.specification.tasks and files, workflow.execution.tasks.'
 
-/** Reads a workflow instance in WfFormat. Whatever is wrong is said with its place, all of it at once. */
-export function readWfFormat(text: string, file: string): WfInstance {
-  const reader = new JsonReader(text, file)
+/**
+ * Reads a workflow instance in WfFormat. Whatever is wrong is said with its place, all of it at once; above `large` characters with
+ * its path in the file.
+ */
+export function readWfFormat(text: string, file: string, large = LARGE): WfInstance {
+  const reader = new JsonReader(text, file, large)
   const top = reader.object(reader.root, 'the file', TOP)
   const workflow =
     top && reader.object(reader.member(top, 'workflow'), 'workflow', ['specification', 'execution'])
@@ -108,7 +112,7 @@ export function readWfFormat(text: string, file: string): WfInstance {
         compute: seconds * share,
         cpus,
         memory,
-        place: `${file}:${at.line}:${at.column}`,
+        place: reader.placeOf(at),
       }
     }),
   }
