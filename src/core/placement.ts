@@ -332,6 +332,7 @@ export class Placement {
   /** Each version of a task is tried once; then the fastest that fits is taken. */
   #place(task: Task, only: Node | null): boolean {
     if (this.#io.bound && !this.#io.bound.allows(task)) return false
+    if (!only && task.queueable && this.#queueOnLane(task, true)) return true
     const { implementations } = task.kind
     let best: Implementation | null = null
     let where: Node | null = null
@@ -369,12 +370,14 @@ export class Placement {
     this.#takeTokens(task)
   }
 
-  #queueOnLane(task: Task): boolean {
+  #queueOnLane(task: Task, isTiny = false): boolean {
     const { implementation } = task
     if (task.kind.implementations.length > 1) return false
     for (const node of this.#nodes) {
       if (this.#held.has(node) || !node.suits(task.demand)) continue
-      const lane = node.shallowLane(task.kind.form, implementation.estimate)
+      const { estimate } = implementation
+      const { form } = task.kind
+      const lane = isTiny ? node.busyLane(form, estimate) : node.shallowLane(form, estimate)
       if (!lane) continue
       implementation.begun++
       task.node = node.index

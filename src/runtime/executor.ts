@@ -68,6 +68,7 @@ export class Executor {
   /** Values that tasks which have ended put into shared memory, and that are not here yet. */
   readonly #late = new Map<number, Stored[]>()
   #ticking: NodeJS.Timeout | null = null
+  #lookedAt = 0
   readonly #lookOut = new LookOut(looksAgain => this.#threads.drain(looksAgain))
 
   constructor(runtime: Runtime, options: RuntimeOptions, nested: Nested) {
@@ -354,8 +355,7 @@ export class Executor {
   /** A task that waits for others keeps its thread, and can be stopped there. */
   #isAlone({ lane, demand }: Task): boolean {
     if (demand.io) return false
-    for (const task of this.#running)
-      if (task.lane === lane && task.state === 'blocked') return false
+    for (const task of this.#running) if (task.lane === lane && task.state === 'blocked') return false
     return true
   }
 
@@ -403,12 +403,14 @@ export class Executor {
     }
     this.#lookOut.found()
     const { engine } = this.#runtime
-    const now = this.#runtime.now()
-    this.#threads.heard(task.lane, now)
     const live = liveOf(task)
     if (lent.length > 0) this.#givenBack(task, lent)
     if (live.published.length > 0) this.#expectPublished(task.id, live.published)
     const result = readResult(decoder, end, blobs)
+    // Results come in bunches, and most of a bunch were there when the clock was looked at for the first of them.
+    if (result.startedAt + result.took > this.#lookedAt) this.#lookedAt = this.#runtime.now()
+    const now = this.#lookedAt
+    this.#threads.heard(task.lane, now)
     engine.started(task, Math.min(result.startedAt, now))
     this.#runtime.schedule()
     if (task.state === 'stopping' || live.timedOut) return this.#lost(task, true, task.reason)
