@@ -48,8 +48,9 @@ export class ById<T extends { readonly id: number }> {
     return true
   }
 
+  /** In no order; nothing may come or go meanwhile. */
   *[Symbol.iterator](): Iterator<T> {
-    for (const item of this.#table.slice()) if (item !== undefined) yield item
+    for (const item of this.#table) if (item !== undefined) yield item
   }
 
   /** Numbers that follow each other are scattered: in a row without gaps each removal would look at all of them. */

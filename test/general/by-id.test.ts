@@ -34,15 +34,3 @@ test('a table by numbers should find each of many that follow one another, as th
   assert.equal(table.size, 1000)
   for (let i = 1; i <= 5000; i++) assert.equal(table.get(i)?.id, i > 4000 ? i : undefined)
 })
-
-test('what is removed while a table is walked through should not be lost for the walk', () => {
-  const table = new ById<{ id: number }>()
-  for (let i = 1; i <= 100; i++) table.add({ id: i })
-  const seen: number[] = []
-  for (const { id } of table) {
-    seen.push(id)
-    table.delete(id)
-  }
-  assert.equal(seen.length, 100)
-  assert.equal(table.size, 0)
-})
