@@ -34,3 +34,16 @@ test('a table by numbers should find each of many that follow one another, as th
   assert.equal(table.size, 1000)
   for (let i = 1; i <= 5000; i++) assert.equal(table.get(i)?.id, i > 4000 ? i : undefined)
 })
+
+test('a table by numbers should hold the rest of a crowd that has gone', () => {
+  const table = new ById<{ id: number }>()
+  for (let i = 1; i <= 20_000; i++) table.add({ id: i })
+  for (let i = 1; i <= 20_000; i++) {
+    if (i % 1000 !== 0) assert(table.delete(i))
+    if (i % 997 === 0) assert.equal(table.get(20_000)?.id, 20_000)
+  }
+  assert.deepEqual(
+    [...table].map(({ id }) => id).sort((a, b) => a - b),
+    Array.from({ length: 20 }, (_, i) => (i + 1) * 1000),
+  )
+})
