@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -48,12 +48,13 @@ export class ExampleOnDisk {
   }
 
   make(target: string, policy: string, args: readonly string[], jobs = 2, limited = true): void {
-    execFileSync(
+    const { status, signal, stderr } = spawnSync(
       process.execPath,
       [bin, 'make', target, '-j', String(jobs), '--policy', policy, '--', ...args],
       {
         cwd: this.folder,
         stdio: ['ignore', 'ignore', 'pipe'],
+        encoding: 'utf8',
         env: {
           ...cleanEnvironment(),
           MILLRACE_PROGRESS: 'none',
@@ -62,6 +63,10 @@ export class ExampleOnDisk {
         },
       },
     )
+    if (status === 0) return
+    // In one line: that is all of an error that the table has room for.
+    const said = stderr.trim().split('\n').slice(-12).join(' | ')
+    throw new Error(`make ${target} --policy ${policy} ended with ${signal ?? status}: ${said}`)
   }
 
   clean(...paths: string[]): void {
