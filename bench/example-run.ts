@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -48,12 +48,13 @@ export class ExampleOnDisk {
   }
 
   make(target: string, policy: string, args: readonly string[], jobs = 2, limited = true): void {
-    execFileSync(
+    const { status, signal, stderr } = spawnSync(
       process.execPath,
       [bin, 'make', target, '-j', String(jobs), '--policy', policy, '--', ...args],
       {
         cwd: this.folder,
         stdio: ['ignore', 'ignore', 'pipe'],
+        encoding: 'utf8',
         env: {
           ...cleanEnvironment(),
           MILLRACE_PROGRESS: 'none',
@@ -62,6 +63,10 @@ export class ExampleOnDisk {
         },
       },
     )
+    if (status === 0) return
+    // In one line: that is all of an error that the table has room for.
+    const said = stderr.trim().split('\n').slice(-12).join(' | ')
+    throw new Error(`make ${target} --policy ${policy} ended with ${signal ?? status}: ${said}`)
   }
 
   clean(...paths: string[]): void {
@@ -75,6 +80,17 @@ export class ExampleOnDisk {
     this.#disk.sync()
     const seconds = (performance.now() - start) / 1000
     return { seconds, ...this.#lookBack(jobs) }
+  }
+
+  /** What the last run would have taken under each policy, by the times that its tasks had: only the order differs. */
+  simulate(policies: readonly string[]): number[] {
+    const json = execFileSync(
+      process.execPath,
+      [bin, 'simulate', 'last', '--no-journal', '--json', '--compare', policies.join(',')],
+      { cwd: this.#journals, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] },
+    )
+    const lines = json.trim().split('\n')
+    return lines.map(line => (JSON.parse(line) as { makespan: number }).makespan)
   }
 
   #lookBack(jobs: number): Omit<ExampleRun, 'seconds'> {

@@ -1,12 +1,13 @@
 import type { Row } from './harness.ts'
-import { median, show } from './numbers.ts'
+import { median, rangeOfMedian, show } from './numbers.ts'
 
 /**
  * What a system must reach: a multiple of another system, or a value by itself. A multiple is the median of those of the
- * single rounds, because what the machine does meanwhile meets both systems of a round alike.
+ * single rounds, because what the machine does meanwhile meets both systems of a round alike. With `orTie` it is missed only
+ * when the rounds leave no doubt: the range in which the median lies ends below it.
  */
 export type Goal = { of: string } & (
-  | { against: string; atLeast: number }
+  | { against: string; atLeast: number; orTie?: true }
   | { against: string; atMost: number }
   | { below: number; unit: string }
   | { upTo: number; unit: string }
@@ -17,6 +18,8 @@ export interface Verdict {
   /** Null when it cannot be said, because a system is missing. */
   met: boolean | null
   measured: number | null
+  /** Where the median lies for certain, when rounds could be paired. */
+  range?: readonly [number, number] | null
 }
 
 export function describeGoal(goal: Goal): string {
@@ -24,30 +27,35 @@ export function describeGoal(goal: Goal): string {
   if ('upTo' in goal) return `${goal.of}: at most ${goal.upTo} ${goal.unit}`
   if ('upFrom' in goal) return `${goal.of}: at least ${goal.upFrom} ${goal.unit}`
   return 'atLeast' in goal
-    ? `${goal.of}: at least ${goal.atLeast} of ${goal.against}`
+    ? `${goal.of}: at least ${goal.atLeast} of ${goal.against}${goal.orTie ? ', or a tie' : ''}`
     : `${goal.of}: at most ${goal.atMost} of ${goal.against}`
 }
 
 export function judge(goal: Goal, rows: readonly Row[]): Verdict {
   const rowOf = (system: string): Row | undefined => rows.find(row => row.system === system)
   const own = rowOf(goal.of)
-  const measured = ('against' in goal ? multipleOf(own, rowOf(goal.against)) : own?.value) ?? NaN
+  const multiples = 'against' in goal ? multiplesOf(own, rowOf(goal.against)) : []
+  const measured = ('against' in goal ? median(multiples) : own?.value) ?? NaN
   if (Number.isNaN(measured)) return { met: null, measured: null }
   if ('below' in goal) return { met: measured < goal.below, measured }
   if ('upTo' in goal) return { met: measured <= goal.upTo, measured }
   if ('upFrom' in goal) return { met: measured >= goal.upFrom, measured }
-  return { met: 'atLeast' in goal ? measured >= goal.atLeast : measured <= goal.atMost, measured }
+  if ('atMost' in goal) return { met: measured <= goal.atMost, measured }
+  const range = rangeOfMedian(multiples)
+  const reached = goal.orTie && range ? range[1] : measured
+  return { met: reached >= goal.atLeast, measured, range }
 }
 
 /** Rounds in which only one of them took part tell nothing; where a round has several samples, they are no pairs. */
-function multipleOf(own: Row | undefined, other: Row | undefined): number {
-  if (!own || !other || own.missing !== null || other.missing !== null) return NaN
-  if (!own.isByRound || !other.isByRound) return own.value / other.value
+function multiplesOf(own: Row | undefined, other: Row | undefined): number[] {
+  if (!own || !other || own.missing !== null || other.missing !== null) return []
+  if (!own.isByRound || !other.isByRound) return [own.value / other.value]
   const rounds = Math.min(own.samples.length, other.samples.length)
-  return median(own.samples.slice(0, rounds).map((value, round) => value / (other.samples[round] as number)))
+  return own.samples.slice(0, rounds).map((value, round) => value / (other.samples[round] as number))
 }
 
-export function describeVerdict({ met, measured }: Verdict): string {
+export function describeVerdict({ met, measured, range }: Verdict): string {
   if (met === null || measured === null) return 'not measured'
-  return `${met ? 'met' : 'NOT met'} (${show(measured)})`
+  const between = range ? `, between ${show(range[0])} and ${show(range[1])}` : ''
+  return `${met ? 'met' : 'NOT met'} (${show(measured)}${between})`
 }

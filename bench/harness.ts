@@ -66,8 +66,8 @@ export async function bench(name: string, cases: readonly Case[]): Promise<void>
       continue
     }
     for (const row of rows) print({ bench: name, case: one.name, ...fields(row, one) })
-    for (const { text, met, measured } of verdicts) {
-      print({ bench: name, case: one.name, goal: text, met, measured })
+    for (const { text, met, measured, range } of verdicts) {
+      print({ bench: name, case: one.name, goal: text, met, measured, ...(range ? { range } : {}) })
     }
   }
   if (options.strict && missed > 0) process.exitCode = 1

@@ -7,6 +7,22 @@ export function median(values: readonly number[]): number {
   return ((order[middle - 1] ?? NaN) + (order[middle] ?? NaN)) / 2
 }
 
+/**
+ * Where the median of all possible samples lies, nineteen times of twenty, whatever their distribution: so many of `n`
+ * samples fall on one side of it as throws of a coin do. Null when there are too few to say.
+ */
+export function rangeOfMedian(values: readonly number[]): [number, number] | null {
+  const order = sorted(values)
+  let left = 0
+  let chance = 0.5 ** order.length
+  for (let sum = chance; 2 * sum <= 0.05; sum += chance) {
+    left++
+    chance *= (order.length - left + 1) / left
+  }
+  if (left === 0) return null
+  return [order[left - 1] as number, order[order.length - left] as number]
+}
+
 export function choose(
   values: readonly number[],
   take: 'best' | 'median',

@@ -13,7 +13,7 @@ import { variantsRows } from './papers/variants.ts'
 
 /**
  * Every experiment of the papers, simulated: what they found, what we find, and where the two differ. With
- * `--sensitivity [CONSTANT…]`: which of these depend on what the papers do not state, and how far.
+ * `--sensitivity [CONSTANT or PART…]`: which of these depend on what the papers do not state, and how far.
  */
 const PARTS: Parts = {
   copyfile: copyfileRows,

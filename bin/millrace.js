@@ -11,7 +11,7 @@ const root = join(__dirname, '..')
 
 if (['--version', '-V', 'version'].includes(args[0])) {
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-  process.stdout.write(`${version}\n`)
+  process.stdout.on('error', () => (process.exitCode = 1)).write(`${version}\n`)
 } else {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
   // The first where the build joins modules, the second where it only compiles them.

@@ -146,7 +146,7 @@ void mr_adopted(void)
             continue;
         }
         mr_fd_set(hold->fd, mr_make_entry(MR_WRITER | MR_SHARED | (f->mode == MR_NO_UPDATE ? MR_PUBLISH : 0u), hold->ofd), 0);
-        if (f->mode == MR_NO_UPDATE && f->state == MR_GROWING) mr_publish_locked(f, 0, mr_size_of(hold->fd));
+        if ((f->mode == MR_NO_UPDATE && f->state == MR_GROWING) || f->twin) mr_publish_locked(f, 0, mr_size_of(hold->fd));
     }
     mr_unlock(&g);
     mr_store(&mr_self.adopted, seen);

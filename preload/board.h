@@ -11,7 +11,7 @@
 
 #define MR_MAGIC 0x4d524233u
 /* includes the sizes: a board of another layout is never taken for one of ours */
-#define MR_VERSION (5u << 24 | (u32)(sizeof(struct mr_board) + 3 * sizeof(struct mr_file) + 7 * sizeof(struct mr_proc) + 11 * sizeof(struct mr_rule)))
+#define MR_VERSION (6u << 24 | (u32)(sizeof(struct mr_board) + 3 * sizeof(struct mr_file) + 7 * sizeof(struct mr_proc) + 11 * sizeof(struct mr_rule)))
 
 enum { /* regions */
     MR_STEPS, MR_RULES, MR_LISTS, MR_TEXT, MR_BUCKETS, MR_FILES, MR_EXTENTS, MR_OFDS, MR_HOLDS, MR_PROCS,
@@ -83,7 +83,7 @@ struct mr_file {
     u32 stage;   /* index + 1, bytes of its one writer that are not in the file yet */
     u32 lower;   /* text: the path of its bytes on the lower layer, 0 while they are in memory (spill.c) */
     u32 place;   /* futex: odd while it moves */
-    u32 pinned;  /* somebody maps it, or has it open in a way that we do not follow: it stays where it is */
+    u32 twin;    /* index + 1: the next name of the same file, in a ring (twins.c); 0: it has no other that we know */
 
     u32 parent; /* index + 1 of the record of its directory, when that has a dir rule */
     u32 extent_lost; /* a piece was not recorded: it becomes readable on commit */
@@ -96,7 +96,8 @@ struct mr_file {
     u32 place_lock;
     u64 moved;   /* its size when it moved */
     u32 doubts, doubted_by; /* closes that count once their instance (index + 1) has ended well */
-    u64 pad;
+    u32 pinned;  /* somebody maps it, or has it open in a way that we do not follow: it stays where it is */
+    u32 inode;   /* of a file that has several names, its last 32 bits; else 0 */
 };
 _Static_assert(sizeof(struct mr_file) == 192, "a record fills cache lines");
 
@@ -178,7 +179,7 @@ struct mr_event {
     char text[216];
 };
 
-enum { MR_LINKS = 1, MR_DIR_LINKS = 2, MR_SPECIAL = 4 };
+enum { MR_LINKS = 1, MR_DIR_LINKS = 2, MR_SPECIAL = 4, MR_HARD_LINKS = 8, MR_OUTER_LINKS = 16 };
 
 struct mr_board {
     u32 magic, version;
@@ -194,7 +195,8 @@ struct mr_board {
     u32 excludes, dir_rules; /* how many such rules there are */
     u32 layer, inputs; /* text: the folder of the lower layer, and where inputs are linked from; 0: none */
     u32 links; /* MR_LINKS: there are symbolic links; MR_DIR_LINKS: some may lead to directories inside;
-                * MR_SPECIAL: there may be pipes, sockets or devices */
+                * MR_SPECIAL: there may be pipes, sockets or devices; MR_HARD_LINKS: files with several names;
+                * MR_OUTER_LINKS: links outside that lead into the managed directory */
     u32 adopted; /* grows when descriptors were booked for processes that do not know it yet (adopt.c) */
     u64 moves;
     u32 settled_seq, settled_waiters; /* futex: grows when a file is committed or fails */
@@ -282,6 +284,18 @@ void mr_publish(struct mr_file *f, u64 from, u64 to);
 void mr_publish_locked(struct mr_file *f, u64 from, u64 to); /* under the lock */
 void mr_cut(struct mr_file *f, u64 size); /* under the lock */
 u64 mr_available(struct mr_file *f, u64 at);
+
+/* twins.c: all but mr_next_name under the lock */
+struct stat;
+u32 mr_next_name(u32 file); /* of the same file; itself when it has no other */
+int mr_same_file(u32 a, u32 b);
+void mr_names_join(u32 a, u32 b);
+void mr_name_leave(u32 file);
+void mr_name_known(u32 file, const struct stat *st);
+u32 mr_file_of_inode(const struct stat *st, u32 but);
+u32 mr_writers_of_names(u32 file);
+void mr_cut_names(u32 file, u64 size);
+void mr_twins_recover(void);
 
 /* stage.c: under the lock */
 u32 mr_stage_new(u32 ofd, u64 at, u64 dev, u64 ino);

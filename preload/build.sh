@@ -6,8 +6,8 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 : "${CC:=cc}"
 warn="-std=gnu11 -O2 -g -Wall -Wextra -Werror -fPIC -fvisibility=hidden"
-board="board lock rules files stream procs recover wait deadlock stage spill"
-calls="paths reach gate fds io_open io_data io_stage io_ahead io_map io_path io_size io_proc lower veil adopt dispatch sites"
+board="board lock rules files stream procs recover wait deadlock stage spill twins"
+calls="paths reach gate fds io_open io_data io_stage io_ahead io_map io_path io_rename io_size io_proc lower veil outer adopt dispatch sites"
 
 # The library runs in the middle of libc's functions: no vector registers, no calls to libc, no canary.
 bare="-ffreestanding -fno-stack-protector -fno-tree-loop-distribute-patterns"
@@ -41,6 +41,6 @@ $CC -c "$here/stub.S" -o "$work/stub.o"
 $CC -shared -Wl,-z,now -Wl,-z,noexecstack -Wl,-soname,libmillrace.so -o "$work/libmillrace.so" "$work"/*.o
 mv "$work/libmillrace.so" "$out/libmillrace.so"
 rm -f "$work"/*.o
-compile "-pthread" $board plan tool tool_exec tool_ps tool_serve
+compile "-pthread" $board plan tool tool_links tool_exec tool_ps tool_serve
 $CC -pthread -o "$work/millrace-board" "$work"/*.o
 mv "$work/millrace-board" "$out/millrace-board"

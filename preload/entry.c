@@ -10,7 +10,7 @@
 __attribute__((visibility("default"))) const char millrace_preload_version[] = VERSION;
 
 struct env {
-    const char *dir, *workflow, *app, *off, *limit, *gather, *cache, *verbose;
+    const char *dir, *workflow, *app, *off, *limit, *gather, *cache, *verbose, *links;
 };
 
 static const char *value(const char *entry, const char *name)
@@ -34,6 +34,7 @@ static void read_env(char **envp, struct env *e)
             if ((v = value(s, "MILLRACE_STREAM_TIMEOUT"))) e->limit = v;
             if ((v = value(s, "MILLRACE_STREAM_GATHER")) && *v) e->gather = v;
             if ((v = value(s, "MILLRACE_STREAM_CACHE")) && *v) e->cache = v;
+            if ((v = value(s, "MILLRACE_STREAM_LINKS"))) e->links = v;
             if ((v = value(s, "MILLRACE_STREAM_VERBOSE"))) e->verbose = v;
         }
     }
@@ -214,7 +215,6 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
     struct env e = {0};
     char shm[160];
     (void)argc;
-    (void)argv;
     read_env(envp, &e);
     if (!e.dir || (e.off && *e.off == '1')) return;
     struct mr_self *s = &mr_self;
@@ -237,6 +237,8 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
     }
     if (e.limit) mr_wait_limit = mr_number(e.limit) * 1000000000u;
     if (e.gather) mr_stage_after = mr_number(e.gather) > 255 ? 255 : (u32)mr_number(e.gather);
+    if (e.links && *e.links == '1') __atomic_fetch_or(&mr_b->links, MR_OUTER_LINKS, __ATOMIC_SEQ_CST);
+    else if (!(mr_b->links & MR_OUTER_LINKS) && !e.links && argv) mr_notice_links(argv);
     if (!patch_all(&e)) return;
     u64 born = 0;
     u32 parent = 0, threads = 1;

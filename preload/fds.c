@@ -54,6 +54,20 @@ struct mr_who mr_who(int must_be_known)
     return w;
 }
 
+static void name_opened(u32 file, u64 size, long flags)
+{
+    struct mr_file *f = mr_file_at(file);
+    if (f->state == MR_FAILED && (flags & O_TRUNC)) { /* written again from the start */
+        f->closes = f->doubts = 0;
+        mr_file_reset(file);
+    }
+    if (f->state == MR_ABSENT) {
+        mr_cut(f, 0);
+        mr_store(&f->frontier, size); /* what was there before counts as written */
+    }
+    mr_file_begin(file);
+}
+
 static long opened_to_write(const struct mr_name *n, struct mr_rights *r, long fd, long flags)
 {
     struct mr_who who = mr_who(1);
@@ -65,18 +79,13 @@ static long opened_to_write(const struct mr_name *n, struct mr_rights *r, long f
     u32 ofd = r->file == MR_NONE ? MR_NONE : mr_ofd_new(who.proc, (s32)fd, r->file, mr_self.step);
     u32 mode = MR_UPDATE;
     if (ofd != MR_NONE) {
-        struct mr_file *f = mr_file_at(r->file);
-        mode = f->mode;
+        mode = mr_file_at(r->file)->mode;
         mr_file_up_to_date(r->file);
-        if (f->state == MR_FAILED && (flags & O_TRUNC)) { /* written again from the start */
-            f->closes = f->doubts = 0;
-            mr_file_reset(r->file);
+        u32 i = r->file;
+        for (u32 left = 256; left--;) {
+            name_opened(i, size, flags);
+            if ((i = mr_next_name(i)) == r->file) break;
         }
-        if (f->state == MR_ABSENT) {
-            mr_cut(f, 0);
-            mr_store(&f->frontier, size); /* what was there before counts as written */
-        }
-        mr_file_begin(r->file);
     }
     mr_unlock(&g);
     if (ofd == MR_NONE) { /* better no descriptor than one whose bytes nobody hears of */
@@ -138,7 +147,7 @@ static void learn_as(long fd, const struct mr_name *n)
     if (writes && mr_self.proc != MR_NONE) {
         mr_lock(&g);
         ofd = mr_hold_find(mr_self.proc, (s32)fd);
-        if (ofd != MR_NONE && mr_ofd_at(ofd)->file != r.file) ofd = MR_NONE;
+        if (ofd != MR_NONE && (r.file == MR_NONE || !mr_same_file(mr_ofd_at(ofd)->file, r.file))) ofd = MR_NONE;
         mr_unlock(&g);
     }
     if (ofd != MR_NONE) {

@@ -156,7 +156,7 @@ static void wrote(long fd, u64 e, u64 count, s64 at)
 {
     const struct mr_ofd *o = mr_ofd_at(mr_entry_index(e));
     struct mr_file *f = mr_file_at(o->file);
-    if (o->gone || mr_load(&f->state) != MR_GROWING) {
+    if (o->gone || (mr_load(&f->state) != MR_GROWING && !mr_load(&f->twin))) {
         if (!(e & (MR_SHARED | MR_APPEND)) && at < 0) mr_pos[fd] += (s64)count;
         return;
     }
@@ -180,7 +180,8 @@ static void wrote_any(long fd, u64 e, long count, s64 at)
 {
     if (likely(mr_entry_kind(e) != MR_WRITER || count <= 0)) return;
     if (unlikely(!(e & MR_PUBLISH))) {
-        if (likely(mr_file_at(mr_entry_file(e))->mode != MR_NO_UPDATE)) return;
+        const struct mr_file *f = mr_file_at(mr_entry_file(e));
+        if (likely(f->mode != MR_NO_UPDATE && !mr_load(&f->twin))) return;
         e |= MR_PUBLISH | MR_SHARED;
         if (!mr_who(0).foreign) __atomic_fetch_or(&mr_fd[fd], MR_PUBLISH | MR_SHARED, __ATOMIC_SEQ_CST);
     }
@@ -235,9 +236,8 @@ long mr_do_ftruncate(const struct mr_call *c)
     u64 e = mr_entry_now(c->a[0]);
     struct mr_guard g;
     if (mr_entry_kind(e) == MR_WRITER) {
-        struct mr_file *f = mr_file_at(mr_entry_file(e));
         mr_lock(&g);
-        if (f->state < MR_COMMITTED && !mr_ofd_at(mr_entry_index(e))->gone) mr_cut(f, c->a[1] < 0 ? 0 : (u64)c->a[1]);
+        if (!mr_ofd_at(mr_entry_index(e))->gone) mr_cut_names(mr_entry_file(e), c->a[1] < 0 ? 0 : (u64)c->a[1]);
         mr_unlock(&g);
     }
     return mr_on(c, 0, e);

@@ -87,7 +87,7 @@ static void publish_map(const struct map *m, u64 at, u64 len)
 {
     const struct mr_ofd *o = mr_ofd_at(m->ofd);
     struct mr_file *f = mr_file_at(o->file);
-    if (f->mode == MR_NO_UPDATE && !o->gone) mr_publish(f, m->offset + (at - m->at), m->offset + (at - m->at) + len);
+    if ((f->mode == MR_NO_UPDATE || mr_load(&f->twin)) && !o->gone) mr_publish(f, m->offset + (at - m->at), m->offset + (at - m->at) + len);
 }
 
 long mr_do_munmap(const struct mr_call *c)

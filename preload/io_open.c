@@ -41,7 +41,7 @@ static long open_path(const struct mr_call *c, long dirfd, const char *path, lon
 {
     struct mr_name n;
     struct mr_rights r;
-    int where = mr_name_of(dirfd, path, &n);
+    int where = flags & O_NOFOLLOW ? mr_name_of(dirfd, path, &n) : mr_name_followed(dirfd, path, &n);
     if (likely(where == MR_OUTSIDE)) return MR_GO;
     if (where == MR_ABOVE) {
         long fd = mr_plain(c);
@@ -55,12 +55,13 @@ static long open_path(const struct mr_call *c, long dirfd, const char *path, lon
     mr_rights_found(&n, &r);
     if (unlikely(r.rule == MR_NONE && (mr_b->links & MR_LINKS)) && !(flags & O_NOFOLLOW)) mr_follow_links(dirfd, path, &n, &r);
     int mode = flags & O_ACCMODE;
+    if (unlikely(mode != O_RDONLY && (mr_b->links & MR_HARD_LINKS))) mr_other_name(dirfd, path, &n, &r);
     int reads = mode == O_RDONLY || (mode == O_RDWR && !(flags & (O_TRUNC | O_EXCL)));
     if (r.rule != MR_NONE && r.producer && (flags & O_TRUNC) && mode != O_RDONLY && r.file != MR_NONE &&
-        (mr_load(&mr_file_at(r.file)->frontier) || mr_load(&mr_file_at(r.file)->extents))) {
+        (mr_load(&mr_file_at(r.file)->frontier) || mr_load(&mr_file_at(r.file)->extents) || mr_load(&mr_file_at(r.file)->twin))) {
         struct mr_guard g;
         mr_lock(&g); /* readers stop before the bytes go */
-        if (mr_file_at(r.file)->state < MR_COMMITTED) mr_cut(mr_file_at(r.file), 0);
+        mr_cut_names(r.file, 0);
         mr_unlock(&g);
     }
     if (r.file != MR_NONE && (r.producer || mode != O_RDONLY)) mr_see_writes(r.file);
@@ -184,6 +185,7 @@ static long dup_onto(const struct mr_call *c, int same_is_fine)
     if (from == to) return same_is_fine ? mr_plain(c) : -EINVAL;
     struct mr_who who = mr_who(1);
     if (mr_sys(SYS_fcntl, from, F_GETFD, 0, 0) < 0) return mr_plain(c); /* fails, and closes nothing */
+    mr_entry_now(to); /* its file may have become governed */
     u64 entry = take_entry(&who, to);
     dropped(&who, to, entry);
     long ret = mr_plain(c);

@@ -67,7 +67,7 @@ static long exec_path(const struct mr_call *c, long dirfd, const char *path)
 {
     struct mr_name n;
     struct mr_rights r;
-    if (mr_name_of(dirfd, path, &n) == MR_INSIDE) {
+    if (mr_name_followed(dirfd, path, &n) == MR_INSIDE) {
         mr_rights_of(&n, &r);
         if (unlikely(r.rule == MR_NONE && (mr_b->links & MR_LINKS))) mr_follow_links(dirfd, path, &n, &r);
         long err = mr_gate(dirfd, path, &n, &r);

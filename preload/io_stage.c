@@ -72,7 +72,7 @@ static void wrote(u32 ofd, u64 from, u64 end)
 {
     const struct mr_ofd *d = mr_ofd_at(ofd);
     struct mr_file *f = mr_file_at(d->file);
-    if (from < end && f->mode == MR_NO_UPDATE && !d->gone && mr_load(&f->state) == MR_GROWING) mr_publish(f, from, end);
+    if (from < end && !d->gone && ((f->mode == MR_NO_UPDATE && mr_load(&f->state) == MR_GROWING) || mr_load(&f->twin))) mr_publish(f, from, end);
 }
 
 static void lost(u32 ofd, long err)

@@ -104,7 +104,14 @@ int mr_name_of(long dirfd, const char *path, struct mr_name *n); /* MR_INSIDE, M
 int mr_name_of_fd(long fd, struct mr_name *n);
 int mr_name_in(const char *base, const char *path, struct mr_name *n);
 void mr_cwd_changed(void);
+long mr_link_of(long fd, char *to, u32 size);
 u32 mr_normal(const char *base, const char *path, char *to, u32 size);
+
+/* outer.c */
+int mr_lead(long dirfd, const char *path, int last, struct mr_name *n);
+int mr_name_followed(long dirfd, const char *path, struct mr_name *n); /* also where the last name is a link outside */
+void mr_outer_link(long dirfd, const char *path);
+void mr_notice_links(char **argv);
 
 /* lower.c */
 long mr_on(const struct mr_call *c, int which, u64 e);
@@ -135,6 +142,16 @@ static inline u64 mr_entry_now(long fd)
     }
     return e;
 }
+
+/* io_path.c */
+struct mr_rights;
+void mr_appeared(long dirfd, const char *path, const struct mr_name *n);
+void mr_vanished(u32 file);
+int mr_is_settled(u32 file);
+u32 mr_completed(const struct mr_name *n);
+
+/* io_rename.c */
+void mr_other_name(long dirfd, const char *path, struct mr_name *n, struct mr_rights *r);
 
 /* gate.c */
 struct mr_rights {

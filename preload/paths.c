@@ -104,7 +104,7 @@ static int slowly(const char *base, const char *path, struct mr_name *n)
 
 int mr_name_in(const char *base, const char *path, struct mr_name *n) { return slowly(base, path, n); }
 
-static long link_of(long fd, char *to, u32 size)
+long mr_link_of(long fd, char *to, u32 size)
 {
     char path[40];
     struct mr_text t = {path, path + sizeof path};
@@ -138,7 +138,7 @@ int mr_name_of_fd(long fd, struct mr_name *n)
 {
     char abs[4096];
     const char *rest = 0;
-    long len = link_of(fd, abs, sizeof abs);
+    long len = mr_link_of(fd, abs, sizeof abs);
     if (len <= 0 || abs[0] != '/') return MR_OUTSIDE;
     int where = place(abs, (u32)len, &rest);
     if (where == MR_OUTSIDE && mr_b->moves) return below(abs, n);
@@ -181,7 +181,7 @@ static int relative(long dirfd, const char *path, struct mr_name *n)
     }
     u32 kind = mr_entry_kind(mr_entry(dirfd));
     if (kind != MR_DIRECTORY && kind != MR_MAYBE && !mr_load(&mr_self.vforks) && clean_length(path) >= 0) return MR_OUTSIDE;
-    if (link_of(dirfd, base, sizeof base) <= 0 || base[0] != '/') return MR_OUTSIDE;
+    if (mr_link_of(dirfd, base, sizeof base) <= 0 || base[0] != '/') return MR_OUTSIDE;
     return slowly(base, path, n);
 }
 
@@ -256,7 +256,7 @@ static void through_links(long dirfd, const char *path, struct mr_name *n)
     above[cut] = 0;
     long fd = mr_sys(SYS_openat, dirfd, above, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
     if (fd < 0) return;
-    long len = link_of(fd, above, sizeof above);
+    long len = mr_link_of(fd, above, sizeof above);
     mr_sys(SYS_close, fd, 0, 0, 0);
     if (len <= 0 || place(above, (u32)len, &rest) != MR_INSIDE) return;
     u32 at = (u32)mr_len(rest);
@@ -275,6 +275,7 @@ int mr_name_of(long dirfd, const char *path, struct mr_name *n)
 {
     int where = by_spelling(dirfd, path, n);
     if (unlikely(where == MR_INSIDE && (mr_b->links & MR_DIR_LINKS))) through_links(dirfd, path, n);
+    if (unlikely(where != MR_INSIDE && (mr_b->links & MR_OUTER_LINKS)) && mr_text_readable(path) && *path) return mr_lead(dirfd, path, 0, n);
     return where;
 }
 

@@ -288,17 +288,39 @@ u32 mr_ofd_new(u32 proc, s32 fd, u32 file, u32 step)
     return i;
 }
 
-/* The file that the descriptions write has no name any more. */
+/* The name of the file that the descriptions write is gone. They write it under another name, or under none. */
 void mr_ofd_detach(u32 file)
 {
     struct mr_file *f = mr_file_at(file);
+    u32 heir = mr_next_name(file);
     if (f->state != MR_COMMITTED) mr_add(&f->generation, 1); /* else who has it open has all of it */
     for (u32 i = 0, n = mr_used(MR_OFDS); i < n && f->writers; i++) {
         struct mr_ofd *o = mr_ofd_at(i);
         if (!o->slot.used || o->file != file || o->gone) continue;
-        mr_stage_follow(i, MR_NONE);
-        o->gone = 1;
+        mr_stage_follow(i, heir == file ? MR_NONE : heir);
+        if (heir == file) o->gone = 1;
+        else mr_file_at(heir)->writers++;
+        o->file = heir;
         f->writers--;
+    }
+    mr_name_leave(file);
+}
+
+/* The last descriptor was closed, or its process ended, as far as one name of the file is concerned. */
+static void name_closed(u32 file, const struct mr_proc *p, int how)
+{
+    const struct mr_file *f = mr_file_at(file);
+    if (how == MR_END_UNKNOWN || how == MR_END_DOUBTFUL) {
+        mr_count_close(file, (u32)(p - mr_proc_at(0)), how == MR_END_DOUBTFUL);
+    } else if (f->commit == MR_ON_CLOSE && f->state < MR_COMMITTED) {
+        char why[160];
+        struct mr_text t = {why, why + sizeof why};
+        mr_put(&t, "process ");
+        mr_put_n(&t, p->pid);
+        mr_put(&t, " of ");
+        mr_put(&t, p->step == MR_NONE ? "no step" : mr_text_at(mr_step_at(p->step)->name));
+        mr_put(&t, how == MR_END_KILLED ? " was killed while it wrote it" : " failed while it wrote it");
+        mr_file_fail(file, p->step, why);
     }
 }
 
@@ -315,17 +337,10 @@ static void ofd_closed(u32 ofd, const struct mr_proc *p, int how)
     mr_give(MR_OFDS, ofd);
     if (gone) return;
     if (f->writers) f->writers--;
-    if (how == MR_END_UNKNOWN || how == MR_END_DOUBTFUL) {
-        mr_count_close(file, (u32)(p - mr_proc_at(0)), how == MR_END_DOUBTFUL);
-    } else if (f->commit == MR_ON_CLOSE && f->state < MR_COMMITTED) {
-        char why[160];
-        struct mr_text t = {why, why + sizeof why};
-        mr_put(&t, "process ");
-        mr_put_n(&t, p->pid);
-        mr_put(&t, " of ");
-        mr_put(&t, p->step == MR_NONE ? "no step" : mr_text_at(mr_step_at(p->step)->name));
-        mr_put(&t, how == MR_END_KILLED ? " was killed while it wrote it" : " failed while it wrote it");
-        mr_file_fail(file, p->step, why);
+    for (u32 i = file, left = 256; left--;) {
+        u32 next = mr_next_name(i);
+        name_closed(i, p, how);
+        if ((i = next) == file) return;
     }
 }
 

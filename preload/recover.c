@@ -73,6 +73,7 @@ void mr_recover(void)
         d->begun_children += f->state != MR_ABSENT;
         d->committed_children += f->state == MR_COMMITTED;
     }
+    mr_twins_recover();
     static const u32 regions[] = {MR_EXTENTS, MR_OFDS, MR_HOLDS, MR_PROCS, MR_INSTANCES, MR_WAITS, MR_STAGES};
     for (u32 i = 0; i < sizeof regions / sizeof *regions; i++) rebuild_free(regions[i]);
     mr_event(MR_EV_NOTE, 0, MR_NONE, 0, "a process died while it held the board's lock; the board was repaired");

@@ -91,7 +91,7 @@ static long begin(struct moving *m)
     m->seq = mr_load(&f->place);
     if (f->lower) return -EALREADY;
     if (m->seq & 1) return -EAGAIN;
-    if (!mr_b->layer || f->state != MR_GROWING || f->is_dir || f->pinned || !holders_known(m->file)) return -EPERM;
+    if (!mr_b->layer || f->state != MR_GROWING || f->is_dir || f->pinned || f->twin || !holders_known(m->file)) return -EPERM;
     m->number = ++mr_b->moves;
     mr_put(&t, mr_text_at(mr_b->layer));
     mr_put(&t, "/");
@@ -112,6 +112,7 @@ static long copy_down(struct moving *m, long from, const char *name)
     long err = mr_sys(SYS_fstat, from, &m->old, 0, 0);
     if (err == 0) err = mr_sys(SYS_newfstatat, AT_FDCWD, name, &named, AT_SYMLINK_NOFOLLOW);
     if (err == 0 && (named.st_ino != m->old.st_ino || named.st_dev != m->old.st_dev || !S_ISREG(named.st_mode))) err = -ESTALE;
+    if (err == 0 && m->old.st_nlink > 1) err = -EPERM; /* its other names would lead to the hole */
     if (err < 0) return err;
     const char *target = mr_text_at(m->target);
     long to = mr_sys(SYS_openat, AT_FDCWD, target, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -193,7 +194,7 @@ u64 mr_relieve(u32 but)
             struct stat st;
             if (i == but || i == tried || mr_load(&f->state) != MR_GROWING || f->is_dir || f->lower || f->pinned) continue;
             path_in(name, sizeof name, mr_text_at(mr_b->dir), mr_text_at(f->path));
-            if (mr_sys(SYS_newfstatat, AT_FDCWD, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode)) continue;
+            if (mr_sys(SYS_newfstatat, AT_FDCWD, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode) || st.st_nlink > 1) continue;
             u64 held = (u64)st.st_blocks * 512;
             if (held > most) most = held, best = i;
         }

@@ -18,7 +18,7 @@ u32 mr_stage_new(u32 ofd, u64 at, u64 dev, u64 ino)
     struct mr_ofd *o = mr_ofd_at(ofd);
     const struct mr_region *r = &mr_b->region[MR_STAGES];
     struct mr_file *f = mr_file_at(o->file);
-    if (o->gone || o->stage || f->stage || f->writers != 1 || f->state != MR_GROWING) return MR_NONE;
+    if (o->gone || o->stage || f->stage || f->writers != 1 || f->twin || f->state != MR_GROWING) return MR_NONE;
     if (f->lower || (mr_load(&f->place) & 1)) return MR_NONE; /* it has moved, or moves just now (spill.c) */
     if (!r->free && r->used == r->cap) return MR_NONE; /* no event: without one it only takes longer */
     u32 i = mr_take(MR_STAGES);
@@ -79,7 +79,7 @@ int mr_stage_stop(u32 stage)
     }
     mr_sys(SYS_close, fd, 0, 0, 0);
     mr_store(&s->from, end);
-    if (f->mode == MR_NO_UPDATE && f->state == MR_GROWING) mr_publish_locked(f, from, end);
+    if ((f->mode == MR_NO_UPDATE && f->state == MR_GROWING) || f->twin) mr_publish_locked(f, from, end);
     return 0;
 }
 

@@ -52,7 +52,7 @@ static void add_piece(struct mr_file *f, u64 from, u64 to)
     mr_store(link, i + 1);
 }
 
-void mr_publish_locked(struct mr_file *f, u64 from, u64 to)
+static void publish_locked(struct mr_file *f, u64 from, u64 to)
 {
     if (from > mr_load(&f->frontier)) add_piece(f, from, to);
     else raise_to(f, to);
@@ -60,7 +60,7 @@ void mr_publish_locked(struct mr_file *f, u64 from, u64 to)
     if (mr_load(&f->waiters)) mr_file_wake_later(f);
 }
 
-void mr_publish(struct mr_file *f, u64 from, u64 to)
+static void publish(struct mr_file *f, u64 from, u64 to)
 {
     struct mr_guard g;
     int beyond = from > mr_load(&f->frontier);
@@ -75,6 +75,29 @@ void mr_publish(struct mr_file *f, u64 from, u64 to)
     }
     u64 want = mr_load(&f->want);
     if (unlikely(want <= to) && want <= mr_load(&f->frontier)) mr_file_wake(f);
+}
+
+/* The same for all names of a file, each as its own rule says. */
+static void publish_names(struct mr_file *f, u64 from, u64 to, void (*how)(struct mr_file *f, u64 from, u64 to))
+{
+    u32 first = (u32)(f - mr_file_at(0)), i = first;
+    for (u32 left = 256; left--;) {
+        struct mr_file *name = mr_file_at(i);
+        if (name->mode == MR_NO_UPDATE && mr_load(&name->state) == MR_GROWING) how(name, from, to);
+        if ((i = mr_next_name(i)) == first) return;
+    }
+}
+
+void mr_publish(struct mr_file *f, u64 from, u64 to)
+{
+    if (unlikely(mr_load(&f->twin))) publish_names(f, from, to, publish);
+    else publish(f, from, to);
+}
+
+void mr_publish_locked(struct mr_file *f, u64 from, u64 to)
+{
+    if (unlikely(mr_load(&f->twin))) publish_names(f, from, to, publish_locked);
+    else publish_locked(f, from, to);
 }
 
 void mr_cut(struct mr_file *f, u64 size)

@@ -6,6 +6,7 @@
  * through the kernel the processor forgets where our functions return to, and each return after it costs as much as
  * twenty instructions. */
 #if defined(__x86_64__)
+#define MR_LINKS_AT 144             /* of `links` in the board (dispatch.c checks) */
     .text
 #ifndef MR_NO_STUB
 /* The registers of the call as struct mr_call, and its address for the C function. */
@@ -114,7 +115,10 @@ mr_stub_path1:
     mov -8(%r11,%rsi), %rdx
     cmp mr_fence+16(%rip), %rdx
     je 7f
-4:  movabs $0x6474732f7665642f, %rdx /* "/dev/std" */
+4:  mov mr_b(%rip), %rdx         /* links outside that lead in: C asks the kernel */
+    testb $16, MR_LINKS_AT(%rdx)
+    jne 8f
+    movabs $0x6474732f7665642f, %rdx /* "/dev/std" */
     cmp %rdx, %rcx
     je 8f
     movabs $0x2f64662f7665642f, %rdx /* "/dev/fd/" */

@@ -80,30 +80,13 @@ static void close_board(int forced)
     mr_b = 0;
 }
 
-/* What there is besides files and directories. A large tree is not searched to the end: it may have all of it. */
-#define SEARCHED 20000 /* but for files */
-static u32 oddities(const char *root, const char *dir, int *left)
+static int is_empty(const char *dir)
 {
-    u32 found = 0;
-    char path[PATH_MAX], target[PATH_MAX];
     DIR *d = opendir(dir);
-    for (struct dirent *e; d && (e = readdir(d));) {
-        struct stat st;
-        if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..")) continue;
-        if (e->d_type == DT_REG) continue;
-        if ((*left)-- <= 0 || snprintf(path, sizeof path, "%s/%s", dir, e->d_name) > 2000) {
-            found |= MR_LINKS | MR_DIR_LINKS | MR_SPECIAL;
-            break;
-        }
-        if (lstat(path, &st) < 0 || S_ISREG(st.st_mode)) continue;
-        if (S_ISDIR(st.st_mode)) found |= oddities(root, path, left);
-        else found |= S_ISLNK(st.st_mode) ? MR_LINKS : MR_SPECIAL;
-        if (!S_ISLNK(st.st_mode)) continue;
-        if (stat(path, &st) < 0) found |= MR_DIR_LINKS; /* it may come to be one */
-        else if (S_ISDIR(st.st_mode) && realpath(path, target) && !strncmp(target, root, strlen(root))) found |= MR_DIR_LINKS;
-    }
+    int entries = 0;
+    while (d && entries < 3 && readdir(d)) entries++;
     if (d) closedir(d);
-    return found;
+    return entries < 3;
 }
 
 static int fill(const char *text, const struct mr_plan *plan, const struct mr_options *o)
@@ -117,8 +100,8 @@ static int fill(const char *text, const struct mr_plan *plan, const struct mr_op
     mr_b->workflow = mr_text_add(plan->workflow, strlen(plan->workflow));
     mr_b->dir = mr_text_add(real, strlen(real));
     mr_b->dir_len = (u32)strlen(real);
-    int left = SEARCHED;
-    mr_b->links = oddities(real, real, &left);
+    mr_b->links = mr_oddities(real);
+    if (!o->owner || !is_empty(real)) mr_b->links |= mr_ways_in(real); /* nobody knows the new directory of a run yet */
     free(real);
     mr_b->owner = o->owner;
     if (o->owner && !mr_task_state(o->owner, &mr_b->owner_start, 0, 0)) return mr_say(MR_USAGE, "no process %u", o->owner);

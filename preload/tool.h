@@ -26,6 +26,10 @@ int mr_plan_head(const char *text, struct mr_plan *plan, char *why, size_t size)
 int mr_plan_load(const char *text, char *why, size_t size);
 int mr_plan_more(char *line, char *why, size_t size);
 
+/* tool_links.c */
+u32 mr_oddities(const char *dir);
+u32 mr_ways_in(const char *dir);
+
 /* tool.c */
 int mr_open_board(const struct mr_options *o); /* 0 or an exit code, with a message */
 int mr_board_live(void);

@@ -111,7 +111,11 @@ static long made_link(const struct mr_call *c, long dirfd, const char *path)
 {
     struct mr_name n;
     long ret = mr_plain(c);
-    if (ret < 0 || mr_name_of(dirfd, path, &n) != MR_INSIDE) return ret;
+    if (ret < 0) return ret;
+    if (mr_name_of(dirfd, path, &n) != MR_INSIDE) {
+        mr_outer_link(dirfd, path);
+        return ret;
+    }
     struct stat st; /* what is not there yet may come to be a directory */
     int leads_to_file = mr_sys(SYS_newfstatat, dirfd, path, &st, 0) == 0 && !S_ISDIR(st.st_mode);
     __atomic_fetch_or(&mr_b->links, leads_to_file ? MR_LINKS : MR_LINKS | MR_DIR_LINKS, __ATOMIC_SEQ_CST);

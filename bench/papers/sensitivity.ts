@@ -16,18 +16,22 @@ export interface Dependence {
   same: [least: number, most: number]
 }
 
-/** Varies one constant at a time and simulates again all that it counts for. */
-export async function* sensitivity(parts: Parts, names: readonly string[]): AsyncGenerator<Dependence> {
+/** Varies one constant at a time and simulates again all that it counts for; `words` name constants, parts, or both. */
+export async function* sensitivity(parts: Parts, words: readonly string[]): AsyncGenerator<Dependence> {
+  const names = words.filter(word => !(word in parts))
+  const chosen = words.filter(word => word in parts)
   /** Of each part, with all constants as they are used. */
   const usual = new Map<string, Row[]>()
   for (const [constant, one] of Object.entries<Unstated>(UNSTATED)) {
     if (names.length > 0 && !names.includes(constant)) continue
+    const own = one.parts.filter(part => chosen.length === 0 || chosen.includes(part))
+    if (own.length === 0) continue
     const used = one.value
     const tried = [...one.others, used].sort((a, b) => a - b)
     const rows = new Map<string, boolean[]>()
     for (const value of tried) {
       one.value = value
-      for (const part of one.parts) {
+      for (const part of own) {
         const found = (value === used && usual.get(part)) || ((await parts[part]?.()) ?? [])
         if (value === used) usual.set(part, found)
         for (const { experiment, met } of found) {

@@ -103,11 +103,19 @@ export async function tiersRows(): Promise<Row[]> {
     },
     {
       experiment: 'Multi-reference alignment, backfilling with flushing',
-      paper: '48%; FCFS < priority < backfilling < flushing',
-      ours: `${percent(aligned.flushed)} (FCFS ${exactly(aligned.fcfs)}, priority ${exactly(aligned.priority)}, backfilling ${exactly(aligned.backfill)})`,
+      paper: '48%, best with flushing',
+      ours: `${percent(aligned.flushed)} (without ${percent(aligned.backfill)})`,
       better: `flush always ${percent(await align('backfill', 'always'))}`,
+      turning: aligned.flushed >= aligned.backfill ? 'flushing pays' : 'flushing does not pay',
+      met: aligned.flushed >= 0.48 && aligned.flushed >= aligned.backfill,
+    },
+    {
+      experiment: 'Multi-reference alignment, order of policies',
+      paper: 'FCFS < priority < backfilling',
+      ours: `FCFS ${exactly(aligned.fcfs)}, priority ${exactly(aligned.priority)}, backfilling ${exactly(aligned.backfill)}`,
+      better: '',
       turning: `${isOrdered ? 'same order' : 'another order'}; no policy can gain more than ${exactly(bound(4800, UNSTATED.alignComputing, [200, 800]))}`,
-      met: aligned.flushed >= 0.48 && isOrdered && aligned.flushed >= aligned.backfill,
+      met: isOrdered,
     },
     {
       experiment: 'Synthetic 500/800 MB, priority and backfilling',

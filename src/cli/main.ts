@@ -2,6 +2,7 @@ import { availableParallelism, totalmem } from 'node:os'
 import { MillraceError } from '../core/errors.ts'
 import { nearest } from '../general/nearest.ts'
 import { COMMANDS } from './commands.ts'
+import { endWithoutOutput, outliveOutput } from './lost-output.ts'
 import { parse } from './parse.ts'
 import { exitCodeOf, explain } from './problem.ts'
 import type { CommandSpec } from './spec.ts'
@@ -18,6 +19,9 @@ export async function main(words: readonly string[]): Promise<void> {
 
 async function dispatch(all: readonly string[]): Promise<void> {
   const [name, ...words] = joinStream(all)
+  // What computes must not end because nobody reads what it prints.
+  if (name === 'make' || name === 'run') outliveOutput()
+  else endWithoutOutput()
   if (name === undefined) {
     // Nothing was asked for: that helps a person, and must not pass for success in a script.
     process.stderr.write(await helpFor())
@@ -34,9 +38,6 @@ async function dispatch(all: readonly string[]): Promise<void> {
     process.stdout.write(await helpFor(name))
     return
   }
-  // A program that computes must not end silently because nobody reads what it prints.
-  if (name === 'make') goOnWithoutReader()
-  else if (name !== 'run') endQuietlyWithoutReader()
   const { execute } = await command.load()
   await execute(given, name)
 }
@@ -72,22 +73,5 @@ async function helpFor(name?: string): Promise<string> {
   return commandHelp(findCommand(name), {
     cpus: availableParallelism(),
     memory: formatBytes(totalmem()).replace(' ', ''),
-  })
-}
-
-/** After `millrace make 2>&1 | head -1` nobody sees what is going on, but the files are wanted all the same. */
-function goOnWithoutReader(): void {
-  const ignore = (error: NodeJS.ErrnoException): void => {
-    if (error.code !== 'EPIPE') throw error
-  }
-  process.stdout.on('error', ignore)
-  process.stderr.on('error', ignore)
-}
-
-/** `millrace runs | head -1` closes our output early, which is no error. */
-function endQuietlyWithoutReader(): void {
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error
-    process.exit()
   })
 }

@@ -64,7 +64,7 @@ export class Planner {
     if (this.#registry.rules.some(rule => rule.hasTemps)) {
       for (const goal of goals) {
         const work = this.makers.of(goal)
-        if (work?.state !== 'absent') continue
+        if (work?.state !== 'absent' || this.#files.exists(goal)) continue
         this.#require(work, `${this.#files.path(goal)} does not exist`, todo)
       }
     }
@@ -115,11 +115,11 @@ export class Planner {
     const files = this.#files
     const { outputs, inputs } = work
     work.text = textHash(work, this.#names(outputs) as string[], this.#names(inputs))
-    let remade: number[] | null = null
+    let remade: Set<number> | null = null
     for (const input of inputs) {
       if (input === NO_FILE) continue
       const maker = this.makers.of(input)
-      if (maker && isToRun(maker)) (remade ??= []).push(input)
+      if (maker && isToRun(maker)) (remade ??= new Set()).add(input)
       else if (files.exists(input) && !files.isAsStamped(input)) this.#doubt(work, input, doubts)
     }
     let isAbsent = false
@@ -147,7 +147,8 @@ export class Planner {
     else if (!isKnown) this.#stale(work, explainStale(work, files, this.#records), todo)
     else if (remade !== null) {
       work.state = 'maybe'
-      work.reason = `${files.path(remade[0] as number)} is made again`
+      const [first] = remade as Set<number>
+      work.reason = `${files.path(first as number)} is made again`
       this.#requireInputs(work, todo)
       todo.push(work)
     } else {
@@ -178,7 +179,7 @@ export class Planner {
   #requireInputs(work: Work, todo: Work[]): void {
     for (const input of work.inputs) {
       const maker = input === NO_FILE ? null : this.makers.of(input)
-      if (maker?.state === 'absent') {
+      if (maker?.state === 'absent' && !this.#files.exists(input)) {
         const reader = this.#files.path(work.outputs[0] as number)
         this.#require(maker, `${this.#files.path(input)} is needed for ${reader}`, todo)
       }
@@ -197,7 +198,8 @@ export class Planner {
       const reader = this.#files.path(one.work.outputs[0] as number)
       for (const input of one.work.inputs) {
         const maker = input === NO_FILE ? null : this.makers.of(input)
-        if (maker) stack.push({ work: maker, reason: `${this.#files.path(input)} is needed for ${reader}` })
+        if (!maker || this.#files.exists(input)) continue
+        stack.push({ work: maker, reason: `${this.#files.path(input)} is needed for ${reader}` })
       }
     }
     append(todo, found.reverse())

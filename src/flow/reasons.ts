@@ -9,11 +9,11 @@ import type { Work } from './work.ts'
 export function explainStale(work: Work, files: FileTable, records: RecordTable): string {
   const [first = 0] = work.outputs
   const record = records.get(first)
+  // One that was not made the last time either is not missed.
+  const unmade = new Set(record?.outputs.filter((_, i) => record.outputStamps[i] === 0))
   const missing = work.outputs.find((output, i) => {
     const isGone = files.nowSize[output] === MISSING
-    // One that was not made the last time either is not missed.
-    const wasMade = !record || record.outputStamps[record.outputs.indexOf(output)] !== 0
-    return isGone && wasMade && !(record && work.rule.outputs[i]?.marks.temp)
+    return isGone && !unmade.has(output) && !(record && work.rule.outputs[i]?.marks.temp)
   })
   if (missing !== undefined) return `${files.path(missing)} does not exist`
   if (!record) return `nothing is known of how ${files.path(first)} was made`

@@ -112,7 +112,7 @@ export class RecordTable {
     outputs: readonly number[],
     inputs: readonly number[],
     stamp: Float64Array,
-    remade: readonly number[] | null = null,
+    remade: ReadonlySet<number> | null = null,
   ): boolean {
     const record = (this.#recordOf[firstOutput] ?? 0) - 1
     if (record < 0 || this.#text[record] !== text) return false
@@ -127,7 +127,7 @@ export class RecordTable {
     for (let i = 0; i < inputs.length; i++, at++) {
       const file = inputs[i] as number
       if (this.#files[at] !== file) return false
-      if (this.#stamps[at] !== (file < 0 ? 0 : stamp[file]) && !remade?.includes(file)) return false
+      if (this.#stamps[at] !== (file < 0 ? 0 : stamp[file]) && !remade?.has(file)) return false
     }
     return true
   }

@@ -11,7 +11,7 @@ import { makeReadOnly } from './read-only.ts'
 import { checkKept } from './reasons.ts'
 import { isRacy, takeStamp } from './stamp.ts'
 import type { State } from './state.ts'
-import { NO_FILE } from './work.ts'
+import { NO_FILE, placeOf } from './work.ts'
 import type { Work } from './work.ts'
 
 const NONE: ReadonlySet<number> = new Set()
@@ -61,7 +61,7 @@ export class FlowState {
 
   isDirectory(file: number): boolean {
     const maker = this.makerOf(file)
-    const at = maker?.outputs.indexOf(file) ?? -1
+    const at = maker ? placeOf(file, maker) : -1
     if (maker && at >= 0) return maker.rule.outputs[at]?.marks.directory ?? false
     return this.files.exists(file) && this.files.folders.has(file)
   }
@@ -210,7 +210,7 @@ export class FlowState {
   async #stampInput(input: number): Promise<void> {
     const { files } = this
     const maker = this.makerOf(input)
-    if (maker?.outputs.includes(input) && files.stamp[input] !== 0) return
+    if (maker && placeOf(input, maker) >= 0 && files.stamp[input] !== 0) return
     // It may have changed since the plan. Then what is written down is not what it looks like now, and it is looked into
     // the next time.
     if (files.exists(input) && files.isAsStamped(input)) return

@@ -2,7 +2,7 @@ import { MISSING } from './file-table.ts'
 import type { FileTable } from './file-table.ts'
 import type { Makers } from './makers.ts'
 import type { Registry } from './registry.ts'
-import { NO_FILE } from './work.ts'
+import { NO_FILE, placeOf } from './work.ts'
 import type { Work } from './work.ts'
 
 /** Knows when a temporary file has had its last reader. */
@@ -57,9 +57,7 @@ export class TempFiles {
     const gone: number[] = []
     for (const work of this.#makers.works()) {
       for (const output of work.outputs) {
-        if (this.#isTemp(output) && this.#isUnwanted(output) && this.#files.nowSize[output] !== MISSING) {
-          gone.push(this.#drop(output))
-        }
+        if (this.#isTemp(output) && this.#isUnwanted(output)) gone.push(this.#drop(output))
       }
     }
     return gone
@@ -68,13 +66,15 @@ export class TempFiles {
   #isTemp(file: number): boolean {
     if (file === NO_FILE) return false
     const maker = this.#makers.of(file)
-    const at = maker?.outputs.indexOf(file) ?? -1
+    const at = maker ? placeOf(file, maker) : -1
     return at >= 0 && maker?.rule.outputs[at]?.marks.temp === true
   }
 
   #isUnwanted(file: number): boolean {
     const state = this.#makers.of(file)?.state
-    const isThere = state === 'done' || state === 'fresh'
+    // Others that its task made may have gone before.
+    const isMade = state === 'done' || state === 'fresh' || state === 'absent'
+    const isThere = isMade && this.#files.nowSize[file] !== MISSING
     return isThere && !this.#readers.get(file) && !this.#holders.get(file)
   }
 

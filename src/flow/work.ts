@@ -12,7 +12,7 @@ import type { Argv, ShellCommand } from './sh.ts'
 
 /**
  * Where a task stands in a plan. `maybe`: something that it reads is made again, and it has to be seen whether that
- * changes anything. `absent`: it made temporary files that are gone, and nobody needs them.
+ * changes anything. `absent`: it made temporary files, some of which are gone, and nobody needs those.
  */
 export type WorkState =
   'new' | 'visiting' | 'fresh' | 'absent' | 'stale' | 'maybe' | 'running' | 'done' | 'failed'
@@ -50,6 +50,19 @@ export class Work {
     this.inputs = inputs
     this.inputShape = inputShape
   }
+}
+
+/** From so many outputs on, one is looked up and not searched for: each may have a reader of its own. */
+const MANY = 32
+const places = new WeakMap<Work, Map<number, number>>()
+
+/** Which of its outputs the file is; -1: none of them. */
+export function placeOf(file: number, work: Work): number {
+  const { outputs } = work
+  if (outputs.length < MANY) return outputs.indexOf(file)
+  let known = places.get(work)
+  if (!known) places.set(work, (known = new Map(outputs.map((output, i) => [output, i]))))
+  return known.get(file) ?? -1
 }
 
 /** In front of outputs while the command is only looked at: nobody can write there by mistake. */

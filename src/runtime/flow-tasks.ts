@@ -8,7 +8,7 @@ import { Pattern } from '../flow/pattern.ts'
 import type { Rule } from '../flow/registry.ts'
 import { ruleDefinition } from '../flow/rule-definition.ts'
 import type { FlowState } from '../flow/run-state.ts'
-import { NO_FILE, asArgument, callAction, valueFor } from '../flow/work.ts'
+import { NO_FILE, asArgument, callAction, placeOf, valueFor } from '../flow/work.ts'
 import type { Work } from '../flow/work.ts'
 import { isCommand } from '../flow/sh.ts'
 import { shellArgv } from '../flow/shell.ts'
@@ -98,7 +98,7 @@ export class FlowTasks {
   #input(slots: Slot[], input: number): Argument {
     const path = this.#absolute(input)
     const maker = this.#state.makerOf(input)
-    const others = maker?.outputs.includes(input) ? [] : (maker?.outputs ?? [])
+    const others = !maker || placeOf(input, maker) >= 0 ? [] : maker.outputs
     const folder = others.map(output => this.#absolute(output)).find(one => path.startsWith(`${one}/`))
     if (folder) {
       const { slot } = this.#slot(slots, folder, true, 'in')

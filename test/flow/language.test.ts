@@ -129,6 +129,23 @@ target('all', ['one', 'two'])`
   assert.equal(read(folder, 'mid'), 'x')
 })
 
+test('of several outputs, temporary ones go each after its own readers, and the others are not made again for them', async () => {
+  const text = `rule([temp('a'), temp('b'), 'rest'], [], ({ out }) => sh\`echo made >> ran; touch \${out}\`)
+rule('of-a', ['a'], ({ out, in: [a] }) => sh\`cp \${a} \${out}\`)
+rule('of-b', ['b'], ({ out, in: [b] }) => sh\`cp \${b} \${out}\`)
+target('steps', async ({ need }) => {
+  await need('of-a')
+  await need('rest')
+  await need('of-b')
+})`
+  const folder = flow(text)
+  await make(folder)
+  for (const name of ['a', 'b']) assert.equal(existsSync(join(folder, name)), false, name)
+  await make(folder)
+  await make(folder, ['rest'])
+  assert.equal(read(folder, 'ran'), 'made\n')
+})
+
 test('kept files are not overwritten, optional ones may be missing, directories are made as a whole', async () => {
   const text = `const size = param('size', 1)
 rule(keep('precious'), [], ({ out }) => sh\`echo \${size} > \${out}\`)

@@ -83,11 +83,13 @@ export function writeFlow(
   flow: RandomFlow,
   salt: ReadonlyMap<number, string>,
   pause = ':',
+  temps: ReadonlySet<string> = new Set(),
 ): void {
   const quote = (path: string): string => JSON.stringify(path.replaceAll('{', '{{').replaceAll('}', '}}'))
   const rules = flow.tasks.map(({ id, outputs, inputs, form }) => {
     const read = inputs.flatMap(input => pathsOf(flow, input))
-    const files = `[${outputs.map(quote).join(', ')}], [${read.map(quote).join(', ')}]`
+    const made = outputs.map(path => (temps.has(path) ? `temp(${quote(path)})` : quote(path)))
+    const files = `[${made.join(', ')}], [${read.map(quote).join(', ')}]`
     const text = `${id}${salt.get(id) ?? ''}`
     if (form === 'function') return `rule(${files}, work(${JSON.stringify(text)}, ${id}))`
     if (form === 'argv') {
@@ -98,10 +100,10 @@ export function writeFlow(
       .join('; ')
     return `rule(${files}, ({ out, in: read }) => sh\`echo ${id} >> ran; ${pause}; ${writes}\`)`
   })
-  const last = flow.tasks.flatMap(({ outputs }) => outputs)
+  const last = flow.tasks.flatMap(({ outputs }) => outputs).filter(path => !temps.has(path))
   writeFileSync(
     join(folder, 'flow.ts'),
-    `import { rule, sh, target } from 'millrace/flow'
+    `import { rule, sh, target, temp } from 'millrace/flow'
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
 const work = (text: string, id: number) => {
   const action = async ({ out, in: read }: { out: readonly string[]; in: readonly string[] }) => {

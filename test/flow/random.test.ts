@@ -122,3 +122,40 @@ test('after kill -9 at any moment only what was not finished is run again', asyn
     { numRuns: 4 },
   )
 })
+
+test('random workflows with temporary files make the same, leave none of them, and are then up to date', async () => {
+  const numbers = fc.array(fc.nat(), { maxLength: 4 })
+  const changes = fc.record({ sources: numbers, deleted: numbers })
+  await fc.assert(
+    fc.asyncProperty(
+      randomFlow,
+      numbers,
+      fc.array(changes, { maxLength: 2 }),
+      async (flow, chosen, steps) => {
+        const folder = makeFolder({})
+        const outputs = flow.tasks.flatMap(task => task.outputs)
+        const temps = new Set(chosen.map(one => outputs[one % outputs.length] as string))
+        const kept = outputs.filter(path => !temps.has(path))
+        const sources = new Map(flow.sources.map((path, i) => [path, `source ${i}\n`]))
+        for (const [step, { sources: changed, deleted }] of [
+          { sources: [], deleted: [] },
+          ...steps,
+        ].entries()) {
+          for (const one of changed)
+            sources.set(flow.sources[one % flow.sources.length] as string, `new ${step} ${one}\n`)
+          for (const one of deleted) rmSync(join(folder, kept[one % kept.length] ?? 'none'), { force: true })
+          writeSources(folder, sources)
+          writeFlow(folder, flow, new Map(), ':', temps)
+          await make(folder)
+          const files = runInSequence(flow, sources, new Map())
+          for (const path of kept) assert.equal(readFileSync(join(folder, path), 'utf8'), files.get(path))
+          for (const path of temps) assert.ok(!existsSync(join(folder, path)), `${path} is left`)
+          const ran = takeRan(folder)
+          assert.deepEqual(ran, [...new Set(ran)])
+          assert.match((await make(folder)).stderr, /nothing to do/)
+        }
+      },
+    ),
+    { numRuns: Number(process.env['TEMP_RUNS'] ?? 3) },
+  )
+})

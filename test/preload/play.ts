@@ -6,9 +6,11 @@ import fc from 'fast-check'
 import { eventually, pause, step, tools, withWorkflow, type Workflow } from './harness.ts'
 import { Theatre, type Puppet } from './puppets.ts'
 import { governed, ruleLine, rules, type Rules } from './play-rules.ts'
-import { Model, type Reader } from './rules-model.ts'
+import type { Reader } from './rules-model.ts'
+import { Audience, type Look } from './rules-seen.ts'
 
-const NAMES = ['f0', 'f1', 't0', 't1', 'd/a', 'd/b', 'g0']
+const NAMES = ['f0', 'f1', 't0', 't1', 'd/a', 'd/b', 'g0', 'e/a']
+const FOLDERS = ['d', 'e'] as const
 type Op = [what: number, who: number, a: number, b: number, c: number]
 type Pending = { said: string; waits: boolean; result: (waits: boolean) => string | undefined }
 
@@ -35,7 +37,7 @@ type Consumer = {
 class Play {
   readonly log: string[] = []
   readonly #workflow: Workflow
-  readonly #model: Model
+  readonly #model: Audience
   readonly #theatres: Theatre[]
   readonly #producers = new Map<string, { puppet: Puppet; theatre: Theatre }>()
   readonly #consumers: Consumer[]
@@ -44,7 +46,7 @@ class Play {
 
   constructor(workflow: Workflow, wanted: Rules, program: string, env: Record<string, string>) {
     this.#workflow = workflow
-    this.#model = new Model(wanted, ['P0', 'P1'])
+    this.#model = new Audience(wanted, ['P0', 'P1'])
     this.#theatres = ['S', 'S', 'Q', 'Q'].map(app => new Theatre(workflow, app, program, env))
     for (const [i, theatre] of this.#theatres.slice(0, 2).entries())
       this.#producers.set(`P${i}`, { puppet: theatre.first, theatre })
@@ -118,17 +120,11 @@ class Play {
     const free = [0, 1, 2, 3, 4, 5].find(one => !slots.has(one))
     const mark = ++this.#marks
     const [at, len] = [(b * 37) % 400, 1 + ((c * 29) % 200)]
-    // not promised: what is done to a file through a second name that the rules do not know, or know as another file
-    const alias = (path: string): string | undefined =>
-      [...model.names].find(
-        ([one, inode]) => one !== path && governed(one) && inode === model.names.get(path),
-      )?.[0]
     const tell = (line: string, expected: number): Promise<void> =>
       this.#same(id, line, puppet, String(expected))
     if (what < 4 && free !== undefined) {
       const how = 'wwacxu'[b % 6]!
       const path = NAMES[c % NAMES.length]!
-      if (alias(path) !== undefined) return
       return tell(`o ${free} ${path} ${how}`, model.open(id, free, path, how))
     }
     if (what < 16 && slot !== undefined) {
@@ -138,11 +134,15 @@ class Play {
       if (what < 11) return tell(`s ${slot} ${at} 0`, model.seek(id, slot, at))
       if (what < 12) return tell(`t ${slot} ${at}`, model.ftruncate(id, slot, at))
       if (what < 13 && free !== undefined) return tell(`d ${slot} ${free}`, model.dup(id, slot, free))
+      const onto = open[b % open.length]!
+      if (what < 14 && slot !== onto && c < 6) return tell(`D ${slot} ${onto}`, model.dupOnto(id, slot, onto))
+      if (what < 15 && !slots.get(slot)!.append && c > 3)
+        return tell(`y ${slot} ${len} ${mark} ${b % 3}`, model.write(id, slot, len, mark, 1))
       return tell(`c ${slot}`, model.close(id, slot))
     }
-    if (alias(name) !== undefined && (what === 16 || governed(other))) return
-    if (what === 20 && governed(name) && governed(other)) return
+    if (what >= 17 && what < 20 && b > 8) return this.#folders(id, a, c)
     if (what === 16) return tell(`T ${name} ${at}`, model.truncate(name, at))
+    if (what < 19 && c > 9) return tell(`X ${name} ${other}`, model.exchange(name, other))
     if (what < 19) return tell(`m ${name} ${other}`, model.rename(name, other))
     if (what === 19) return tell(`u ${name}`, model.unlink(name))
     if (what === 20) return tell(`l ${name} ${other}`, model.link(name, other))
@@ -154,6 +154,17 @@ class Play {
       return
     }
     if (what >= 22 && c < 2) return this.end(id, what === 22 ? [0, 0, 3][b % 3]! : 'killed')
+  }
+
+  #folders(id: string, a: number, c: number): Promise<void> {
+    const model = this.#model
+    const [one, other] = [FOLDERS[a % 2]!, FOLDERS[(a + 1) % 2]!]
+    const { puppet } = this.#producers.get(id)!
+    const tell = (line: string, expected: number): Promise<void> =>
+      this.#same(id, line, puppet, String(expected))
+    if (c < 4) return tell(`K ${one}`, model.mkdir(one))
+    if (c < 7) return tell(`Z ${one}`, model.rmdir(one))
+    return tell(`m ${one} ${other}`, model.renameFolder(one, other))
   }
 
   async end(id: string, how: number | 'killed'): Promise<void> {
@@ -180,7 +191,8 @@ class Play {
     if (what < 8 || !reader) {
       let free = 0
       while (readers.has(free)) free++
-      if (what === 6) return this.#consume(consumer, 'L d', () => shown(model.list()))
+      const look: Look = { folder: undefined, waits: false }
+      if (what === 6) return this.#consume(consumer, 'L d', () => shown(model.list(look)))
       if (what === 7) return this.#consume(consumer, `S ${name}`, () => shown(model.size(name)))
       return this.#consume(consumer, `o ${free} ${name} r`, () => {
         const got = model.openToRead(name)
@@ -201,6 +213,10 @@ class Play {
         return shown(all)
       })
     }
+    if (what === 12)
+      return this.#consume(consumer, `v ${slot} ${len} ${b % 3}`, waits =>
+        shown(model.read(reader, len, waits)),
+      )
     if (what < 16)
       return this.#consume(consumer, `r ${slot} ${len}`, waits => shown(model.read(reader, len, waits)))
     if (what < 18)

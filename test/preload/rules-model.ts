@@ -1,6 +1,7 @@
 // What the rules promise, written down once more and as simply as possible: files are lists of bytes, descriptions have
-// a position, and a governed name has a record that says how much of it consumers may see. One step of two programs
-// makes `f*`, `g*` and the directory `d` with what lies in it; `t*` is nobody's business.
+// a position, and a governed name has a record that says how much of it consumers may see. What is done to a file counts
+// for all its names. One step of two programs makes `f*`, `g*` and the directory `d` with what lies in it; `t*` and the
+// directory `e` are nobody's business. What consumers see is in rules-seen.ts.
 import { governed, ruleOf, type Rule, type Rules } from './play-rules.ts'
 
 type Inode = { bytes: number[] }
@@ -18,7 +19,6 @@ export type Known = {
 }
 type Description = {
   inode: Inode
-  name: string | undefined
   at: number
   append: boolean
   refs: number
@@ -26,17 +26,20 @@ type Description = {
 }
 type Program = { slots: Map<number, Description>; instance: Instance; root: boolean }
 type Instance = { live: number; status: number }
-type Reader = { inode: Inode; name: string; at: number; generation: number; plain: boolean }
+export type Folder = { path: 'd' | 'e' | undefined }
+export type Reader = { inode: Inode; name: string; at: number; generation: number; plain: boolean }
 
-const ENOENT = -2
-const EIO = -5
+export const ENOENT = -2
+export const EIO = -5
 const EEXIST = -17
+const ENOTEMPTY = -39
 
 const UNKNOWN = { state: 'absent' as State, closes: 0, generation: 0, doubts: 0, doubted: undefined }
 
 export class Model {
-  readonly #rules: Rules
+  protected readonly rules: Rules
   readonly names = new Map<string, Inode>()
+  readonly folders = new Map<string, Folder>([['d', { path: 'd' }]])
   readonly known = new Map<string, Known>()
   readonly programs = new Map<string, Program>()
   readonly #all = new Set<Description>()
@@ -46,7 +49,7 @@ export class Model {
   readonly #expected: number
 
   constructor(rules: Rules, roots: string[]) {
-    this.#rules = rules
+    this.rules = rules
     this.#running = this.#expected = roots.length
     for (const root of roots)
       this.programs.set(root, { slots: new Map(), instance: { live: 1, status: 137 }, root: true })
@@ -56,9 +59,20 @@ export class Model {
     let known = this.known.get(name)
     if (known) return known
     if (name.startsWith('d/')) this.record('d')
-    known = { ...UNKNOWN, name, rule: ruleOf(this.#rules, name), seen: new Set() }
+    known = { ...UNKNOWN, name, rule: ruleOf(this.rules, name), seen: new Set() }
     this.known.set(name, known)
     return known
+  }
+
+  /** The records of all names of a file that rules know. */
+  #of(inode: Inode): Known[] {
+    return [...this.names]
+      .filter(([name, file]) => file === inode && governed(name))
+      .map(([name]) => this.record(name))
+  }
+
+  #isPlaceFor(path: string): boolean {
+    return !path.includes('/') || this.folders.has(path.slice(0, 1))
   }
 
   #cut(known: Known, size: number): void {
@@ -75,8 +89,8 @@ export class Model {
   /** A directory may be complete with what happens to a file in it. */
   #turn(known: Known, state: State): void {
     known.state = state
-    if (known.name.startsWith('d/') && this.#rules.d.commit.kind === 'on_n_files')
-      this.#evaluate(this.record('d'))
+    if (known.name.startsWith('d/') && this.rules.d.commit.kind === 'on_n_files')
+      this.evaluate(this.record('d'))
   }
 
   #isDone({ rule: { commit, growing } }: Known, over: boolean, failed: boolean, closes: number): boolean {
@@ -91,14 +105,14 @@ export class Model {
     )
   }
 
-  #evaluate(known: Known): void {
+  protected evaluate(known: Known): void {
     if (known.state === 'committed' || known.state === 'failed') return
     const { commit } = known.rule
     const over = this.#running === 0 && this.#ended + this.#failed >= this.#expected
     const failed = this.#running === 0 && this.#failed > 0
     const deps = commit.kind === 'on_file' ? commit.deps.map(name => this.record(name)) : []
     for (const dep of deps) {
-      this.#evaluate(dep)
+      this.evaluate(dep)
       if (dep.state !== 'committed') break
     }
     const done = this.#isDone(known, over, failed, known.closes)
@@ -108,43 +122,43 @@ export class Model {
     else if (over && commit.kind !== 'on_file') this.#turn(known, 'committed')
   }
 
-  #detach(name: string): void {
-    const known = this.record(name)
-    if (known.state !== 'committed') known.generation++
-    for (const one of this.#all) if (one.name === name) one.name = undefined
-  }
-
   // ---- what producers do
 
   open(program: string, slot: number, path: string, how: string): number {
     let inode = this.names.get(path)
     if (how === 'x' && inode) return EEXIST
-    const known = governed(path) ? this.record(path) : undefined
-    if (known && how === 'w' && known.state !== 'committed' && known.state !== 'failed') this.#cut(known, 0)
-    if (!inode) this.names.set(path, (inode = { bytes: [] }))
+    if (how === 'w' && inode) for (const known of this.#of(inode)) this.#cutOpen(known, 0)
+    if (!this.#isPlaceFor(path)) return ENOENT
+    if (!inode) {
+      inode = { bytes: [] }
+      if (how === 'w' && governed(path)) this.#cutOpen(this.record(path), 0)
+      this.names.set(path, inode)
+    }
     if (how === 'w') inode.bytes.length = 0
-    if (known?.state === 'failed' && how === 'w') {
-      known.closes = 0
-      this.#cut(known, 0)
-      known.state = 'absent'
-    }
-    if (known?.state === 'absent') {
-      known.seen.clear()
-      this.#turn(known, 'growing')
-      this.#publish(known, 0, inode.bytes.length)
-    }
-    const name = known ? path : undefined
-    const made = { inode, name, at: 0, append: how === 'a', refs: 1, writes: how !== 'r' }
+    for (const known of this.#of(inode)) this.#begun(known, inode, how === 'w')
+    const made = { inode, at: 0, append: how === 'a', refs: 1, writes: how !== 'r' }
     this.#all.add(made)
     this.programs.get(program)!.slots.set(slot, made)
     return 0
+  }
+
+  #begun(known: Known, inode: Inode, anew: boolean): void {
+    if (known.state === 'failed' && anew) {
+      known.closes = known.doubts = 0
+      this.#cut(known, 0)
+      known.state = 'absent'
+    }
+    if (known.state !== 'absent') return
+    known.seen.clear()
+    this.#turn(known, 'growing')
+    this.#publish(known, 0, inode.bytes.length)
   }
 
   #put(one: Description, from: number, len: number, mark: number, first: number): void {
     const { bytes } = one.inode
     while (bytes.length < from) bytes.push(0)
     for (let i = 0; i < len; i++) bytes[from + i] = (mark * 31 + (first + i) * 7) & 255
-    if (one.name !== undefined) this.#publish(this.record(one.name), from, from + len)
+    for (const known of this.#of(one.inode)) this.#publish(known, from, from + len)
   }
 
   write(program: string, slot: number, len: number, mark: number, count: number): number {
@@ -172,24 +186,23 @@ export class Model {
     inode.bytes.length = size
   }
 
-  #cutRecord(name: string | undefined, size: number): void {
-    const known = name === undefined ? undefined : this.known.get(name)
-    if (known && (known.state === 'absent' || known.state === 'growing')) this.#cut(known, size)
+  #cutOpen(known: Known, size: number): void {
+    if (known.state === 'absent' || known.state === 'growing') this.#cut(known, size)
+  }
+
+  #cutTo(inode: Inode, size: number): number {
+    for (const known of this.#of(inode)) this.#cutOpen(known, size)
+    this.#resize(inode, size)
+    return 0
   }
 
   ftruncate(program: string, slot: number, size: number): number {
-    const one = this.programs.get(program)!.slots.get(slot)!
-    this.#cutRecord(one.name, size)
-    this.#resize(one.inode, size)
-    return 0
+    return this.#cutTo(this.programs.get(program)!.slots.get(slot)!.inode, size)
   }
 
   truncate(path: string, size: number): number {
     const inode = this.names.get(path)
-    if (!inode) return ENOENT
-    if (governed(path)) this.#cutRecord(path, size)
-    this.#resize(inode, size)
-    return 0
+    return inode ? this.#cutTo(inode, size) : ENOENT
   }
 
   dup(program: string, slot: number, to: number): number {
@@ -203,8 +216,10 @@ export class Model {
   #close(one: Description, badly: boolean, doubted?: Instance): void {
     if (--one.refs > 0) return
     this.#all.delete(one)
-    if (one.name === undefined) return
-    const known = this.record(one.name)
+    for (const known of this.#of(one.inode)) this.#closeName(known, badly, doubted)
+  }
+
+  #closeName(known: Known, badly: boolean, doubted?: Instance): void {
     if (doubted) {
       known.doubts = known.doubted === doubted ? known.doubts + 1 : 1
       known.doubted = doubted
@@ -212,7 +227,13 @@ export class Model {
     }
     if (!badly) known.closes++
     else if (known.rule.commit.kind === 'on_close' && known.state !== 'committed') this.#turn(known, 'failed')
-    if (!badly) this.#evaluate(known)
+    if (!badly) this.evaluate(known)
+  }
+
+  /** `to` is open as well, and becomes another descriptor of what `slot` is. */
+  dupOnto(program: string, slot: number, to: number): number {
+    this.close(program, to)
+    return this.dup(program, slot, to)
   }
 
   close(program: string, slot: number): number {
@@ -223,59 +244,125 @@ export class Model {
     return 0
   }
 
-  /** A governed name has come to be, by rename or link. */
+  /** A name has come to be, by rename or link. */
   #appeared(name: string): void {
+    if (!governed(name)) return
     const known = this.record(name)
     const inode = this.names.get(name)!
-    for (const one of this.#all)
-      if (one.inode === inode && one.name === undefined && one.writes) one.name = name
-    if (known.state === 'absent' || known.state === 'growing') {
-      if (known.state === 'absent') this.#turn(known, 'growing')
-      this.#publish(known, 0, inode.bytes.length)
-    }
+    if (known.state === 'absent') this.#turn(known, 'growing')
+    this.#publish(known, 0, inode.bytes.length)
     if (![...this.#all].some(one => one.inode === inode && one.writes)) known.closes++
-    this.#evaluate(known)
+    this.evaluate(known)
   }
 
   #vanished(name: string): void {
     const known = this.known.get(name)
-    if (!known) return
-    this.#detach(name)
+    if (!known || !governed(name)) return
+    if (known.state !== 'committed') known.generation++
     if (known.state !== 'growing') return
     known.seen.clear()
     known.state = 'absent'
   }
 
+  /** Another file is about to take this name. */
+  #taken(name: string): void {
+    const known = this.known.get(name)
+    if (!known || !governed(name)) return
+    if (known.state !== 'committed') known.generation++
+    if (known.state === 'growing') known.seen.clear()
+  }
+
   rename(from: string, to: string): number {
     const inode = this.names.get(from)
-    if (!inode) return ENOENT
+    if (!inode || !this.#isPlaceFor(to)) return ENOENT
     if (this.names.get(to) === inode) return 0
-    if (governed(to) && this.known.has(to)) {
-      this.#detach(to)
-      const known = this.record(to)
-      if (known.state === 'growing') known.seen.clear()
-    }
+    this.#taken(to)
     this.names.delete(from)
     this.names.set(to, inode)
-    for (const one of this.#all)
-      if (one.inode === inode && one.name === from) one.name = governed(to) ? to : undefined
-    if (governed(to)) this.#appeared(to)
-    if (governed(from)) this.#vanished(from)
+    this.#appeared(to)
+    this.#vanished(from)
+    return 0
+  }
+
+  exchange(from: string, to: string): number {
+    const [a, b] = [this.names.get(from), this.names.get(to)]
+    if (!a || !b) return ENOENT
+    if (a === b) return 0
+    this.#vanished(from)
+    this.#vanished(to)
+    this.names.set(from, b).set(to, a)
+    this.#appeared(from)
+    this.#appeared(to)
     return 0
   }
 
   unlink(path: string): number {
     if (!this.names.delete(path)) return ENOENT
-    if (governed(path)) this.#vanished(path)
+    this.#vanished(path)
     return 0
   }
 
   link(from: string, to: string): number {
     const inode = this.names.get(from)
-    if (!inode) return ENOENT
+    if (!inode || !this.#isPlaceFor(to)) return ENOENT
     if (this.names.has(to)) return EEXIST
     this.names.set(to, inode)
-    if (governed(to)) this.#appeared(to)
+    this.#appeared(to)
+    return 0
+  }
+
+  // ---- directories
+
+  inside(path: string): string[] {
+    return [...this.names.keys()].filter(name => name.startsWith(`${path}/`))
+  }
+
+  mkdir(path: 'd' | 'e'): number {
+    if (this.folders.has(path)) return EEXIST
+    this.#folderAppeared(path, { path })
+    return 0
+  }
+
+  rmdir(path: 'd' | 'e'): number {
+    const folder = this.folders.get(path)
+    if (!folder) return ENOENT
+    if (this.inside(path).length > 0) return ENOTEMPTY
+    this.#folderGone(path, folder)
+    return 0
+  }
+
+  #folderAppeared(path: 'd' | 'e', folder: Folder): void {
+    this.folders.set(path, folder)
+    folder.path = path
+    const known = this.record('d')
+    if (path !== 'd') return
+    if (known.state === 'absent') known.state = 'growing'
+    this.evaluate(known)
+  }
+
+  #folderGone(path: 'd' | 'e', folder: Folder): void {
+    this.folders.delete(path)
+    folder.path = undefined
+    this.#vanished(path)
+  }
+
+  renameFolder(from: 'd' | 'e', to: 'd' | 'e'): number {
+    const [folder, there] = [this.folders.get(from), this.folders.get(to)]
+    if (!folder) return ENOENT
+    if (from === to) return 0
+    if (this.inside(to).length > 0) return ENOTEMPTY
+    if (there) there.path = undefined
+    this.#taken(to)
+    const moved = this.inside(from).map(name => [name.slice(2), this.names.get(name)!] as const)
+    this.folders.delete(from)
+    this.#folderAppeared(to, folder)
+    this.#vanished(from)
+    for (const [name, inode] of moved) {
+      this.names.delete(`${from}/${name}`)
+      this.names.set(`${to}/${name}`, inode)
+    }
+    for (const [name] of moved) this.#appeared(`${to}/${name}`)
+    for (const name of this.known.keys()) if (name.startsWith(`${from}/`)) this.#vanished(name)
     return 0
   }
 
@@ -305,94 +392,6 @@ export class Model {
         this.#turn(known, 'failed')
       known.doubts = 0
     }
-    for (const known of this.known.values()) this.#evaluate(known)
-  }
-
-  // ---- what consumers see: undefined while they must wait
-
-  openToRead(path: string): Reader | number | undefined {
-    const inode = this.names.get(path)
-    if (!governed(path)) return inode ? { inode, name: path, at: 0, generation: 0, plain: true } : ENOENT
-    const known = this.record(path)
-    const begun = (): boolean => known.rule.growing && known.state === 'growing'
-    if (!begun()) this.#evaluate(known)
-    if (known.state === 'failed') return EIO
-    if (known.state !== 'committed' && !begun()) return undefined
-    if (!inode) return ENOENT
-    return { inode, name: path, at: 0, generation: known.generation, plain: known.state === 'committed' }
-  }
-
-  /** Bytes at an offset, or at the position. What was taken back is found out before the wait, and after it. */
-  read(reader: Reader, len: number, waits: boolean, offset?: number): number[] | number | undefined {
-    const from = offset ?? reader.at
-    const known = reader.plain ? undefined : this.record(reader.name)
-    if (known) {
-      if (!waits && this.#outdated(reader, known)) return EIO
-      const isThere = Array.from({ length: len }, (_, i) => from + i).every(at => known.seen.has(at))
-      if (!isThere) this.#evaluate(known)
-      if (known.state === 'failed') return EIO
-      if (known.state !== 'committed' && !isThere) return undefined
-      if (this.#outdated(reader, known)) return EIO
-      if (known.state === 'committed') reader.plain = true
-    }
-    const bytes = reader.inode.bytes.slice(from, from + len)
-    if (offset === undefined) reader.at += bytes.length
-    return bytes
-  }
-
-  #outdated(reader: Reader, known: Known): boolean {
-    if (reader.generation === known.generation) return false
-    if (this.names.get(reader.name) !== reader.inode || reader.at !== 0) return true
-    reader.generation = known.generation
-    return false
-  }
-
-  /** 0: the file is complete; undefined: its reader has to wait for that. */
-  #end(reader: Reader): number | undefined {
-    if (reader.plain) return 0
-    const known = this.record(reader.name)
-    this.#evaluate(known)
-    return known.state === 'failed' ? EIO : known.state === 'committed' ? 0 : undefined
-  }
-
-  seekEnd(reader: Reader): number | undefined {
-    const end = this.#end(reader)
-    return end === 0 ? (reader.at = reader.inode.bytes.length) : end
-  }
-
-  /** All of it through a mapping, which has to be complete. */
-  map(reader: Reader): number[] | number | undefined {
-    const end = this.#end(reader)
-    if (end !== 0) return end
-    return !reader.plain && this.#outdated(reader, this.record(reader.name)) ? EIO : reader.inode.bytes
-  }
-
-  /** The names in the directory, when it is complete. */
-  list(): number[] | number | undefined {
-    const known = this.record('d')
-    this.#evaluate(known)
-    if (known.state === 'failed') return EIO
-    if (known.state !== 'committed') return undefined
-    const names = [...this.names.keys()].filter(name => name.startsWith('d/')).map(name => name.slice(2))
-    return [
-      ...Buffer.from(
-        names
-          .sort()
-          .map(name => `${name} `)
-          .join(''),
-      ),
-    ]
-  }
-
-  size(path: string): number | undefined {
-    const inode = this.names.get(path)
-    if (!governed(path)) return inode ? inode.bytes.length : ENOENT
-    const known = this.record(path)
-    this.#evaluate(known)
-    if (known.state === 'failed') return EIO
-    if (known.state !== 'committed') return undefined
-    return inode ? inode.bytes.length : ENOENT
+    for (const known of this.known.values()) this.evaluate(known)
   }
 }
-
-export type { Reader }

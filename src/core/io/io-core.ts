@@ -89,7 +89,7 @@ export class IoCore {
     this.storage = new Storage(nodes, descriptions, (task, io, device) => this.limits.for(task, io, device))
     this.#policy = findIoPolicy(options.ioPolicy ?? 'fcfs')
     this.queue = new IoQueue(this.devices.length, this.#policy.order)
-    this.limits = new Limits(this.devices, this.queue, options, observer)
+    this.limits = new Limits(this.queue, options, observer)
     const bound = boundOf(options.maxIntermediate, this.devices)
     this.bound = bound === Infinity ? null : new Bound(bound, task => this.storage.knownSizeOf(task))
     this.moves = new Moves(this.storage, options, observer)
@@ -237,7 +237,7 @@ export class IoCore {
 
   /** Whether anything is under way on any device that will end by itself. */
   get isBusy(): boolean {
-    return this.devices.some(({ running }) => running.size > 0)
+    return this.storage.isBusy
   }
 
   /** What the task asks for, or what tasks of its kind have been found to need on the highest layer. */
@@ -350,6 +350,7 @@ export class IoCore {
     if (device.offline !== null) return
     device.offline = reason
     device.offlineSince = now
+    this.storage.hasFailures = true
     this.#observer()?.({ type: 'device-failed', at: now, device: device.index, reason })
   }
 

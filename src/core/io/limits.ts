@@ -22,13 +22,16 @@ export class Limits {
   /** What was learned of a kind, by sort of device. */
   readonly #lessons = new Map<Kind, Map<string, Lessons>>()
   readonly #adaptive: Record<'read' | 'write', AdaptiveLimit[]> = { read: [], write: [] }
+  /** Kinds of which all these limits know. */
+  readonly #expected = new Map<Kind, AdaptiveLimit[]>()
   /** Tasks that were submitted, per kind that learns. */
   readonly #known = new Map<Kind, number>()
   /** Kinds that have new tasks, for which the choice is to be made again. */
   readonly #arrived = new Set<Kind>()
   readonly #learned: readonly Learned[]
   readonly #share: number
-  readonly #devices: readonly Device[]
+  /** Devices that somebody learns on, or was refused to: all others need not be looked at. */
+  readonly #claimed = new Set<Device>()
   readonly #queue: IoQueue
   readonly #observer: () => Observer | null
   #now = 0
@@ -37,12 +40,10 @@ export class Limits {
   #ignoresTurns = false
 
   constructor(
-    devices: readonly Device[],
     queue: IoQueue,
     options: { learningShare?: number; learned?: readonly Learned[] },
     observer: () => Observer | null,
   ) {
-    this.#devices = devices
     this.#queue = queue
     this.#share = options.learningShare ?? 0.1
     this.#learned = options.learned ?? []
@@ -59,7 +60,11 @@ export class Limits {
     if (this.#tuners.has(kind)) this.#arrived.add(kind)
     if (demand.storage?.bandwidth !== 'adaptive' || !io) return
     const isNew = this.#queue.waiting(kind) === 1
-    for (const limit of this.#adaptive[io.direction]) limit?.expect(kind, isNew)
+    const limits = this.#adaptive[io.direction]
+    // Those that know the kind already have nothing new to hear.
+    if (!isNew && this.#expected.get(kind) === limits) return
+    for (const limit of limits) limit?.expect(kind, isNew)
+    this.#expected.set(kind, limits)
   }
 
   started(task: Task, io: TaskIo, now: number): void {
@@ -105,6 +110,7 @@ export class Limits {
       learners.delete(next)
       if (this.#queue.waiting(next.kind) === 0) continue
       device.learner = next
+      this.#claimed.add(device)
       return
     }
   }
@@ -120,11 +126,12 @@ export class Limits {
   refresh(now: number): void {
     this.#now = now
     this.#isIdleForTurn = this.#ignoresTurns = false
-    for (const device of this.#devices) {
+    for (const device of this.#claimed) {
       device.refusesLearning = false
       const { learner } = device
       // Its tasks went elsewhere, or were cancelled.
       if (learner && this.#queue.waiting(learner.kind) === 0) this.#leave(device, learner)
+      if (!device.learner) this.#claimed.delete(device)
     }
     for (const kind of this.#arrived) {
       const waiting = this.#queue.waiting(kind)
@@ -164,6 +171,7 @@ export class Limits {
     }
     // It claims the device, and begins when the others there have ended.
     device.learner = tuner
+    this.#claimed.add(device)
     if (device.running.size > 0) return -1
     tuner.begin(allowed, waiting)
     return tuner.offer()
@@ -183,7 +191,7 @@ export class Limits {
   dropIdleClaims(): boolean {
     let dropped = this.#isIdleForTurn
     this.#ignoresTurns = dropped
-    for (const device of this.#devices) {
+    for (const device of this.#claimed) {
       if (!device.learner || device.running.size > 0) continue
       this.#leave(device, device.learner)
       device.refusesLearning = true
@@ -240,7 +248,10 @@ export class Limits {
   }
 
   #adaptiveOn(device: Device, direction: 'read' | 'write'): AdaptiveLimit {
-    return (this.#adaptive[direction][device.index] ??= new AdaptiveLimit(device.executors, device.usual))
+    const known = this.#adaptive[direction][device.index]
+    if (known) return known
+    this.#expected.clear()
+    return (this.#adaptive[direction][device.index] = new AdaptiveLimit(device.executors, device.usual))
   }
 
   /** The controller of a device, if tasks have used it. */

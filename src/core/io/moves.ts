@@ -188,7 +188,7 @@ export class Moves {
       keepsOriginal: place.bytes === 0,
       rate: this.#rateFor(from, to, 1),
     }
-    to.use(bytes, place.temporary)
+    this.#storage.use(to, bytes, place.temporary)
     place.move = move
     this.active.add(move)
     this.#tell(move, 'started', now)
@@ -202,12 +202,12 @@ export class Moves {
     if (!this.active.delete(move)) return
     const { place } = version
     if (place) {
-      from.use(-place.bytes, place.temporary)
+      this.#storage.use(from, -place.bytes, place.temporary)
       place.bytes = bytes
       place.measured = bytes
       place.device = to
       place.move = null
-    } else to.use(-bytes, version.datum.temporary)
+    } else this.#storage.use(to, -bytes, version.datum.temporary)
     this.hasMoved = true
     this.#tell(move, 'done', now)
   }
@@ -215,7 +215,7 @@ export class Moves {
   moveFailed(move: Move, reason: string, now: number): void {
     const { version, to, bytes } = move
     if (!this.active.delete(move)) return
-    to.use(-bytes, version.datum.temporary)
+    this.#storage.use(to, -bytes, version.datum.temporary)
     if (version.place) version.place.move = null
     const failed = this.#failed.get(version) ?? new Set()
     this.#failed.set(version, failed.add(to))

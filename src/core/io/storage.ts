@@ -4,6 +4,8 @@ import type { Kind, Task } from '../task.ts'
 import type { Budget } from './budget.ts'
 import type { Device } from './device.ts'
 import { IoNode, buildDevices } from './io-node.ts'
+import { MANY_NODES, SpotIndex } from './spot-index.ts'
+import type { Search } from './spot-index.ts'
 import { writtenFiles } from './task-io.ts'
 import type { Place, TaskIo } from './task-io.ts'
 
@@ -36,11 +38,32 @@ export class Storage {
   onMemory: (node: Node) => void = () => undefined
   /** The most that a task of the kind has written: what the next one is expected to write. */
   readonly #sizes = new Map<Kind, number>()
+  /** Null while it is quicker to look at all nodes. */
+  readonly #index: SpotIndex | null
+  readonly #byRank: readonly Device[]
+  readonly #hasBareNodes: boolean
+  /** Some device has failed. */
+  hasFailures = false
+  /** Tasks on any device. */
+  #running = 0
 
   constructor(nodes: readonly Node[], descriptions: readonly NodeDescription[], limit: Limit) {
     this.nodes = nodes.map((node, i) => new IoNode(node, descriptions[i] as NodeDescription))
     this.devices = buildDevices(this.nodes, descriptions)
     this.#limit = limit
+    this.#byRank = [...this.devices].sort((a, b) => a.rank - b.rank)
+    this.#hasBareNodes = this.nodes.some(({ layers }) => layers.length === 0)
+    this.#index = nodes.length < MANY_NODES ? null : new SpotIndex(this.nodes, this.devices)
+  }
+
+  /** Whether anything is under way on any device that will end by itself. */
+  get isBusy(): boolean {
+    return this.#running > 0
+  }
+
+  /** Room, or bandwidth, of a device is not what it was. */
+  changed({ node }: Device): void {
+    if (node !== null) this.#index?.changed(this.nodes[node] as IoNode)
   }
 
   /** Bytes that the task will write, as far as anybody knows. */
@@ -63,9 +86,48 @@ export class Storage {
     only: IoNode | null = null,
     avoid: ReadonlySet<Device> | null = null,
   ): Spot | null {
+    if (only) return this.findAmong([only], task, io, avoid)
+    return this.#index
+      ? this.#findByIndex(this.#index, task, io, avoid)
+      : this.findAmong(this.nodes, task, io, avoid)
+  }
+
+  #findByIndex(index: SpotIndex, task: Task, io: TaskIo, avoid: ReadonlySet<Device> | null): Spot | null {
+    const { demand } = task
+    const given = demand.storage?.bandwidth ?? 0
+    const isGiven = typeof given === 'number'
+    const search: Search = {
+      pinned: io.pinned,
+      wish: {
+        read: isGiven && io.direction === 'read' ? given : -Infinity,
+        write: isGiven && io.direction === 'write' ? given : -Infinity,
+        room: io.direction === 'write' ? this.sizeOf(task) : -Infinity,
+      },
+      asksAll: !isGiven,
+      onDevice: device => (avoid?.has(device) ? -1 : this.#onDevice(task, io, device)),
+      onNode: (node, bandwidth) => node.node.fitsNow(demand) && fitsNode(task, io, node, bandwidth),
+    }
+    const found = io.needsDevice ? index.find(search) : null
+    if (found || !this.#mayRunWithout(io)) return found
+    const node = index.roomiest(ANYTHING, one => runsWithout(one, io) && one.node.fitsNow(demand))
+    return node && { node, device: null, bandwidth: 0 }
+  }
+
+  /** Whether some node could run it without a device. */
+  #mayRunWithout({ needsDevice, pinned }: TaskIo): boolean {
+    return !needsDevice || this.#hasBareNodes || (this.hasFailures && pinned === null)
+  }
+
+  /** The same by looking at each of the nodes. */
+  findAmong(
+    nodes: readonly IoNode[],
+    task: Task,
+    io: TaskIo,
+    avoid: ReadonlySet<Device> | null = null,
+  ): Spot | null {
     let best: Spot | null = null
     const { demand } = task
-    for (const node of only ? [only] : this.nodes) {
+    for (const node of nodes) {
       if (demand.io && (node.freeSlots <= 0 || !node.node.fitsNow(demand))) continue
       if (runsWithout(node, io)) {
         if (!best || (best.device === null && node.freeSlots > best.node.freeSlots)) {
@@ -114,14 +176,16 @@ export class Storage {
 
   /** The devices on which the task could run but for the bandwidth that others hold, highest first. */
   hopes(task: Task, io: TaskIo): Device[] {
-    return this.devices.filter(device => this.couldUse(task, io, device)).sort((a, b) => a.rank - b.rank)
+    if (io.pinned) return this.couldUse(task, io, io.pinned) ? [io.pinned] : []
+    return this.#byRank.filter(device => this.couldUse(task, io, device))
   }
 
   /** The device for which the task waits; where none has room, the lowest, as most is kept there. */
   hopedFor(task: Task, io: TaskIo): Device | null {
     if (!io.needsDevice) return null
-    const open = this.devices.filter(device => isOpen(device, io)).sort((a, b) => a.rank - b.rank)
-    return open.find(device => this.couldUse(task, io, device)) ?? open.at(-1) ?? null
+    if (io.pinned) return io.pinned
+    const first = this.#byRank.find(device => this.couldUse(task, io, device))
+    return first ?? this.#byRank.findLast(device => isOpen(device, io)) ?? null
   }
 
   couldUse(task: Task, io: TaskIo, device: Device): boolean {
@@ -130,23 +194,22 @@ export class Storage {
   }
 
   hasSlots(): boolean {
-    return this.nodes.some(({ freeSlots }) => freeSlots > 0)
+    return this.#index ? this.#index.hasSlots() : this.nodes.some(({ freeSlots }) => freeSlots > 0)
   }
 
   /** The bandwidth that the task would hold on this layer, or -1 if it does not fit there now. */
   #fitting(task: Task, io: TaskIo, node: IoNode, device: Device): number {
+    const bandwidth = this.#onDevice(task, io, device)
+    return bandwidth >= 0 && fitsNode(task, io, node, bandwidth) ? bandwidth : -1
+  }
+
+  #onDevice(task: Task, io: TaskIo, device: Device): number {
     if (!isOpen(device, io)) return -1
     if (io.direction === 'write' && !device.hasRoom(this.sizeOf(task), io.isTemporary)) return -1
     const { direction, source } = io
     if (source?.learner && source !== device) return -1
     const bandwidth = this.#limit(task, io, device)
-    if (bandwidth < 0) return -1
-    if (!device[direction].fits(bandwidth) || !node[direction].fits(bandwidth)) return -1
-    if (source && typeof task.demand.storage?.bandwidth === 'number') {
-      const reading = ofSource(bandwidth, source, node)
-      if (!source.read.fits(reading) || !node.read.fits(reading)) return -1
-    }
-    return bandwidth
+    return bandwidth >= 0 && device[direction].fits(bandwidth) ? bandwidth : -1
   }
 
   /** The task starts there. Returns its lane if it is an I/O task. */
@@ -156,11 +219,12 @@ export class Storage {
     this.#hold(task, io, node, bandwidth)
     if (device) {
       io.reserved = io.direction === 'write' ? this.sizeOf(task) : 0
-      device.use(io.reserved, io.isTemporary)
+      this.use(device, io.reserved, io.isTemporary)
       for (const version of writtenFiles(task)) version.place ??= placeOn(device, version)
     }
     if (!task.demand.io) return -1
     this.#claimMemory(node.node, task.demand.memory)
+    this.#index?.changed(node)
     return node.takeLane()
   }
 
@@ -174,13 +238,16 @@ export class Storage {
     io.bandwidth = bandwidth
     io.holds = true
     const { device, source, direction } = io
+    this.#index?.changed(node)
     if (!device) return
+    this.#running++
     device.running.add(task)
     device[direction].take(bandwidth)
     node[direction].take(bandwidth)
     if (!source || typeof task.demand.storage?.bandwidth !== 'number') return
     const reading = ofSource(bandwidth, source, node)
     io.sourceBandwidth = reading
+    this.changed(source)
     source.read.take(reading)
     node.read.take(reading)
   }
@@ -190,11 +257,14 @@ export class Storage {
     if (!io.holds) return
     io.holds = false
     const node = this.nodes[task.node] as IoNode
+    this.#index?.changed(node)
     if (task.demand.io) {
       this.#claimMemory(node.node, -task.demand.memory)
       node.giveLane(task.lane)
     }
     if (!io.device?.running.delete(task)) return
+    this.#running--
+    if (io.source) this.changed(io.source)
     io.device[io.direction].give(io.bandwidth)
     node[io.direction].give(io.bandwidth)
     io.source?.read.give(io.sourceBandwidth)
@@ -223,7 +293,7 @@ export class Storage {
   settle(task: Task, io: TaskIo, kept: boolean): number {
     const { device, reserved } = io
     if (!device) return 0
-    device.use(-reserved, io.isTemporary)
+    this.use(device, -reserved, io.isTemporary)
     io.reserved = 0
     const files = [...writtenFiles(task)].filter(({ place }) => place)
     let total = 0
@@ -238,8 +308,14 @@ export class Storage {
     return total
   }
 
+  /** Takes room on a device, or gives it back when negative. */
+  use(device: Device, bytes: number, temporary: boolean): void {
+    device.use(bytes, temporary)
+    this.changed(device)
+  }
+
   #count(place: Place, bytes: number): void {
-    place.device.use(bytes - place.bytes, place.temporary)
+    this.use(place.device, bytes - place.bytes, place.temporary)
     place.bytes = bytes
   }
 
@@ -265,6 +341,16 @@ export class Storage {
     this.#count(place, 0)
     version.place = null
   }
+}
+
+const ANYTHING = { read: -Infinity, write: -Infinity, room: 0 }
+
+/** Whether the node has the bandwidth, and the device that it reads from, too. */
+function fitsNode(task: Task, { direction, source }: TaskIo, node: IoNode, bandwidth: number): boolean {
+  if (!node[direction].fits(bandwidth)) return false
+  if (!source || typeof task.demand.storage?.bandwidth !== 'number') return true
+  const reading = ofSource(bandwidth, source, node)
+  return source.read.fits(reading) && node.read.fits(reading)
 }
 
 /** What a task holds of where it reads: no more than is there, or it would wait for ever. */

@@ -1,0 +1,34 @@
+type Failure = NodeJS.ErrnoException
+
+/** Nobody reads any more: a pipe whose reader has ended, a terminal that was closed. */
+const isUnread = ({ code }: Failure): boolean => code === 'EPIPE' || code === 'EIO'
+
+const lost = ({ code }: Failure): string =>
+  `millrace: what was printed is lost: stdout cannot be written (${code})\n`
+
+/**
+ * After `millrace make 2>&1 | head -1` nobody sees what is going on, but the files are wanted all the same; so they are
+ * when a log is on a disk that is full. That results are lost, and not only unwanted, is told at the end.
+ */
+export function outliveOutput(): void {
+  let told = ''
+  process.stderr.on('error', () => undefined)
+  process.stdout.on('error', (error: Failure) => {
+    if (!isUnread(error)) told ||= lost(error)
+  })
+  process.on('exit', code => {
+    if (told === '') return
+    process.stderr.write(told)
+    if (code === 0) process.exitCode = 1
+  })
+}
+
+/** `millrace runs | head -1` closes our output early, which is no error. */
+export function endWithoutOutput(): void {
+  process.stderr.on('error', () => undefined)
+  process.stdout.on('error', (error: Failure) => {
+    if (isUnread(error)) process.exit()
+    process.stderr.write(lost(error))
+    process.exit(1)
+  })
+}
