@@ -5,7 +5,7 @@
  * thread is in a wait of ours, others may also be parked in a futex without a time limit. A step without a live process can still be started, so it can move too, unless it is over. */
 #include "board.h"
 
-#define CHECKED 1024u
+#include <sys/mman.h>
 
 static int blocked_call(u32 pid, u32 tid, int may_park)
 {
@@ -69,37 +69,100 @@ static int cannot_move(u32 proc)
     return blocked;
 }
 
-static int step_stuck(u32 step, const u8 *stuck, u32 n)
+/* What is assumed: who is stuck. Counted by step and by instance, so that a thousand of each can be looked at often. */
+struct look {
+    u32 procs, steps; /* those that come meanwhile are seen next time */
+    u8 *stuck, *waits;            /* of processes; waits: in a wait of ours */
+    u32 *present, *movers;        /* of steps: processes, and those that can move */
+    u32 *can_move, *have_waits;   /* of instances: processes that can move, that are in a wait of ours */
+};
+
+static int step_stuck(const struct look *l, u32 step)
 {
-    int any = 0;
-    for (u32 i = 0; i < n; i++) {
-        const struct mr_proc *p = mr_proc_at(i);
-        if (!p->slot.used || p->step != step) continue;
-        if (!stuck[i]) return 0;
-        any = 1;
-    }
-    return any || mr_step_over(step);
+    return step < l->steps && !l->movers[step] && (l->present[step] || mr_step_over(step));
 }
 
-static int file_stuck(u32 file, const u8 *stuck, u32 n)
+static int file_stuck(const struct look *l, u32 file)
 {
     const struct mr_rule *r = mr_rule_at(mr_file_at(file)->rule);
     for (u32 i = 0; i < r->producer_count; i++)
-        if (!step_stuck(*mr_list_at(r->producers + i), stuck, n)) return 0;
+        if (!step_stuck(l, *mr_list_at(r->producers + i))) return 0;
     for (u32 i = 0; i < r->dep_count; i++) {
         const char *path = mr_text_at(*mr_list_at(r->deps + i));
         u32 dep = mr_file_find(path, (u32)mr_len(path));
-        if (dep != MR_NONE && dep != file && mr_file_at(dep)->state < MR_COMMITTED && !file_stuck(dep, stuck, n)) return 0;
+        if (dep != MR_NONE && dep != file && mr_file_at(dep)->state < MR_COMMITTED && !file_stuck(l, dep)) return 0;
     }
     return 1;
 }
 
-static void name_waits(struct mr_text *t, const u8 *stuck, u32 n)
+static void moves(struct look *l, u32 proc)
+{
+    const struct mr_proc *p = mr_proc_at(proc);
+    l->stuck[proc] = 0;
+    if (p->step < l->steps) l->movers[p->step]++;
+    if (p->instance != MR_NONE) l->can_move[p->instance]++;
+}
+
+static void look_at_wait(struct look *l, u32 i, int *changed)
+{
+    const struct mr_wait *w = mr_wait_at(i);
+    if (!w->slot.used || w->proc >= l->procs || !l->stuck[w->proc] || file_stuck(l, w->file)) return;
+    moves(l, w->proc);
+    *changed = 1;
+}
+
+/* Frees those who wait for a step that can move, until nothing changes. Steps often wait for each other in the order in
+ * which they began, or in the other: every second time from the end. */
+static void settle(struct look *l)
+{
+    for (int changed = 1, back = 0; changed; back = !back) {
+        changed = 0;
+        for (u32 i = 0, m = mr_used(MR_WAITS); i < m; i++) look_at_wait(l, back ? m - 1 - i : i, &changed);
+        /* a process that waits for its children moves when they do; so does the keeper of the instance */
+        for (u32 i = 0; i < l->procs; i++) {
+            u32 instance = mr_proc_at(i)->instance;
+            if (!l->stuck[i] || instance == MR_NONE || l->waits[i] || !l->can_move[instance]) continue;
+            moves(l, i);
+            changed = 1;
+        }
+    }
+}
+
+static void count(struct look *l)
+{
+    for (u32 i = 0; i < l->steps; i++) l->present[i] = l->movers[i] = 0;
+    for (u32 i = 0; i < mr_used(MR_INSTANCES); i++) l->can_move[i] = 0;
+    for (u32 i = 0; i < l->procs; i++) {
+        const struct mr_proc *p = mr_proc_at(i);
+        if (!p->slot.used) continue;
+        if (p->step < l->steps) l->present[p->step]++;
+        if (!l->stuck[i]) moves(l, i);
+    }
+}
+
+/* At first everybody is taken for stuck who may be: nearly always somebody is at work all the same, and the kernel need not
+ * be asked what each thread does. An instance of which nobody waits for a file is at work. */
+static void assume(struct look *l)
+{
+    for (u32 i = 0, m = mr_used(MR_WAITS); i < m; i++) {
+        const struct mr_wait *w = mr_wait_at(i);
+        if (!w->slot.used || w->proc >= l->procs) continue;
+        l->waits[w->proc] = 1;
+        if (mr_proc_at(w->proc)->instance != MR_NONE) l->have_waits[mr_proc_at(w->proc)->instance]++;
+    }
+    for (u32 i = 0; i < l->procs; i++) {
+        const struct mr_proc *p = mr_proc_at(i);
+        int waits = l->waits[i] || (p->instance != MR_NONE && l->have_waits[p->instance]);
+        l->stuck[i] = (u8)(p->slot.used && p->state == MR_ALIVE && !(p->flags & MR_EXECING) && waits);
+    }
+}
+
+static void name_waits(struct mr_text *t, const struct look *l)
 {
     int first = 1;
     for (u32 i = 0, m = mr_used(MR_WAITS); i < m; i++) {
         const struct mr_wait *w = mr_wait_at(i);
-        if (!w->slot.used || w->proc >= n || !stuck[w->proc]) continue;
+        if (!w->slot.used || w->proc >= l->procs || !l->stuck[w->proc]) continue;
         const struct mr_proc *p = mr_proc_at(w->proc);
         const struct mr_rule *r = mr_rule_at(mr_file_at(w->file)->rule);
         if (!first) mr_put(t, "; ");
@@ -120,38 +183,31 @@ static void name_waits(struct mr_text *t, const u8 *stuck, u32 n)
 /* Not under the lock: it reads /proc. What changes meanwhile shows as progress, the caller looks twice. */
 int mr_deadlocked(u32 wait, char *why, size_t size)
 {
-    u8 stuck[CHECKED];
-    u32 n = mr_used(MR_PROCS);
-    if (n > CHECKED) return 0;
-    for (u32 i = 0; i < n; i++) stuck[i] = (u8)(mr_proc_at(i)->slot.used && cannot_move(i));
-    for (int changed = 1; changed;) {
-        changed = 0;
-        for (u32 i = 0, m = mr_used(MR_WAITS); i < m; i++) {
-            const struct mr_wait *w = mr_wait_at(i);
-            if (!w->slot.used || w->proc >= n || !stuck[w->proc] || file_stuck(w->file, stuck, n)) continue;
-            stuck[w->proc] = 0;
-            changed = 1;
-        }
-        /* a process that waits for its children moves when they do; so does the keeper of the instance */
-        for (u32 i = 0; i < n; i++) {
-            const struct mr_proc *p = mr_proc_at(i);
-            int waits = 0;
-            if (!stuck[i] || p->instance == MR_NONE) continue;
-            for (u32 k = 0, m = mr_used(MR_WAITS); k < m; k++)
-                waits |= mr_wait_at(k)->slot.used && mr_wait_at(k)->proc == i;
-            for (u32 k = 0; k < n && !waits; k++) {
-                const struct mr_proc *q = mr_proc_at(k);
-                if (!q->slot.used || stuck[k] || q->instance != p->instance) continue;
-                stuck[i] = 0;
-                changed = 1;
-                break;
-            }
-        }
+    u32 instances = mr_b->region[MR_INSTANCES].cap, me = mr_wait_at(wait)->proc, found = 0;
+    struct look l = {.procs = mr_used(MR_PROCS), .steps = mr_used(MR_STEPS)};
+    u64 bytes = (u64)(l.steps * 2 + instances * 2) * 4 + l.procs * 2;
+    long memory = mr_sys6(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory < 0 && memory > -4096) return 0;
+    l.present = (u32 *)memory;
+    l.movers = l.present + l.steps;
+    l.can_move = l.movers + l.steps;
+    l.have_waits = l.can_move + instances;
+    l.stuck = (u8 *)(l.have_waits + instances);
+    l.waits = l.stuck + l.procs;
+    assume(&l);
+    count(&l);
+    settle(&l);
+    if (me < l.procs && l.stuck[me]) {
+        for (u32 i = 0; i < l.procs; i++) l.stuck[i] = (u8)(l.stuck[i] && cannot_move(i));
+        count(&l);
+        settle(&l);
+        found = l.stuck[me];
     }
-    u32 me = mr_wait_at(wait)->proc;
-    if (me >= n || !stuck[me]) return 0;
     struct mr_text t = {why, why + size};
-    mr_put(&t, "deadlock: ");
-    name_waits(&t, stuck, n);
-    return 1;
+    if (found) {
+        mr_put(&t, "deadlock: ");
+        name_waits(&t, &l);
+    }
+    mr_sys(SYS_munmap, memory, bytes, 0, 0);
+    return (int)found;
 }

@@ -10,7 +10,7 @@
 /* The directory that a path names its last part in, opened; and where that part begins. */
 static long open_above(long dirfd, const char *path, u32 *from, u32 *len)
 {
-    char above[4096];
+    char above[2200];
     u32 end = (u32)mr_len(path);
     while (end && path[end - 1] == '/') end--;
     for (*from = end; *from && path[*from - 1] != '/';) --*from;
@@ -25,7 +25,7 @@ static long open_above(long dirfd, const char *path, u32 *from, u32 *len)
 /* Where a path leads. last: its last name may be a link, too. */
 int mr_lead(long dirfd, const char *path, int last, struct mr_name *n)
 {
-    char full[4096], next[4096], asked[4096], name[256];
+    char full[2200], next[2200], asked[2200], name[256];
     for (int depth = 0; depth < 8; depth++) {
         u32 from, len;
         long dir = open_above(dirfd, path, &from, &len);

@@ -121,6 +121,9 @@ static void report(u32 kind, u32 proc, u32 file, const char *text)
     mr_unlock(&g);
 }
 
+/* With hundreds of processes each looks less often. */
+static u64 crowd(u32 region) { return 1 + mr_used(region) / 256; }
+
 struct patience {
     u64 began, looked, stuck_progress;
     u32 stuck;
@@ -134,7 +137,7 @@ static int look(struct patience *pa, u32 slot, u32 proc, u32 file)
     u64 now = mr_now(), limit = mr_wait_limit ? mr_wait_limit : mr_b->limit_ns;
     u64 last = mr_load(&mr_b->last_reap);
     /* one of the waiters looks, for all of them; reading /proc takes long, so without the lock */
-    if (now > last && now - last >= LOOK_NS && mr_cas(&mr_b->last_reap, &last, now) && mr_any_dead()) {
+    if (now > last && now - last >= LOOK_NS * crowd(MR_PROCS) && mr_cas(&mr_b->last_reap, &last, now) && mr_any_dead()) {
         mr_lock(&g);
         mr_reap();
         mr_unlock(&g);
@@ -143,7 +146,7 @@ static int look(struct patience *pa, u32 slot, u32 proc, u32 file)
         report(MR_EV_TIMEOUT, proc, file, "waited longer than the time limit");
         return -ETIMEDOUT;
     }
-    if (slot == MR_NONE || now - pa->looked < DEADLOCK_NS) return 0;
+    if (slot == MR_NONE || now - pa->looked < DEADLOCK_NS * crowd(MR_WAITS)) return 0;
     pa->looked = now;
     u64 progress = mr_load(&mr_b->progress);
     if (!mr_deadlocked(slot, why, sizeof why)) {

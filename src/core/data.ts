@@ -17,11 +17,6 @@ let lastId = 0
 export class Datum {
   /** The version that the next reader in program order sees. */
   current: Version
-  /**
-   * Memory that exists once and is written in place (`shared`): versions cannot remove WAR and WAW there,
-   * so a writer also waits for older readers.
-   */
-  readonly inPlace: boolean
   /** The path, for files and directories. */
   readonly path: string | null
   #flags = 0
@@ -31,10 +26,17 @@ export class Datum {
   /** `exists`: it has a value already; a result does not, until its task has made it. */
   constructor(path: string | null = null, inPlace = false, exists = true) {
     this.path = path
-    this.inPlace = inPlace
     this.users = inPlace ? new Set() : null
     this.current = new Version(this, null)
     if (exists) this.current.state = 'ready'
+  }
+
+  /**
+   * Memory that exists once and is written in place (`shared`): versions cannot remove WAR and WAW there,
+   * so a writer also waits for older readers.
+   */
+  get inPlace(): boolean {
+    return this.users !== null
   }
 
   get removed(): boolean {
@@ -59,6 +61,14 @@ const READERS_WATCHED = 2
 const SUPERSEDED = 4
 const OBSOLETE = 8
 
+interface Rare {
+  afterReaders: Task[] | null
+  cause: Task | null
+  team: Team | null
+  flow: Flow | null
+  place: Place | null
+}
+
 export class Version {
   readonly id = ++lastId
   readonly datum: Datum
@@ -71,22 +81,58 @@ export class Version {
   readers = 0
   /** Tasks that cannot start before it is committed. */
   waiters: Task[] | null = null
-  /** Writers of in-place memory that cannot start before its readers have ended. */
-  afterReaders: Task[] | null = null
   #flags = 0
-  /** The failed or cancelled task because of which it never came. */
-  cause: Task | null = null
-  team: Team | null = null
-  /** Files that may be read as they grow. */
-  flow: Flow | null = null
-  /** Files: the device that it lies on, or is being written to, if the core knows. */
-  place: Place | null = null
+  /** What most versions never have; there are millions of them, and each is moved about in memory. */
+  #rare: Rare | null = null
   /** What the runtime keeps for it; the core never looks inside. `undefined` means nothing is kept. */
   value: unknown = undefined
 
   constructor(datum: Datum, previous: Version | null) {
     this.datum = datum
     this.previous = previous
+  }
+
+  /** Writers of in-place memory that cannot start before its readers have ended. */
+  get afterReaders(): Task[] | null {
+    return this.#rare === null ? null : this.#rare.afterReaders
+  }
+  set afterReaders(tasks: Task[] | null) {
+    if (this.#rare || tasks) this.#more.afterReaders = tasks
+  }
+
+  /** The failed or cancelled task because of which it never came. */
+  get cause(): Task | null {
+    return this.#rare === null ? null : this.#rare.cause
+  }
+  set cause(task: Task | null) {
+    if (this.#rare || task) this.#more.cause = task
+  }
+
+  get team(): Team | null {
+    return this.#rare === null ? null : this.#rare.team
+  }
+  set team(team: Team | null) {
+    if (this.#rare || team) this.#more.team = team
+  }
+
+  /** Files that may be read as they grow. */
+  get flow(): Flow | null {
+    return this.#rare === null ? null : this.#rare.flow
+  }
+  set flow(flow: Flow | null) {
+    if (this.#rare || flow) this.#more.flow = flow
+  }
+
+  /** Files: the device that it lies on, or is being written to, if the core knows. */
+  get place(): Place | null {
+    return this.#rare === null ? null : this.#rare.place
+  }
+  set place(place: Place | null) {
+    if (this.#rare || place) this.#more.place = place
+  }
+
+  get #more(): Rare {
+    return (this.#rare ??= { afterReaders: null, cause: null, team: null, flow: null, place: null })
   }
 
   get settled(): boolean {

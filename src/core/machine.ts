@@ -54,6 +54,9 @@ const SHORT = { function: 0.5, command: 4 }
 /** Functions of up to this many milliseconds may wait behind one other: their lane need not wait for us between the two. */
 const BRIEF = 10
 export const LANE_DEPTH = 1024
+/** Functions that take no longer than it takes to start them on a thread, and how much of them a lane does before another helps. */
+const TINY = 0.005
+const HANDFUL = 0.5
 
 export class Node {
   readonly index: number
@@ -129,6 +132,20 @@ export class Node {
       if (hasRoom && (!best || lane.load < best.load)) best = lane
     }
     return best
+  }
+
+  /**
+   * A lane that is at work on so little that to wake another one for a task this short would take longer than to wait. The
+   * first of them, so that as few threads as can do it are kept busy with such tasks.
+   */
+  busyLane(form: Form, milliseconds: number): Lane | null {
+    if (milliseconds >= TINY || this.claims > 0) return null
+    for (const lane of this.lanes) {
+      if (lane.queue.size === 0 || lane.lentTo || lane.resuming.size > 0 || lane.load >= HANDFUL) continue
+      const head = lane.queue.peek()
+      if (head !== lane.long && head?.kind.form === form) return lane
+    }
+    return null
   }
 
   occupy(task: Task, demand: Demand, prefer: Lane | null): Lane {

@@ -332,6 +332,7 @@ export class Placement {
   /** Each version of a task is tried once; then the fastest that fits is taken. */
   #place(task: Task, only: Node | null): boolean {
     if (this.#io.bound && !this.#io.bound.allows(task)) return false
+    if (!only && task.queueable && this.#joinsBusyLane(task)) return true
     const { implementations } = task.kind
     let best: Implementation | null = null
     let where: Node | null = null
@@ -369,6 +370,17 @@ export class Placement {
     this.#takeTokens(task)
   }
 
+  /** Where there is one node: to look through many for such a lane would take longer than to wake one. */
+  #joinsBusyLane(task: Task): boolean {
+    const [node] = this.#nodes
+    const { kind, implementation, demand } = task
+    if (!node || this.#nodes.length > 1 || kind.implementations.length > 1) return false
+    const lane = node.busyLane(kind.form, implementation.estimate)
+    if (!lane || this.#held.has(node) || !node.suits(demand)) return false
+    this.#queueOn(lane, node, task)
+    return true
+  }
+
   #queueOnLane(task: Task): boolean {
     const { implementation } = task
     if (task.kind.implementations.length > 1) return false
@@ -376,15 +388,20 @@ export class Placement {
       if (this.#held.has(node) || !node.suits(task.demand)) continue
       const lane = node.shallowLane(task.kind.form, implementation.estimate)
       if (!lane) continue
-      implementation.begun++
-      task.node = node.index
-      task.lane = lane.index
-      task.charge = chargeFor(implementation.estimate)
-      lane.queue.push(task)
-      lane.load += task.charge
+      this.#queueOn(lane, node, task)
       return true
     }
     return false
+  }
+
+  #queueOn(lane: Lane, node: Node, task: Task): void {
+    const { implementation } = task
+    implementation.begun++
+    task.node = node.index
+    task.lane = lane.index
+    task.charge = chargeFor(implementation.estimate)
+    lane.queue.push(task)
+    lane.load += task.charge
   }
 }
 

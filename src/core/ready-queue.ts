@@ -43,6 +43,8 @@ export interface Placer {
  */
 export class ReadyQueue {
   readonly #classes = new Map<object, ReadyClass>()
+  /** The class that came last: the only one, in most programs. */
+  #last: ReadyClass | null = null
   /** Tasks that are ready and in here. */
   size = 0
 
@@ -54,6 +56,7 @@ export class ReadyQueue {
         key,
         (entry = { queueable: new OrderedQueue(before), others: new OrderedQueue(before) }),
       )
+    this.#last = entry
     const queue = task.queueable ? entry.queueable : entry.others
     queue.push(task)
     this.size++
@@ -111,12 +114,10 @@ export class ReadyQueue {
 
   /** The queue with all tasks in it, if there is such a one. */
   #only(): OrderedQueue<Task> | null {
-    if (this.#classes.size !== 1) return null
-    for (const { queueable, others } of this.#classes.values()) {
-      if (others.size === 0) return queueable
-      if (queueable.size === 0) return others
-    }
-    return null
+    if (this.#classes.size !== 1 || !this.#last) return null
+    const { queueable, others } = this.#last
+    if (others.size === 0) return queueable
+    return queueable.size === 0 ? others : null
   }
 
   protected remove({ queue }: Head): void {

@@ -245,6 +245,12 @@ const LEGAL: Record<TaskState, readonly TaskState[]> = {
   cancelled: [],
 }
 
+/** The way that nearly all tasks go, and that needs no table. */
+const isUsual = (from: TaskState, to: TaskState): boolean =>
+  (from === 'ready' && to === 'running') ||
+  (from === 'running' && to === 'done') ||
+  (from === 'waiting' && to === 'ready')
+
 export interface TaskSpec {
   kind: Kind
   group: Group
@@ -260,6 +266,8 @@ export interface TaskSpec {
   payload?: unknown
 }
 
+/** Among past states: none yet. */
+const NOT_YET = -1
 const NO_ACCESSES: readonly Access[] = []
 
 export class Task {
@@ -310,8 +318,10 @@ export class Task {
   next: Task | null = null
   before: Task | null = null
   readonly submittedAt: number
-  /** States after the first and when they began, in turn; most tasks of a large graph have none yet. */
-  history: number[] | null = null
+  /** When its state began. */
+  since: number
+  /** States between the first and this one and when they began, in turn; most tasks of a large graph have none yet. */
+  past: number[] | null = null
 
   constructor(id: number, spec: TaskSpec, now: number) {
     this.id = id
@@ -326,6 +336,7 @@ export class Task {
     this.payload = spec.payload
     this.implementation = spec.kind.implementations[0] as Implementation
     this.submittedAt = now
+    this.since = now
   }
 
   get name(): string {
@@ -339,12 +350,14 @@ export class Task {
 
   /** When it began, or was told to. */
   get begunAt(): number {
-    return this.startedAt >= 0 ? this.startedAt : (this.history?.at(-1) ?? this.submittedAt)
+    return this.startedAt >= 0 ? this.startedAt : this.since
   }
 
   /** Throws with the story so far if the task cannot go there: before anything is changed on the way. */
   expect(to: TaskState, from: readonly TaskState[] = TASK_STATES): void {
-    if (LEGAL[this.state].includes(to) && from.includes(this.state)) return
+    const { state } = this
+    if ((isUsual(state, to) || LEGAL[state].includes(to)) && (from === TASK_STATES || from.includes(state)))
+      return
     throw new MillraceError(
       'MR_INTERNAL',
       `${this.name} cannot go from ${this.state} to ${to}. Its story: ${this.story()}`,
@@ -357,37 +370,29 @@ export class Task {
    * the story of each goes forward.
    */
   move(to: TaskState, now: number): number {
-    if (!LEGAL[this.state].includes(to)) this.expect(to)
+    const { state, since, past } = this
+    if (!isUsual(state, to) && !LEGAL[state].includes(to)) this.expect(to)
+    const code = state === 'ready' ? 1 : state === 'running' ? 3 : TASK_STATES.indexOf(state)
+    // Room for the way that nearly all tasks go, and for no more: arrays that are pushed to have room for a dozen.
+    if (!past) {
+      if (state !== 'waiting') this.past = [code, since, NOT_YET, 0]
+    } else if (past[2] === NOT_YET) {
+      past[2] = code
+      past[3] = since
+    } else past.push(code, since)
     this.state = to
-    const code = TASK_STATES.indexOf(to)
-    // A literal has no room to spare; an array that is pushed to has, for each of a million ready tasks.
-    const { history } = this
-    if (!history) {
-      const at = Math.max(now, this.submittedAt)
-      this.history = [code, at]
-      return at
-    }
-    const at = Math.max(now, history[history.length - 1] as number)
-    this.history = longer(history, code, at)
+    const at = Math.max(now, since)
+    this.since = at
     return at
   }
 
   story(): string {
+    const { past, state } = this
     const parts = [`${TASK_STATES[0]} at ${this.submittedAt.toFixed(3)} ms`]
-    const history = this.history ?? []
-    for (let i = 0; i < history.length; i += 2) {
-      parts.push(`${TASK_STATES[history[i] as number]} at ${(history[i + 1] as number).toFixed(3)} ms`)
+    for (let i = 0; past && i < past.length && past[i] !== NOT_YET; i += 2) {
+      parts.push(`${TASK_STATES[past[i] as number]} at ${(past[i + 1] as number).toFixed(3)} ms`)
     }
+    if (past || state !== 'waiting') parts.push(`${state} at ${this.since.toFixed(3)} ms`)
     return parts.join(', ')
   }
-}
-
-/** Literals for the way that nearly all tasks go: arrays that are pushed to have room for a dozen more. */
-function longer(history: number[], code: number, at: number): number[] {
-  if (history.length === 2) return [history[0] as number, history[1] as number, code, at]
-  if (history.length === 4) {
-    return [history[0] as number, history[1] as number, history[2] as number, history[3] as number, code, at]
-  }
-  history.push(code, at)
-  return history
 }

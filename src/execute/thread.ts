@@ -1,4 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+// The global one is looked up anew each time.
+import { performance } from 'node:perf_hooks'
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import type { MessagePort } from 'node:worker_threads'
 import { MillraceError } from '../core/errors.ts'
@@ -62,6 +64,8 @@ let current: Running | null = null
 /** A task is on the way that does not wait for others: nothing else may start. */
 let busy = false
 let announcedAt = 0
+/** When the clock was looked at last: that costs as much as a short task. */
+let lookedAt = 0
 
 const log = new ThreadLog(start.logs, () => current ?? context.getStore() ?? null)
 
@@ -95,6 +99,7 @@ const early = new EarlyOutputs(modules, {
   numberOf: future => client.numberOf(future),
   waitForRoom: (task, items, bytes) => client.waitForRoom(task, items, bytes),
   send: (record, task) => {
+    lookedAt = performance.now()
     if (send(record, [])) task.hasPosted = true
   },
 })
@@ -172,7 +177,7 @@ function pump(): void {
       toThread.release()
       receive(new Decoder(bytes, hooksFor(null)), [])
     }
-    if (performance.now() > until) {
+    if (lookedAt > until) {
       announce()
       return schedule()
     }
@@ -285,7 +290,8 @@ function run(task: ReceivedTask): void {
   }
   const running = task as Running
   if (task.lent.length > 0) debtors.add(running)
-  running.startedAt = performance.now()
+  lookedAt = performance.now()
+  running.startedAt = lookedAt
   current = running
   // If the thread ends now, it is because of this one: others may be claimed, and wait.
   if (!start.io) toThread.note = task.id
@@ -360,7 +366,8 @@ const isThenable = (value: unknown): boolean =>
 // --- results ---
 
 function settle(task: Running, status: number, value: unknown): void {
-  const took = performance.now() - task.startedAt
+  lookedAt = performance.now()
+  const took = lookedAt - task.startedAt
   const printed = log.take(task)
   const lent = outputs.write(task, status, value, task.startedAt + shift, took, printed)
   task.ended = true
@@ -370,7 +377,8 @@ function settle(task: Running, status: number, value: unknown): void {
 
 /** A task that could not even begin. */
 function fail(id: number, error: unknown): void {
-  outputs.writeError(id, error, performance.now() + shift, 0, log.take(null))
+  lookedAt = performance.now()
+  outputs.writeError(id, error, lookedAt + shift, 0, log.take(null))
   send(encoder, [])
 }
 
@@ -387,9 +395,8 @@ function send(record: Encoder, lent: ArrayBuffer[], asMessage = false): boolean 
     announce()
     fromThread.waitForRoom(5)
   }
-  const now = performance.now()
-  if (now - announcedAt > QUIET) {
-    announcedAt = now
+  if (lookedAt - announcedAt > QUIET) {
+    announcedAt = lookedAt
     announce()
   }
   return false

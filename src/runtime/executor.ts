@@ -6,6 +6,7 @@ import { isShort } from '../core/machine.ts'
 import type { Task } from '../core/task.ts'
 import { Guard } from '../execute/guard.ts'
 import { STATUS } from '../execute/protocol.ts'
+import { ById } from '../general/by-id.ts'
 import type { Decoder } from '../model/decode.ts'
 import { modulePath, taskModules } from '../model/definition.ts'
 import { Stored } from '../model/stored.ts'
@@ -60,13 +61,14 @@ export class Executor {
   readonly #streaming: Streaming
   /** Lanes with tasks that are sent when their turn comes. */
   readonly #queued = new Set<number>()
-  readonly #running = new Map<number, Task>()
+  readonly #running = new ById<Task>()
   readonly releases: Releases
   readonly limits = new Limits()
   readonly #earlyFiles: EarlyFiles
   /** Values that tasks which have ended put into shared memory, and that are not here yet. */
   readonly #late = new Map<number, Stored[]>()
   #ticking: NodeJS.Timeout | null = null
+  #lookedAt = 0
   readonly #lookOut = new LookOut(looksAgain => this.#threads.drain(looksAgain))
 
   constructor(runtime: Runtime, options: RuntimeOptions, nested: Nested) {
@@ -144,7 +146,7 @@ export class Executor {
 
   /** Everything that was started waits for something else. */
   get isAtRest(): boolean {
-    for (const task of this.#running.values()) if (task.state !== 'blocked') return false
+    for (const task of this.#running) if (task.state !== 'blocked') return false
     return true
   }
 
@@ -165,7 +167,7 @@ export class Executor {
   }
 
   start(task: Task): void {
-    this.#running.set(task.id, task)
+    this.#running.add(task)
     const { slots, definition } = jobOf(task)
     if (definition.stream || definition.returns > 0) liveOf(task).early = this.releases.startOf(task)
     const begins = definition.form !== 'function' || this.#threads.isReady(task.lane)
@@ -343,7 +345,7 @@ export class Executor {
   /** Others in the same thread have taken values of streams, or memory, which nobody has any more. */
   #sparesOthers(task: Task): boolean {
     const { thread } = liveOf(task)
-    for (const other of this.#running.values()) {
+    for (const other of this.#running) {
       const live = other === task ? null : jobOf(other).live
       if (live?.consumed && live.thread === thread && other.state !== 'stopping') return true
     }
@@ -353,8 +355,7 @@ export class Executor {
   /** A task that waits for others keeps its thread, and can be stopped there. */
   #isAlone({ lane, demand }: Task): boolean {
     if (demand.io) return false
-    for (const task of this.#running.values())
-      if (task.lane === lane && task.state === 'blocked') return false
+    for (const task of this.#running) if (task.lane === lane && task.state === 'blocked') return false
     return true
   }
 
@@ -402,12 +403,14 @@ export class Executor {
     }
     this.#lookOut.found()
     const { engine } = this.#runtime
-    const now = this.#runtime.now()
-    this.#threads.heard(task.lane, now)
     const live = liveOf(task)
     if (lent.length > 0) this.#givenBack(task, lent)
     if (live.published.length > 0) this.#expectPublished(task.id, live.published)
     const result = readResult(decoder, end, blobs)
+    // Results come in bunches, and most of a bunch were there when the clock was looked at for the first of them.
+    if (result.startedAt + result.took > this.#lookedAt) this.#lookedAt = this.#runtime.now()
+    const now = this.#lookedAt
+    this.#threads.heard(task.lane, now)
     engine.started(task, Math.min(result.startedAt, now))
     this.#runtime.schedule()
     if (task.state === 'stopping' || live.timedOut) return this.#lost(task, true, task.reason)
@@ -511,7 +514,7 @@ export class Executor {
   // --- threads that end ---
 
   #threadDied(lane: number, reason: string, taken: (position: number) => boolean, last: number): void {
-    const tasks = [...this.#running.values()].filter(
+    const tasks = [...this.#running].filter(
       task =>
         jobOf(task).live?.thread === lane &&
         jobOf(task).live?.sent &&

@@ -1,5 +1,7 @@
 import { existsSync } from 'node:fs'
 import { AsyncLocalStorage } from 'node:async_hooks'
+// The global one is looked up anew each time.
+import { performance } from 'node:perf_hooks'
 import { resolve } from 'node:path'
 import { Datum, nearestValid } from '../core/data.ts'
 import type { Version } from '../core/data.ts'

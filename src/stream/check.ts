@@ -5,7 +5,7 @@
 import { type Commit, commitText, type Config, type Name } from './language.ts'
 import { NameIndex } from './names.ts'
 import { intersects } from './pattern.ts'
-import { type EffectiveRule, effectiveRules, streamIndex } from './plan.ts'
+import { type EffectiveRule, effectiveRules, streamIndex, writesPlainNames } from './plan.ts'
 import { nearest, type Problems } from './problems.ts'
 import { checkFileCircles, checkStepCircles } from './circles.ts'
 import { checkLists } from './check-lists.ts'
@@ -39,6 +39,14 @@ function checkSteps(config: Config, problems: Problems): void {
     const written = new NameIndex(step.outputs.map(name => [name.pattern, name] as const))
     for (const { pattern, at, field } of step.inputs) {
       if (written.touching(pattern).length === 0) continue
+      const own = step.outputs.map(name => name.pattern)
+      const others = config.steps.filter(other => other !== step).flatMap(other => other.outputs)
+      if (
+        pattern.literal === undefined &&
+        writesPlainNames(own, pattern) &&
+        others.some(name => intersects(pattern, name.pattern))
+      )
+        continue // it waits for the names that others write
       const message = `step '${step.name}' reads '${pattern.text}' and writes it too: it does not wait for itself`
       problems.warning(at, field, message, 'leave it out of input_stream if only this step uses it')
     }

@@ -1,7 +1,7 @@
 import type { Place } from './json.ts'
 import type { Commit, Config, Fire, Name } from './language.ts'
 import { byPrecedence, NameIndex, Precedence, selfAndParents } from './names.ts'
-import { below, type Pattern } from './pattern.ts'
+import { below, intersects, type Pattern } from './pattern.ts'
 
 export type Storage = 'memory' | 'fs'
 
@@ -112,7 +112,11 @@ export function makePlan(config: Config): Plan {
   })
   // Outputs without a rule come after all rules: the default must never hide what somebody wrote.
   const defaults = defaultRules(config, explicit, seen).map(complete)
-  const rules = [...explicit.map(complete).toSorted(byPrecedence), ...defaults.toSorted(byPrecedence)]
+  const written = ownNames(config, explicit.map(complete), complete)
+  const rules = [
+    ...written.toSorted(byPrecedence),
+    ...ownNames(config, defaults, complete).toSorted(byPrecedence),
+  ]
   return {
     file: config.file,
     name: config.name,
@@ -129,6 +133,42 @@ export function makePlan(config: Config): Plan {
     fs: config.fs.map(name => name.pattern),
   }
 }
+
+/**
+ * A step that reads `r*` and writes `result` makes only that one name of the pattern: it gets a rule of its own, like the
+ * pattern's, so that the step waits for the others.
+ */
+function ownNames(
+  config: Config,
+  rules: PlanRule[],
+  complete: (rule: Omit<EffectiveRule, 'name'>) => PlanRule,
+): PlanRule[] {
+  const known = new Set(rules.map(rule => rule.pattern.text))
+  const governing = new Precedence(rules)
+  const more: PlanRule[] = []
+  const outputs = new Map(config.steps.map(step => [step.name, step.outputs.map(name => name.pattern)]))
+  const others = rules.map(rule => {
+    const { pattern, directory, producers, consumers } = rule
+    if (directory || pattern.literal !== undefined || producers.length < 2) return rule
+    const own = producers.filter(
+      step => consumers.includes(step) && writesPlainNames(outputs.get(step)!, pattern),
+    )
+    if (own.length === 0 || own.length === producers.length) return rule
+    for (const name of own.flatMap(step => outputs.get(step)!.filter(one => intersects(pattern, one)))) {
+      for (const one of [name, below(name)]) {
+        if (known.has(one.text)) continue
+        known.add(one.text)
+        more.push(complete({ ...(governing.find(name.literal!) ?? rule), pattern: one, directory: false }))
+      }
+    }
+    return { ...rule, producers: producers.filter(step => !own.includes(step)) }
+  })
+  return more.length === 0 ? others : [...others, ...more]
+}
+
+export const writesPlainNames = (outputs: Pattern[], pattern: Pattern): boolean =>
+  outputs.every(one => one.literal !== undefined || !intersects(pattern, one)) &&
+  outputs.every(one => !intersects(pattern, below(one)) || intersects(pattern, one))
 
 function defaultRules(
   config: Config,

@@ -137,22 +137,23 @@ async function namesOf(pattern: Pattern, place: string): Promise<string[]> {
   const fixed = /^[^*?[\\]*/.exec(pattern.text)![0]
   const folder = fixed.slice(0, Math.max(0, fixed.lastIndexOf('/')))
   const found: string[] = []
-  for await (const { path } of walk(place, folder)) if (matches(pattern, path)) found.push(path)
+  for await (const { path } of walk(place, folder, MOST)) if (matches(pattern, path)) found.push(path)
   return found
 }
 
-/** Files below `folder`, relative to `root`; links are not followed. */
+/** Files below `folder`, relative to `root`; links are not followed. `most`: where a home folder may be searched by mistake. */
 export async function* walk(
   root: string,
   folder = '',
+  most = Infinity,
 ): AsyncGenerator<{ path: string; directory: boolean; link: boolean; file: boolean }> {
   const waiting = [folder]
   let seen = 0
   for (let at = waiting.pop(); at !== undefined; at = waiting.pop()) {
     const entries = await readdir(join(root, at), { withFileTypes: true }).catch(() => [])
     for (const entry of entries) {
-      if (++seen > MOST) {
-        const message = `more than ${MOST.toLocaleString('en')} files in ${root}`
+      if (++seen > most) {
+        const message = `more than ${most.toLocaleString('en')} files in ${root}`
         throw new StreamError(
           'MR_STREAM_DIR',
           message,

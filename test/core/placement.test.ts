@@ -227,6 +227,32 @@ test('given tasks known to be short, we should queue them behind each other, but
   rig.assertIdle()
 })
 
+test('given functions that take next to no time, we should wake no second lane for a handful, and one for more', () => {
+  const rig = new Rig({ cpus: 2 })
+  const first = rig.call('tiny')
+  rig.go()
+  rig.finish(first, 0.001)
+  const lanes = (count: number): Set<number> => {
+    for (let i = 0; i < count; i++) rig.call('tiny')
+    const sent = rig.go()
+    const used = new Set(sent.map(task => task.lane))
+    for (const task of sent) rig.finish(task, 0.001)
+    return used
+  }
+  assert.equal(lanes(100).size, 1)
+  assert.equal(lanes(500).size, 2)
+  rig.drain(0.001)
+  rig.assertIdle()
+})
+
+test('given functions that are short, but not that short, we should give each lane some of them', () => {
+  const rig = new Rig({ cpus: 2 })
+  short(rig, 'quick')
+  rig.call('quick')
+  rig.call('quick')
+  assert.deepEqual(new Set(rig.go().map(task => task.lane)), new Set([0, 1]))
+})
+
 const NOT_QUEUED: Record<string, (rig: Rig) => Task> = {
   'whose time is not known': rig => rig.call('unknown'),
   'known to be long': rig => {

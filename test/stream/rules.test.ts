@@ -57,6 +57,15 @@ describe('rules in a running workflow', { skip, timeout: 300_000 }, () => {
     })
   }
 
+  for (const rules of [[], [{ name: 's*', committed: 'on_close', mode: 'no_update' }]])
+    test(`a step waits for the names of a pattern although it writes one itself (${rules.length} rules)`, async () => {
+      const stages = { split: { out: ['s*'], rules }, join: { in: ['s*'], out: ['sum'] } }
+      const steps = { split: 'for i in 1 2; do sleep 0.1; echo $i > s$i; done', join: 'cat s1 s2 > sum' }
+      const { code, place, told } = await run({ stages, steps, extra: { permanent } })
+      assert.equal(code, 0, told)
+      assert.equal(read(place, 'sum'), '1\n2\n')
+    })
+
   test('a file without a rule is read when its writer has ended', async () => {
     const stages = { make: { out: ['numbers'] }, add: pipe['add']! }
     const steps = { make: 'for i in 1 2 3; do echo $i >> numbers; sleep 0.05; done', add }
