@@ -178,6 +178,7 @@ static void wrote(long fd, u64 e, u64 count, s64 at)
  * published with that name; our own count of the position was not kept. */
 static void wrote_any(long fd, u64 e, long count, s64 at)
 {
+    if (unlikely(mr_entry_kind(e) == MR_MAYBE)) e = mr_entry_now(fd); /* it may have got such a name during this very call */
     if (likely(mr_entry_kind(e) != MR_WRITER || count <= 0)) return;
     if (unlikely(!(e & MR_PUBLISH))) {
         const struct mr_file *f = mr_file_at(mr_entry_file(e));
