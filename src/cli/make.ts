@@ -22,6 +22,9 @@ import { valueOf } from './spec.ts'
 import type { Given } from './spec.ts'
 import { enableTypescript } from './typescript.ts'
 
+/** Names that are told one by one. */
+const FEW = 20
+
 /** `millrace make`: brings targets up to date. */
 export async function execute(given: Given): Promise<void> {
   const { flags } = given
@@ -112,7 +115,10 @@ function report(run: FlowRun, given: Given, { progress }: RunOptions): void {
   if (given.flags.get('touch')) {
     const left = run.planned.filter(work => work.state !== 'done')
     remark(`millrace: ${plural(run.planned.length - left.length, 'task')} taken as up to date`)
-    for (const work of left) remark(`  ${run.state.files.path(work.outputs[0] as number)} does not exist`)
+    for (const work of left.slice(0, FEW)) {
+      remark(`  ${run.state.files.path(work.outputs[0] as number)} does not exist`)
+    }
+    if (left.length > FEW) remark(`  and ${left.length - FEW} more`)
     return
   }
   if (run.planned.length === 0 && progress !== 'none' && progress !== 'json') {

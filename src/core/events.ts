@@ -75,6 +75,9 @@ export interface DemandFacts {
   storage: StorageDemand | null
 }
 
+/** Why a task that waited on a lane and never began is `returned`: nothing was lost. */
+export const WAITED_IN_VAIN = 'what is before it on its CPU takes longer than expected'
+
 export type RunEvent =
   | {
       type: 'run-started'

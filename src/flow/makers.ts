@@ -85,7 +85,7 @@ export class Makers {
     if (concrete) return this.#work(concrete, {}, file)
     let first: Work | null = null
     let possible: Work | null = null
-    for (const rule of this.#registry.patterns) {
+    for (const rule of this.#registry.patterns.candidates(path)) {
       const wildcards = matchOf(rule, path)
       if (!wildcards) continue
       const work = this.#work(rule, wildcards, file)
@@ -109,7 +109,7 @@ export class Makers {
     if (this.#files.exists(file)) return true
     if (depth > DEEPEST) return false
     const path = this.#files.path(file)
-    for (const rule of this.#registry.patterns) {
+    for (const rule of this.#registry.patterns.candidates(path)) {
       const wildcards = matchOf(rule, path)
       if (wildcards && this.#isPossible(this.#work(rule, wildcards, file), depth + 1)) return true
     }

@@ -37,6 +37,15 @@ export class Pattern {
     return this.#holes.length === 0
   }
 
+  /** What all its paths begin with, and end with. */
+  get start(): string {
+    return this.#literals[0] as string
+  }
+
+  get end(): string {
+    return this.#literals.at(-1) as string
+  }
+
   /** The wildcards with which the pattern is this path, or null. */
   match(path: string): Wildcards | null {
     const literals = this.#literals

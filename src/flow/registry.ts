@@ -1,5 +1,6 @@
 import { MillraceError } from '../core/errors.ts'
 import type { Marks } from './marks.ts'
+import { PatternIndex } from './pattern-index.ts'
 import type { Pattern } from './pattern.ts'
 import type { Shape } from './shape.ts'
 import type { Action, RuleOptions, TargetBody } from './types.ts'
@@ -66,7 +67,7 @@ export class Registry {
   readonly targets = new Map<string, Target>()
   /** Rules without wildcards, by what they make. */
   readonly concrete = new Map<string, Rule>()
-  readonly patterns: Rule[] = []
+  readonly patterns = new PatternIndex()
   /** Grows with each rule: what was found out before may not hold any more. */
   get generation(): number {
     return this.rules.length
@@ -75,7 +76,7 @@ export class Registry {
   addRule(rule: Rule): void {
     this.rules.push(rule)
     if (!rule.outputs.every(({ pattern }) => pattern.isConcrete)) {
-      this.patterns.push(rule)
+      this.patterns.add(rule)
       return
     }
     for (const { pattern } of rule.outputs) {

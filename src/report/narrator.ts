@@ -1,3 +1,4 @@
+import { WAITED_IN_VAIN } from '../core/events.ts'
 import type { RunEvent } from '../core/events.ts'
 import { Completions, type CompletionState } from './completions.ts'
 import { failureBlock, failureLine, keptFailureBlocks } from './failure-block.ts'
@@ -81,7 +82,7 @@ export class Narrator {
         print(`${paint.warn(clean(event.signal))} ${afterSignal(event.signal, event.times)}`)
         break
       case 'returned':
-        if (isVerbose) return this.#completed('retry', event, event.reason)
+        if (isVerbose && event.reason !== WAITED_IN_VAIN) return this.#completed('retry', event, event.reason)
         break
       // A note says it, with what becomes of it.
       case 'device-failed':

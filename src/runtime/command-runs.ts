@@ -1,5 +1,6 @@
 import { source } from '../core/data.ts'
 import type { Access } from '../core/data.ts'
+import { WAITED_IN_VAIN } from '../core/events.ts'
 import type { TaskUsage } from '../core/events.ts'
 import type { Node } from '../core/machine.ts'
 import type { Task } from '../core/task.ts'
@@ -23,7 +24,6 @@ import type { Streaming } from './streaming.ts'
  * CPU is free for them they may as well stay a while: on a busy machine short programs take long, too.
  */
 const STUCK = { free: 20, busy: 100 }
-const STUCK_REASON = 'the command before it on its CPU takes longer than expected'
 
 /** An attempt of a command that ended well. */
 export interface CommandEnding {
@@ -156,7 +156,7 @@ export class CommandRuns {
 
   #ended(task: Task, outcome: CommandOutcome): void {
     if (outcome.cameBack) {
-      return this.#ends.lost(task, false, STUCK_REASON)
+      return this.#ends.lost(task, false, WAITED_IN_VAIN)
     }
     const { usage, took, beganAt, kept } = outcome
     const startedAt = this.#runtime.timeOf(beganAt)
@@ -194,7 +194,7 @@ export class CommandRuns {
       lane.long = head
       for (const task of [...queue].slice(1)) {
         const { live } = jobOf(task)
-        if (live?.held) this.#ends.lost(task, false, STUCK_REASON)
+        if (live?.held) this.#ends.lost(task, false, WAITED_IN_VAIN)
         else live?.process?.callBack?.()
       }
     }

@@ -1,4 +1,5 @@
 import type { Engine } from '../core/engine.ts'
+import { WAITED_IN_VAIN } from '../core/events.ts'
 import type { Lane } from '../core/machine.ts'
 import type { Task } from '../core/task.ts'
 import { LaneThread } from '../execute/lane-thread.ts'
@@ -262,7 +263,7 @@ export class Threads {
   #giveBack(task: Task, lane: Lane, engine: Engine, now: number): void {
     if (!liveOf(task).held && !this.#revoke(task, lane.index)) return
     jobOf(task).live = null
-    engine.returned(task, 'the task before it on its thread takes longer than expected', now)
+    engine.returned(task, WAITED_IN_VAIN, now)
   }
 
   #thread(lane: number): LaneThread {

@@ -112,22 +112,25 @@ export class AdaptiveLimit {
     return { area: this.#area, at: now, expected: share.size }
   }
 
-  /** `isFed`: more tasks are waiting. */
-  ended(kind: Kind, begun: Begun, bytes: number, now: number, isFed: boolean): void {
+  /** `took` counts if it is positive and finite; `isFed`: more tasks are waiting. */
+  ended(kind: Kind, begun: Begun, bytes: number, took: number, now: number, isFed: boolean): void {
     this.#advance(now)
+    // Others may have been heard of before that have ended later.
+    const area = this.#area - this.running * (this.#updatedAt - now)
     this.running--
     const share = this.#share(kind)
     share.served += bytes - begun.expected
     share.size += (bytes - share.size) * 0.3
     const time = now - begun.at
     if (time <= 0 || bytes <= 0) return
-    const shared = (this.#area - begun.area) / time
+    const shared = Math.max(1, (area - begun.area) / time)
     if (share.since !== this.#search.slower) share.alone.forget()
     share.since = this.#search.slower
     const waited = shared * (1 - (share.alone.add(time / bytes) * bytes) / time)
     this.#search.add({
       began: begun.at,
       ended: now,
+      took: took > 0 && took < Infinity ? took : time,
       bytes,
       shared,
       rate: (bytes / time) * shared,

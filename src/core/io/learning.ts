@@ -6,6 +6,8 @@ import type { Rung, Trial } from './trials.ts'
 export interface Lesson {
   at: number
   area: number
+  /** Others only run beside those that are. */
+  isLearnedFrom: boolean
 }
 
 /**
@@ -47,23 +49,26 @@ export class Learning {
     return this.#rungs.get(this.concurrency) as number
   }
 
-  begin(now: number): Lesson {
+  begin(now: number, isLearnedFrom = true): Lesson {
     this.#advance(now)
     this.started++
-    return { at: now, area: this.#area }
+    return { at: now, area: this.#area, isLearnedFrom }
   }
 
   /** `took` is not finite, or negative, if it says nothing. */
   end(lesson: Lesson, took: number, now: number): void {
     this.#advance(now)
+    // Others may have been heard of before that have ended later.
+    const area = this.#area - (this.started - this.ended) * (this.#updatedAt - now)
     this.ended++
     const time = now - lesson.at
-    if (!(took > 0 && took < Infinity) || time <= 0) return
-    const shared = (this.#area - lesson.area) / time
+    if (!lesson.isLearnedFrom || !(took > 0 && took < Infinity) || time <= 0) return
+    const shared = Math.max(1, (area - lesson.area) / time)
     const waited = shared * (1 - this.#alone.add(took) / took)
     this.#search.add({
       began: lesson.at,
       ended: now,
+      took,
       bytes: 1,
       shared,
       rate: shared / took,

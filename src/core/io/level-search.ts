@@ -95,8 +95,8 @@ export class LevelSearch {
       if (rate > 0) found.push({ level: this.#levels[i] as number, rate })
     })
     const [level, from] = [this.limit, this.#from]
-    if (this.rate > 0 || from === null || !this.#isNew) return found
-    // On its way up, because nobody waited: so tasks take no longer here.
+    if (this.rate > 0 || from === null || !this.#isNew || level > CAREFUL) return found
+    // On its way up, because nobody waited: so tasks take no longer here. Of many that is not to be taken for granted.
     found.push({ level, rate: (this.#rateAt(from) / (this.#levels[from] as number)) * level })
     return found
   }
@@ -125,8 +125,8 @@ export class LevelSearch {
   // --- measuring ---
 
   add(sample: Sample): void {
-    const { began, ended, bytes } = sample
-    this.#unrest.add((ended - began) / bytes)
+    const { ended, took, bytes } = sample
+    this.#unrest.add(took / bytes)
     if (this.#unrest.isGreat) this.#rough ??= this.#becomeRough(ended)
     else if (this.#rough && this.#unrest.isOver) this.#becomeSmooth(this.#rough, ended)
     if (this.#rough) this.#rough.add(sample)

@@ -27,6 +27,8 @@ export function levelsUpTo(most: number): number[] {
 export interface Sample {
   began: number
   ended: number
+  /** What the task itself took, which does not wait for a thread that has to begin first. */
+  took: number
   /** Tasks with which it shared the device on average, itself among them. */
   shared: number
   bytes: number

@@ -88,12 +88,13 @@ export class Limits {
     this.#now = now
     if (isAuto(bandwidth)) {
       const tuner = this.#tuner(task, io, device)
+      tuner.allow(this.#allowed(task.kind))
       if (tuner.ended(took, io.lesson, this.#queue.waiting(task.kind), now)) this.#trialEnded(tuner, device)
     } else if (begun) {
       io.begun = null
       const limit = this.#adaptiveOn(device, io.direction)
       if (took >= 0) {
-        limit.ended(task.kind, begun, Math.max(bytes, 1), now, this.#queue.waiting(task.kind) > 0)
+        limit.ended(task.kind, begun, Math.max(bytes, 1), took, now, this.#queue.waiting(task.kind) > 0)
         this.#tellAdaptive(limit, task.kind, device)
       } else limit.dropped(task.kind, begun, now)
     }
@@ -158,8 +159,11 @@ export class Limits {
       device.learners.add(tuner)
       return -1
     }
-    if (tuner.isLearning) return tuner.offer()
     const allowed = this.#allowed(tuner.kind)
+    if (tuner.isLearning) {
+      tuner.allow(allowed)
+      return tuner.offer()
+    }
     const waiting = this.#queue.waiting(tuner.kind)
     if (!tuner.wants(allowed, waiting) || device.refusesLearning) {
       device.learner = null

@@ -5,6 +5,9 @@ import type { Epoch, Lessons } from './lessons.ts'
 import { bestFor } from './trials.ts'
 import type { Rung, Trial } from './trials.ts'
 
+/** So many tasks more tell that no others come with which it may go on learning. */
+const MOST_UNLEARNED = 16
+
 export interface TunerReport {
   trial(tuner: AutoTuner, trial: Trial): void
   verdict(tuner: AutoTuner, reason: string): void
@@ -26,6 +29,8 @@ export class AutoTuner {
   /** While it learns from few tasks, and the most of them that it may spend. */
   #learning: Learning | null = null
   #allowed = 0
+  /** Tasks that ran since it may spend no more: others may come, and with them it goes on. */
+  #unlearned = 0
   readonly #report: TunerReport
   #isTold = false
 
@@ -57,6 +62,13 @@ export class AutoTuner {
     }
   }
 
+  /** More tasks have come while it learns: it may learn from more of them. */
+  allow(tasks: number): void {
+    if (tasks <= this.#allowed) return
+    this.#allowed = tasks
+    this.#unlearned = 0
+  }
+
   /** The trial cannot begin, or go on: what has run so far has to do. */
   giveUp(): void {
     const epoch = this.#epoch
@@ -71,7 +83,7 @@ export class AutoTuner {
     if (epoch) return epoch.started < epoch.rung.concurrency ? epoch.rung.bandwidth : -1
     if (this.#learning) {
       const { bandwidth, concurrency } = this.#learning
-      return this.running < concurrency && this.lessons.spent < this.#allowed ? bandwidth : -1
+      return this.running < concurrency && !this.#isAtEnd ? bandwidth : -1
     }
     const { bandwidth, concurrency } = this.lessons.isUnderWay ? this.lessons.meanwhile : this.choice
     return this.running < concurrency ? bandwidth : -1
@@ -82,10 +94,12 @@ export class AutoTuner {
     this.running++
     const epoch = this.#epoch
     if (!this.isLearning) return null
-    this.lessons.spent++
-    if (!epoch) return this.#learning?.begin(now) ?? null
+    const isLearnedFrom = epoch !== null || !this.#isSpent
+    if (isLearnedFrom) this.lessons.spent++
+    else this.#unlearned++
+    if (!epoch) return this.#learning?.begin(now, isLearnedFrom) ?? null
     epoch.started++
-    return { at: now, area: 0 }
+    return { at: now, area: 0, isLearnedFrom }
   }
 
   /** Returns true if a trial has ended with it. `took` counts only if the task ended well. */
@@ -106,14 +120,21 @@ export class AutoTuner {
     return true
   }
 
+  get #isSpent(): boolean {
+    return this.lessons.spent >= this.#allowed
+  }
+
+  get #isAtEnd(): boolean {
+    return this.#isSpent && this.#unlearned >= MOST_UNLEARNED
+  }
+
   #learnFrom(lesson: Lesson, took: number, waiting: number, now: number): boolean {
     this.lessons.learning?.end(lesson, took, now)
     if (!this.#learning) return false
-    const isSpent = this.lessons.spent >= this.#allowed
-    const isIdle = this.running === 0 && (isSpent || waiting === 0)
+    const isIdle = this.running === 0 && waiting === 0
     const { isOver } = this.#learning
-    if (!isOver && !isIdle) return false
-    this.#stopLearning(isOver || isSpent)
+    if (!isOver && !isIdle && !this.#isAtEnd) return false
+    this.#stopLearning(isOver || this.#isSpent)
     return true
   }
 

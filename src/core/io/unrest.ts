@@ -15,14 +15,21 @@ export class Unrest {
   #last = 0
   #calm = 0
   readonly #much: number
+  /** The first task of all is slow because nothing like it has run yet. */
+  #isFirst: boolean
   readonly #differences: number[] = []
 
   constructor(isHasty: boolean) {
     this.#much = isHasty ? MUCH_FOR_FEW : MUCH
+    this.#isFirst = !isHasty
   }
 
   /** What the task took, for each byte. */
   add(time: number): void {
+    if (this.#isFirst) {
+      this.#isFirst = false
+      return
+    }
     const before = this.#last
     this.#last = time
     if (before === 0) return

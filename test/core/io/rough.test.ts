@@ -90,3 +90,53 @@ for (const [name, megabytes, make, adaptive, auto] of [
     assert(learned <= auto, `auto: ${learned}`)
   })
 }
+
+/** The first task of all is slow, and those that come after it take more or less long until all runs evenly. */
+const coldHead = (random: Random): (() => number) => {
+  let begun = 0
+  return () => {
+    begun++
+    const late = begun === 1 ? 60 + random() * 60 : begun < 8 ? random() * 12 : 0
+    return 0.2 + random() * 0.8 + late
+  }
+}
+
+/** Milliseconds for all tasks but the first, which runs before. They are submitted so many milliseconds after another. */
+function timeFromCold(bandwidth: number | 'adaptive' | 'auto', seed: number, gap: number): number {
+  const rig = new IoRig({ storage: [device('disk', 50)], ioExecutors: 64 })
+  const delay = coldHead(randomFrom(seed))
+  const storage = new HeadDevice(rig, { open: 12, block: 1.31, seek: 0.06, blocks: 2, delay })
+  rig.many(1, 'io', { bandwidth })
+  storage.run()
+  const from = rig.now
+  let submitted = 0
+  const submit = (): boolean => {
+    for (; submitted < TASKS && rig.now - from >= submitted * gap; submitted++) rig.write('io', { bandwidth })
+    return false
+  }
+  submit()
+  while (storage.ended.length < TASKS + 1) {
+    storage.run(submit)
+    rig.now++
+    submit()
+  }
+  return rig.now - from
+}
+
+for (const [name, gap] of [
+  ['at once', 0],
+  ['while the first of them run', 0.5],
+  ['not much faster than they run', 1.5],
+] as const) {
+  test(`given a head and threads that have to begin first, and tasks that come ${name}, limits should be near to the best`, context => {
+    const seeds = Array.from({ length: 9 }, (_, i) => i + 1)
+    const times = (bandwidth: number | 'adaptive' | 'auto'): number[] =>
+      seeds.map(seed => timeFromCold(bandwidth, seed, gap))
+    const best = median(times((50 * MB) / 8))
+    const [adapted, learned] = [median(times('adaptive')) / best, times('auto').map(time => time / best)]
+    const worst = Math.max(...learned)
+    context.diagnostic(`adaptive ${adapted.toFixed(3)}, auto at most ${worst.toFixed(3)} times the best`)
+    assert(adapted <= 1.05, `adaptive: ${adapted}`)
+    assert(worst <= 1.1, `auto: ${worst}`)
+  })
+}
