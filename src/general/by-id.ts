@@ -24,7 +24,7 @@ export class ById<T extends { readonly id: number }> {
 
   /** In the place of the one with the same number, if there is one. */
   add(item: T): void {
-    if (this.#size * 2 >= this.#table.length) this.#grow()
+    if (this.#size * 2 >= this.#table.length) this.#resize(2)
     const table = this.#table
     const mask = table.length - 1
     let at = this.#home(item.id)
@@ -45,11 +45,14 @@ export class ById<T extends { readonly id: number }> {
     }
     this.#size--
     this.#closeGap(at)
+    // Whoever walks through it must not pay for a crowd that is gone.
+    if (this.#size * 8 < table.length && table.length > SMALLEST) this.#resize(0.5)
     return true
   }
 
+  /** In no order; nothing may come or go meanwhile. */
   *[Symbol.iterator](): Iterator<T> {
-    for (const item of this.#table.slice()) if (item !== undefined) yield item
+    for (const item of this.#table) if (item !== undefined) yield item
   }
 
   /** Numbers that follow each other are scattered: in a row without gaps each removal would look at all of them. */
@@ -72,10 +75,10 @@ export class ById<T extends { readonly id: number }> {
     table[gap] = undefined
   }
 
-  #grow(): void {
+  #resize(factor: 0.5 | 2): void {
     const old = this.#table
-    this.#table = empty(old.length * 2)
-    this.#shift--
+    this.#table = empty(old.length * factor)
+    this.#shift -= Math.log2(factor)
     this.#size = 0
     for (const item of old) if (item !== undefined) this.add(item)
   }

@@ -1,3 +1,5 @@
+import { constants } from 'node:buffer'
+import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { basename, dirname, extname } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -18,7 +20,7 @@ import type { Workload } from './workload.ts'
 
 const PROGRAMS = ['.ts', '.mts', '.cts', '.tsx', '.js', '.mjs', '.cjs', '.jsx']
 
-/** A workload, and what was read to make it, so that equal inputs can be told from others. */
+/** A workload, and a digest of what was read to make it, so that equal inputs can be told from others. */
 export interface Input {
   workload: Workload
   source: string
@@ -34,14 +36,17 @@ export async function loadInput(
 ): Promise<Input> {
   const ending = extname(file)
   const bytes = read(file)
+  const digest = createHash('sha256').update(bytes).digest('hex')
   if (PROGRAMS.includes(ending)) {
     const source = bytes.toString()
     const isFlow = /['"]millrace\/flow['"]/.test(source)
-    return { workload: await (isFlow ? flow(file, source, load, words) : program(file, load)), source }
+    return {
+      workload: await (isFlow ? flow(file, source, load, words) : program(file, load)),
+      source: digest,
+    }
   }
   if (ending === '.json') {
-    const source = bytes.toString()
-    return { workload: wfWorkload(readWfFormat(source, file)), source }
+    return { workload: wfWorkload(readWfFormat(textOf(bytes, file), file)), source: digest }
   }
   const recorded = await readRecordedRun(file).catch((error: unknown) => {
     if (!(error instanceof MillraceError) || error.code !== 'MR_JOURNAL' || ending === '') throw error
@@ -54,7 +59,7 @@ export async function loadInput(
       },
     )
   })
-  return { workload: journalWorkload(recorded), source: bytes.toString('latin1'), recorded }
+  return { workload: journalWorkload(recorded), source: digest, recorded }
 }
 
 /** What stands behind the file on the command line: of a workflow, targets and parameters. */
@@ -119,6 +124,18 @@ function nameTasks(module: unknown): void {
 
 const definitionOf = (task: Function): Definition | undefined =>
   (task as { [DEFINITION]?: Definition })[DEFINITION]
+
+function textOf(bytes: Buffer, file: string): string {
+  if (bytes.length <= constants.MAX_STRING_LENGTH) return bytes.toString()
+  const most = Math.floor(constants.MAX_STRING_LENGTH / 1e6)
+  throw new MillraceError(
+    'MR_WORKFLOW_FILE',
+    `${file} is larger than ${most} MB, which is the most that can be read`,
+    {
+      hint: 'Leave out what is not needed, such as children, commands and machines, or blanks.',
+    },
+  )
+}
 
 function read(file: string): Buffer {
   try {

@@ -2,6 +2,7 @@ import { MillraceError } from '../core/errors.ts'
 import { nearest } from '../general/nearest.ts'
 import { parseJson } from '../stream/json.ts'
 import type { JsonNode, Place } from '../stream/json.ts'
+import { NOWHERE, lazyNode } from './large-json.ts'
 
 type Kind = JsonNode['kind']
 type Of<K extends Kind> = Extract<JsonNode, { kind: K }>
@@ -21,12 +22,31 @@ export class JsonReader {
   readonly root: JsonNode | undefined
   readonly #problems: { at: Place; text: string }[] = []
 
-  constructor(text: string, file: string) {
+  /** Above `large` characters it does without places. */
+  constructor(text: string, file: string, large: number) {
     this.file = file
+    if (text.length > large) {
+      this.root = lazyNode(this.#parseLarge(text))
+      return
+    }
     const { root, problems } = parseJson(text)
     this.root = root
     for (const { at, message, fix } of problems) this.complain(at, `${message} (${fix})`)
     this.expectNone('The file is not JSON.')
+  }
+
+  #parseLarge(text: string): unknown {
+    try {
+      return JSON.parse(text) as unknown
+    } catch (error) {
+      const { message } = error as Error
+      const offset = /at position (\d+)/.exec(message)?.[1]
+      const before = text.slice(0, Number(offset ?? text.length)).split('\n')
+      const at = { ...NOWHERE, line: before.length, column: (before.at(-1)?.length ?? 0) + 1 }
+      this.complain(at, message)
+      this.expectNone('The file is not JSON.')
+      return null
+    }
   }
 
   complain(at: Place, text: string): void {
@@ -36,11 +56,14 @@ export class JsonReader {
   /** Throws if there was anything to complain of. */
   expectNone(hint: string): void {
     if (this.#problems.length === 0) return
-    const lines = this.#problems
-      .slice(0, SHOWN)
-      .map(({ at, text }) => `${this.file}:${at.line}:${at.column}: ${text}`)
+    const lines = this.#problems.slice(0, SHOWN).map(({ at, text }) => `${this.placeOf(at)}: ${text}`)
     if (this.#problems.length > SHOWN) lines.push(`and ${this.#problems.length - SHOWN} more`)
     throw new MillraceError('MR_WORKFLOW_FILE', lines.join('\n'), { hint })
+  }
+
+  /** Of large files only what is no JSON has a place. */
+  placeOf(at: Place): string {
+    return at === NOWHERE ? this.file : `${this.file}:${at.line}:${at.column}`
   }
 
   object(node: JsonNode | undefined, path: string, known: readonly string[]): Fields | null {

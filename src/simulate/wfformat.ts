@@ -1,6 +1,7 @@
 import type { JsonNode, Place } from '../stream/json.ts'
 import { JsonReader } from './json-reader.ts'
 import type { Fields } from './json-reader.ts'
+import { LARGE } from './large-json.ts'
 
 /** A task of a workflow instance, in the terms of the simulator. */
 export interface WfTask {
@@ -67,9 +68,12 @@ interface Ran {
 
 const HINT = 'It should be WfFormat 1.5: workflow.specification.tasks and files, workflow.execution.tasks.'
 
-/** Reads a workflow instance in WfFormat. Whatever is wrong is said with its place, all of it at once. */
-export function readWfFormat(text: string, file: string): WfInstance {
-  const reader = new JsonReader(text, file)
+/**
+ * Reads a workflow instance in WfFormat. Whatever is wrong is said with its place, all of it at once; above `large` characters with
+ * its path in the file.
+ */
+export function readWfFormat(text: string, file: string, large = LARGE): WfInstance {
+  const reader = new JsonReader(text, file, large)
   const top = reader.object(reader.root, 'the file', TOP)
   const workflow =
     top && reader.object(reader.member(top, 'workflow'), 'workflow', ['specification', 'execution'])
@@ -108,7 +112,7 @@ export function readWfFormat(text: string, file: string): WfInstance {
         compute: seconds * share,
         cpus,
         memory,
-        place: `${file}:${at.line}:${at.column}`,
+        place: reader.placeOf(at),
       }
     }),
   }
@@ -172,6 +176,7 @@ function readRuns(
     const id = reader.text(fields, 'id')
     if (!tasks.has(id))
       reader.complain(fields.at, `task '${id}' was executed and is not in the specification`)
+    if (runs.has(id)) reader.complain(fields.at, `task '${id}' was executed twice`)
     reader.member(fields, 'runtimeInSeconds')
     const cpus = reader.amount(fields, 'coreCount') ?? 1
     if (!Number.isInteger(cpus) || cpus < 1) reader.complain(fields.at, `task '${id}' ran on ${cpus} cores`)
@@ -248,7 +253,11 @@ function inOrder(
   const children = new Map<string, string[]>()
   for (const [id, above] of parents) {
     missing.set(id, above.size)
-    for (const parent of above) children.set(parent, [...(children.get(parent) ?? []), id])
+    for (const parent of above) {
+      const below = children.get(parent)
+      if (below) below.push(id)
+      else children.set(parent, [id])
+    }
   }
   const order = [...tasks.values()].filter(({ id }) => missing.get(id) === 0)
   for (const { id } of order) {
@@ -270,12 +279,19 @@ function complainOfCycle(
   missing: ReadonlyMap<string, number>,
 ): void {
   const isStuck = (id: string): boolean => (missing.get(id) ?? 0) > 0
-  const way: string[] = []
+  const way = new Set<string>()
   let at = [...tasks.keys()].find(isStuck) as string
-  while (!way.includes(at)) {
-    way.push(at)
+  while (!way.has(at)) {
+    way.add(at)
     at = [...(parents.get(at) as Set<string>)].find(isStuck) as string
   }
-  const circle = [...way.slice(way.indexOf(at)), at]
-  reader.complain((tasks.get(at) as Given).at, `tasks need each other in a circle: ${circle.join(' needs ')}`)
+  const all = [...way]
+  const circle = all.slice(all.indexOf(at))
+  const shown = circle.slice(0, MOST_SHOWN)
+  if (circle.length > MOST_SHOWN) shown.push(`(${circle.length - MOST_SHOWN} more)`)
+  const text = [...shown, at].join(' needs ')
+  reader.complain((tasks.get(at) as Given).at, `tasks need each other in a circle: ${text}`)
 }
+
+/** Of a circle of tasks. */
+const MOST_SHOWN = 20

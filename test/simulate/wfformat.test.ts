@@ -93,6 +93,30 @@ const WRONG: [string, (given: Sample) => void, RegExp][] = [
     /task 'left_1' is listed twice/,
   ],
   [
+    'a task that was executed twice',
+    given => given.workflow.execution.tasks.push({ id: 'left_1', runtimeInSeconds: 1 }),
+    /task 'left_1' was executed twice/,
+  ],
+  [
+    'a circle of very many tasks',
+    given => {
+      const { specification, execution } = given.workflow
+      for (let i = 0; i < 20_000; i++) {
+        const parents = [`t${(i + 1) % 20_000}`]
+        specification.tasks.push({
+          name: '',
+          id: `t${i}`,
+          parents,
+          children: [],
+          inputFiles: [],
+          outputFiles: [],
+        })
+        execution.tasks.push({ id: `t${i}`, runtimeInSeconds: 1 })
+      }
+    },
+    /in a circle: t0 needs t1 needs .* needs \(19980 more\) needs t0/,
+  ],
+  [
     'two writers of one file',
     given => given.workflow.specification.tasks[1]?.outputFiles.push('a'),
     /file 'a' is written by 'right_2' and by 'left_1'/,
@@ -134,4 +158,55 @@ test('a file that is cut or changed anywhere is refused with its place, or is an
       }
     }),
   )
+})
+
+test('a file that is too large for places is read as any other, and what is wrong is said with its path', () => {
+  const bare = ({ tasks, ...rest }: ReturnType<typeof readWfFormat>) => ({
+    ...rest,
+    tasks: tasks.map(({ place: _place, ...task }) => task),
+  })
+  const large = readWfFormat(text(), 'w.json', 0)
+  assert.deepEqual(bare(large), bare(readWfFormat(text(), 'w.json')))
+  assert.equal(large.tasks[0]?.place, 'w.json')
+  const wrong = text(given => (given.workflow.specification.files[1] = { id: 'a', sizeInBytes: -1 }))
+  assert.throws(
+    () => readWfFormat(wrong, 'w.json', 0),
+    /^MillraceError: w\.json: workflow\.specification\.files\[1\]\.sizeInBytes is -1: below 0/,
+  )
+  assert.throws(
+    () => readWfFormat(text().replace('"files"', 'files'), 'w.json', 0),
+    /^MillraceError: w\.json:\d+:\d+: /,
+  )
+})
+
+test('a task with very many children, and one that reads what all of them made, are read', () => {
+  const wide = text(given => {
+    const { specification, execution } = given.workflow
+    const all = Array.from({ length: 20_000 }, (_, i) => `t${i}`)
+    for (const id of all) {
+      specification.tasks.push({
+        name: '',
+        id,
+        parents: ['join_3'],
+        children: [],
+        inputFiles: ['c'],
+        outputFiles: [id],
+      })
+      specification.files.push({ id, sizeInBytes: 1 })
+      execution.tasks.push({ id, runtimeInSeconds: 1 })
+    }
+    specification.tasks.push({
+      name: '',
+      id: 'end',
+      parents: [],
+      children: [],
+      inputFiles: all,
+      outputFiles: [],
+    })
+    execution.tasks.push({ id: 'end', runtimeInSeconds: 1 })
+  })
+  const { tasks } = readWfFormat(wide, 'w.json')
+  assert.equal(tasks.length, 20_004)
+  assert.equal(tasks.at(-1)?.id, 'end')
+  assert.equal(tasks.at(-1)?.parents.length, 20_000)
 })
