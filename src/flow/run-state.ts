@@ -285,10 +285,13 @@ export class FlowState {
     }
     if (work.rule.outputs[i]?.marks.protect && !stats.isSymbolicLink()) await makeReadOnly(path, stats)
     if (stats.isFile()) return { path, look: lookOf(stats), isPlain: true }
-    // A link is relative to where it will be.
-    const target = stats.isSymbolicLink() ? resolve(this.root, dirname(name), await readlink(path)) : path
-    const found = await look(target)
-    if (found) return { path: target, look: found, isPlain: false }
+    // A link is relative to where it will be, as are other outputs that it may lead to.
+    const link = stats.isSymbolicLink() ? await readlink(path) : null
+    const target = link === null ? path : resolve(this.root, dirname(name), link)
+    for (const one of link === null ? [path] : [resolve(dirname(path), link), target]) {
+      const found = await look(one)
+      if (found) return { path: one, look: found, isPlain: false }
+    }
     throw new MillraceError('MR_OUTPUT_MISSING', `${name} is a link to ${target}, which does not exist`)
   }
 

@@ -120,7 +120,7 @@ export class FileStore {
     } else if (directory) {
       const own = `.millrace-${this.#run}`
       const filter = (inner: string): boolean => basename(inner) !== own
-      await cp(from, staged, { recursive: true, preserveTimestamps: true, filter })
+      await cp(from, staged, { recursive: true, preserveTimestamps: true, verbatimSymlinks: true, filter })
     } else await copyFile(from, staged, constants.COPYFILE_FICLONE)
     await this.tiers.unuse([from])
     return staged
@@ -136,7 +136,7 @@ export class FileStore {
   /** A place holding a copy of a file that is not a datum. */
   async copyIn(version: Version, directory: boolean, from: string): Promise<string> {
     const staged = await this.stage(version, directory, null, false)
-    await cp(from, staged, { recursive: directory })
+    await cp(from, staged, { recursive: directory, verbatimSymlinks: true })
     return staged
   }
 

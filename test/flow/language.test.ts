@@ -1,5 +1,13 @@
 import assert from 'node:assert/strict'
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { makeFolder, millrace } from '../cli/folder.ts'
@@ -202,6 +210,28 @@ test('outputs come from the cache in another folder, without running anything', 
   await make(second, ['--cache', cache])
   assert.equal(read(second, 'out'), 'y')
   assert.equal(existsSync(join(second, 'ran')), true)
+})
+
+test('what comes from the cache is as it was made, links too, and what is damaged there is made and kept anew', async () => {
+  const text = `rule([dir('parts'), 'link', 'out'], [], ({ out: [parts, link, out] }) =>
+  sh\`echo ran >> ran; mkdir \${parts}/in; echo 1 > \${parts}/in/a; ln -s a \${parts}/in/l; ln -s out \${link}; echo 2 > \${out}\`)`
+  const cache = join(flow(text), 'cache')
+  const check = async (runs: number): Promise<void> => {
+    const folder = flow(text)
+    await make(folder, ['--cache', cache])
+    assert.equal(existsSync(join(folder, 'ran')), runs === 1)
+    assert.equal(readlinkSync(join(folder, 'parts/in/l')), 'a')
+    assert.equal(readlinkSync(join(folder, 'link')), 'out')
+    assert.equal(read(folder, 'parts/in/l') + read(folder, 'link'), '1\n2\n')
+  }
+  await check(1)
+  await check(0)
+  const paths = readdirSync(cache, { recursive: true, encoding: 'utf8' })
+  for (const name of ['made.json', 'in/a', '/2']) {
+    writeFileSync(join(cache, paths.find(path => path.endsWith(name)) ?? ''), 'x\n')
+    await check(1)
+    await check(0)
+  }
 })
 
 test('after a failure --keep-going does what does not need it', async () => {
