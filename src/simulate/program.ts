@@ -33,6 +33,8 @@ export function programWorkload(name: string, body: () => unknown, host: Simulat
       const client = new ProgramClient(simulation)
       host.current = client
       let ended = false
+      let idle = 0
+      let isDry = false
       const program = (async () => body())().finally(() => (ended = true))
       // It is looked at again below; until then nobody must complain that nobody does.
       program.catch(() => undefined)
@@ -42,10 +44,17 @@ export function programWorkload(name: string, body: () => unknown, host: Simulat
           simulation.decide()
           if (client.woken) {
             client.woken = false
+            isDry = false
             continue
           }
           if (ended) break
-          if (client.waits === 0) continue
+          if (client.waits === 0) {
+            if (isDry) throw forgotten()
+            if (++idle > SPINS) isDry = await untilOthersWork()
+            continue
+          }
+          idle = 0
+          isDry = false
           while (!client.woken && simulation.clock.step()) simulation.decide()
           if (!client.woken) throw stuck(simulation.engine.root.live)
           client.woken = false
@@ -68,6 +77,29 @@ const stuck = (live: number): MillraceError =>
       hint: 'Look at what they ask for: no node of this platform has room for it.',
     },
   )
+
+const forgotten = (): MillraceError =>
+  new MillraceError('MR_SIMULATION', 'the program waits for something that never comes', {
+    hint: 'Look at what `main` awaits: nothing is under way, neither simulated nor real.',
+  })
+
+/** Looks that are taken at once before it is taken that the program does something that takes its time. */
+const SPINS = 100
+
+/** The program waits for something of its own. True when nothing was left that could have brought it. */
+const untilOthersWork = (): Promise<boolean> =>
+  new Promise(resolve => {
+    const timer = setTimeout(() => {
+      process.off('beforeExit', ranDry)
+      resolve(false)
+    }, 1)
+    timer.unref()
+    const ranDry = (): void => {
+      clearTimeout(timer)
+      resolve(true)
+    }
+    process.once('beforeExit', ranDry)
+  })
 
 /** Whatever the program can do without waiting for us is done then. */
 const untilIdle = (): Promise<void> => new Promise(resolve => setImmediate(resolve))

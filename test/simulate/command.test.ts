@@ -69,6 +69,10 @@ import { task, main } from 'millrace'
 export const f = task({ name: 'f' }, () => 1)
 main(() => { f() })
 `,
+  'never.ts': `
+import { main } from 'millrace'
+main(() => new Promise(() => undefined))
+`,
 })
 
 test('a program is simulated: main runs, tasks do not, and values are those that their costs say', async () => {
@@ -180,6 +184,11 @@ test('equal input gives equal bytes: results, journal, trace, graph and picture'
 const WRONG: [string, string[], RegExp][] = [
   ['no platform', ['flow.json'], /simulate needs a platform/],
   ['a task without a cost', ['no-cost.ts', '--platform', 'p.yaml'], /task f has no cost/],
+  [
+    'a program that waits for nothing',
+    ['never.ts', '--platform', 'p.yaml'],
+    /waits for something that never comes/,
+  ],
   ['an unknown sweep', ['flow.json', '--platform', 'p.yaml', '--sweep', 'nods=1'], /did you mean nodes\?/],
   ['a file that is not there', ['none.json', '--platform', 'p.yaml'], /none\.json cannot be read/],
   [
