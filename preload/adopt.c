@@ -140,13 +140,12 @@ void mr_adopted(void)
         u64 e = hold->fd < 0 ? 0 : mr_entry(hold->fd);
         const struct mr_ofd *o = mr_ofd_at(hold->ofd);
         if (hold->fd < 0 || o->gone || mr_entry_kind(e) == MR_WRITER) continue;
-        struct mr_file *f = mr_file_at(o->file);
+        const struct mr_file *f = mr_file_at(o->file);
         if (!e) { /* closed in the moment in which it was booked */
             mr_hold_drop(mr_self.proc, hold->fd, hold->ofd, MR_END_UNKNOWN);
             continue;
         }
         mr_fd_set(hold->fd, mr_make_entry(MR_WRITER | MR_SHARED | (f->mode == MR_NO_UPDATE ? MR_PUBLISH : 0u), hold->ofd), 0);
-        if ((f->mode == MR_NO_UPDATE && f->state == MR_GROWING) || f->twin) mr_publish_locked(f, 0, mr_size_of(hold->fd));
     }
     mr_unlock(&g);
     mr_store(&mr_self.adopted, seen);

@@ -104,7 +104,7 @@ static long read_some(const struct mr_call *c, u64 len, s64 at)
         return mr_on(c, 0, e);
     }
     int mine = at < 0 && !(e & MR_SHARED), known = 1;
-    if (mine && c->nr == SYS_read) {
+    if (mine && c->nr == SYS_read && mr_load(&f->state) != MR_FAILED) {
         long ret = mr_ahead_take(fd, (void *)c->a[1], len);
         if (likely(ret != MR_NOT_STAGED)) return mr_entry_generation(e) == (mr_load(&f->generation) & 0xffff) ? ret : -EIO;
     }
@@ -178,6 +178,7 @@ static void wrote(long fd, u64 e, u64 count, s64 at)
  * published with that name; our own count of the position was not kept. */
 static void wrote_any(long fd, u64 e, long count, s64 at)
 {
+    if (unlikely(mr_entry_kind(e) == MR_MAYBE)) e = mr_entry_now(fd); /* it may have got such a name during this very call */
     if (likely(mr_entry_kind(e) != MR_WRITER || count <= 0)) return;
     if (unlikely(!(e & MR_PUBLISH))) {
         const struct mr_file *f = mr_file_at(mr_entry_file(e));

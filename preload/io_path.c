@@ -152,16 +152,14 @@ void mr_appeared(long dirfd, const char *path, const struct mr_name *n)
     int written = S_ISREG(st.st_mode) ? mr_is_written(dirfd, path) : 0;
     mr_lock(&g);
     u32 file = mr_file_get(n->rel, n->len, r.rule, r.is_dir);
-    if (file != MR_NONE && S_ISREG(st.st_mode) && st.st_nlink > 1) {
-        mr_name_known(file, &st);
-        mr_sys(SYS_newfstatat, dirfd, path, &st, AT_SYMLINK_NOFOLLOW); /* what comes from now on is booked for this name too */
-    }
+    if (file != MR_NONE && S_ISREG(st.st_mode) && st.st_nlink > 1) mr_name_known(file, &st);
     if (file != MR_NONE && written) {
         mr_adopt(file, &st);
         mr_unlock(&g);
         mr_learn_path(n, &st);
         mr_lock(&g);
     }
+    mr_sys(SYS_newfstatat, dirfd, path, &st, AT_SYMLINK_NOFOLLOW); /* what is written from now on is booked for this name */
     if (file != MR_NONE) {
         struct mr_file *f = mr_file_at(file);
         if (S_ISREG(st.st_mode) && f->state < MR_COMMITTED && (u64)st.st_size > f->frontier)

@@ -36,6 +36,7 @@ export class LaneThread {
   readonly #decoder: Decoder
   readonly #events: LaneThreadEvents
   #reason = ''
+  #isKilled = false
   #unannounced = false
   #messages = 0
   #silence: NodeJS.Timeout | null = null
@@ -140,6 +141,11 @@ export class LaneThread {
     return this.#waiting === null
   }
 
+  /** It ended by itself, and before it could begin with anything. */
+  get isStillborn(): boolean {
+    return !this.isReady && !this.#isKilled
+  }
+
   whenReady(go: () => void): void {
     if (this.#waiting) this.#waiting.push(go)
     else go()
@@ -167,6 +173,7 @@ export class LaneThread {
   /** Stops the thread where it is. */
   kill(reason: string): void {
     this.#reason = reason
+    this.#isKilled = true
     void this.#worker.terminate()
   }
 

@@ -140,7 +140,9 @@ export class Executor {
           runtime.engine.started(task, runtime.now())
         }
       },
-      died: (lane, reason, taken, last) => this.#threadDied(lane, reason, taken, last),
+      died: (lane, reason, taken, last, isHopeless) => {
+        this.#threadDied(lane, reason, taken, last, isHopeless)
+      },
     })
   }
 
@@ -513,7 +515,13 @@ export class Executor {
 
   // --- threads that end ---
 
-  #threadDied(lane: number, reason: string, taken: (position: number) => boolean, last: number): void {
+  #threadDied(
+    lane: number,
+    reason: string,
+    taken: (position: number) => boolean,
+    last: number,
+    isHopeless: boolean,
+  ): void {
     const tasks = [...this.#running].filter(
       task =>
         jobOf(task).live?.thread === lane &&
@@ -530,7 +538,10 @@ export class Executor {
       began.find(task => liveOf(task).position !== null && taken(liveOf(task).position as number)) ??
       began.find(task => liveOf(task).position === null)
     this.#runtime.engine.observer?.({ type: 'thread-died', at: this.#runtime.now(), node: 0, lane, reason })
-    for (const task of tasks) this.#lost(task, task === guilty, reason)
+    for (const task of tasks) {
+      if (isHopeless) task.retries = 0
+      this.#lost(task, isHopeless || task === guilty, isHopeless ? `no thread can begin: ${reason}` : reason)
+    }
     this.#runtime.schedule()
   }
 

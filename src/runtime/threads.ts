@@ -28,9 +28,15 @@ export interface ThreadsEvents {
   refused(task: Task, error: unknown): void
   /**
    * `taken` tells whether the thread had begun with what was at a position of its ring; `last` is the task that began last,
-   * where one runs at a time.
+   * where one runs at a time. `isHopeless`: threads end before they begin with anything, one after the other.
    */
-  died(lane: number, reason: string, taken: (position: number) => boolean, last: number): void
+  died(
+    lane: number,
+    reason: string,
+    taken: (position: number) => boolean,
+    last: number,
+    isHopeless: boolean,
+  ): void
 }
 
 /**
@@ -41,6 +47,9 @@ const GRACE = { alone: 100, others: 3000 }
 
 /** A lane that has not answered for this long, with tasks waiting behind, is asked for them back; milliseconds. */
 const STUCK = 10
+
+/** So many threads in turn that end before they are ready, and no more are tried. */
+const STILLBORN = 3
 
 /** The compute threads of this machine, one per lane. */
 export class Threads {
@@ -58,6 +67,7 @@ export class Threads {
   )
   #ending = false
   #sent = 0
+  #stillborn = 0
 
   /** `lanes`: how many compute threads there are; I/O threads are numbered after them. */
   constructor(
@@ -283,6 +293,7 @@ export class Threads {
       },
     )
     this.#threads[lane] = thread
+    thread.whenReady(() => (this.#stillborn = 0))
     return thread
   }
 
@@ -290,9 +301,10 @@ export class Threads {
     if (this.#threads[lane] === thread) this.#threads[lane] = null
     const isExpected = this.#places.isDone(lane)
     if (this.#places.owns(lane)) this.#places.ended(lane)
-    if (!this.#ending && !isExpected) {
-      this.#events.died(lane, reason, position => !thread.revoke(position), thread.began)
-    }
+    if (this.#ending || isExpected) return
+    if (thread.isStillborn) this.#stillborn++
+    const isHopeless = this.#stillborn >= STILLBORN
+    this.#events.died(lane, reason, position => !thread.revoke(position), thread.began, isHopeless)
   }
 
   /** The result of an attempt that was given up; the next one may be running in another thread. */

@@ -12,7 +12,14 @@ import { Audience, type Look } from './rules-seen.ts'
 const NAMES = ['f0', 'f1', 't0', 't1', 'd/a', 'd/b', 'g0', 'e/a']
 const FOLDERS = ['d', 'e'] as const
 type Op = [what: number, who: number, a: number, b: number, c: number]
-type Pending = { said: string; waits: boolean; result: (waits: boolean) => string | undefined }
+type Pending = {
+  said: string
+  waits: boolean
+  result: (waits: boolean) => string | undefined
+  /** Who reads several times gets on while the call is pending: to here. */
+  reader: Reader | undefined
+  at: number | undefined
+}
 
 const checksum = (bytes: number[]): number => {
   let sum = 2166136261
@@ -82,9 +89,16 @@ class Play {
     pending.waits = true
     if (expected === undefined) {
       // the next call must find it waiting, not still on its way
+      const { pid } = consumer.puppet
+      const at = pending.reader?.at
       const isThere = (): boolean =>
-        this.#workflow.ps().some(line => line.type === 'wait' && line['pid'] === consumer.puppet.pid)
-      if (begins) await eventually(() => consumer.early !== undefined || isThere())
+        this.#workflow
+          .ps()
+          .some(
+            line => line.type === 'wait' && line['pid'] === pid && (at === undefined || line['at'] === at),
+          )
+      if (begins || pending.at !== at) await eventually(() => consumer.early !== undefined || isThere())
+      pending.at = at
       assert.equal(consumer.early, undefined, `${this.log.join('\n')}\ndid not wait: ${pending.said}`)
       return
     }
@@ -98,9 +112,10 @@ class Play {
     consumer: Consumer,
     line: string,
     result: (waits: boolean) => string | undefined,
+    reader?: Reader,
   ): Promise<void> {
     this.log.push(`${consumer.id}: ${line}`)
-    consumer.pending = { said: line, waits: false, result }
+    consumer.pending = { said: line, waits: false, result, reader, at: undefined }
     void consumer.puppet.ask(line).then(answer => (consumer.early = answer ?? 'ended'))
     await this.#settle()
   }
@@ -204,14 +219,19 @@ class Play {
       const size = 1 + (c % 4) * 5
       const all: number[] = []
       let left = 40
-      return this.#consume(consumer, `R ${slot} ${size} 40`, waits => {
-        for (let still = waits; left > 0; left--, still = false) {
-          const got = model.read(reader, size, still)
-          if (!Array.isArray(got)) return shown(got)
-          all.push(...got)
-        }
-        return shown(all)
-      })
+      return this.#consume(
+        consumer,
+        `R ${slot} ${size} 40`,
+        waits => {
+          for (let still = waits; left > 0; left--, still = false) {
+            const got = model.read(reader, size, still)
+            if (!Array.isArray(got)) return shown(got)
+            all.push(...got)
+          }
+          return shown(all)
+        },
+        reader,
+      )
     }
     if (what === 12)
       return this.#consume(consumer, `v ${slot} ${len} ${b % 3}`, waits =>

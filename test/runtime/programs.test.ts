@@ -403,3 +403,21 @@ main(async () => { await work(); setTimeout(() => { try { work() } catch (error)
   assert.equal(out, 'MR_ENDED\n')
   await program.leavesNothing()
 })
+
+test('threads that end before they begin fail their tasks after some tries, also tasks with retries', async () => {
+  const program = new Program({
+    'app.mjs': `
+import { isMainThread } from 'node:worker_threads'
+import { task, main } from 'millrace'
+if (!isMainThread) process.exit(3)
+export const add = task({ name: 'add', retries: 5 }, (a, b) => a + b)
+main(async () => {
+  try { await add(1, 2) } catch (error) { console.log(error.code, String(error.cause)) }
+})
+`,
+  })
+  const { code, out, err } = await program.run('app.mjs')
+  assert.equal(code, 0, err)
+  assert.match(out, /MR_\w+ .*no thread can begin: the thread ended with process\.exit\(3\)/)
+  await program.leavesNothing()
+})

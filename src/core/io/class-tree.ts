@@ -25,6 +25,11 @@ export class ClassTree {
     return this.#root === null
   }
 
+  /** No class but one. */
+  get isSingle(): boolean {
+    return this.#root !== null && !this.#root.left && !this.#root.right
+  }
+
   add(one: IoClass): void {
     this.#seed = (Math.imul(this.#seed, 1664525) + 1013904223) >>> 0
     one.weight = this.#seed

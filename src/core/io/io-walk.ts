@@ -56,9 +56,8 @@ export class IoWalk {
 
   /** The task cannot start now, and for the rest of the round none of its line may use the devices to avoid. */
   refused({ task, line }: Candidate, avoid?: ReadonlySet<Device>): void {
-    const known = this.#openings.get(line) ?? null
-    // Where nobody of the line comes after it, nothing has to be known of what is left.
-    if (!line.tree.first(task, known)) return
+    // Where nobody else is in the line, nothing has to be known of what is left.
+    if (line.tree.isSingle) return
     if (this.#around.isTypical(task)) this.#openings.set(line, this.#openingsOf(task, line, avoid))
     this.#push(line, line.tree.first(task, this.#openings.get(line) ?? null))
   }
