@@ -1,6 +1,7 @@
 import { MillraceError } from '../core/errors.ts'
 import { IO_POLICIES } from '../core/io/io-policy.ts'
 import { POLICIES, findPolicy } from '../core/policy.ts'
+import { nearest } from '../general/nearest.ts'
 import type { Policy } from '../core/policy.ts'
 import { isPolicyFile, loadPolicyFile } from '../runtime/policy-file.ts'
 import type { Platform } from '../simulate/platform.ts'
@@ -86,6 +87,16 @@ async function policyOf(name: string): Promise<Policy> {
   return isPolicyFile(name) ? loadPolicyFile(name, enableTypescript) : findPolicy(name)
 }
 
+function refusePart(part: string): never {
+  const known = [...POLICIES.map(({ name }) => name), ...IO_POLICIES, 'flush', 'flush-always']
+  const close = nearest(part, known)
+  throw new MillraceError(
+    'MR_POLICY',
+    `there is no policy called '${part}'${close ? `; did you mean ${close}?` : ''}`,
+    { hint: `--compare takes ${known.join(', ')}, joined by /, or the path of a module with a policy.` },
+  )
+}
+
 /** `lifo`, `backfill`, `lifo/backfill`, `priority/flush`: names of policies of either kind, with or without flushing. */
 function compared(list: string, base: SimulateOptions): Promise<Variant[]> {
   const labels = list.split(',').filter(Boolean)
@@ -105,7 +116,7 @@ function compared(list: string, base: SimulateOptions): Promise<Variant[]> {
           options.policy = await policyOf(part)
         } else if (IO_POLICIES.includes(part)) {
           options.ioPolicy = part
-        } else findPolicy(part)
+        } else refusePart(part)
       }
       return { label, options }
     }),

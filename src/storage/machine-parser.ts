@@ -155,7 +155,7 @@ export class MachineParser {
       this.#source.complain(
         this.#source.at(counted ?? at),
         `${text}, not 1 to ${MOST_NODES}`,
-        'Use fewer nodes.',
+        count < 1 ? 'Write how many there are.' : 'Use fewer nodes.',
       )
       return []
     }

@@ -187,6 +187,11 @@ const WRONG: [string, string[], RegExp][] = [
     ['flow.json', '--platform', 'p.yaml', '--compare', 'fifo,lifu'],
     /no policy called 'lifu'/,
   ],
+  [
+    'an unknown I/O policy',
+    ['flow.json', '--platform', 'p.yaml', '--compare', 'fifo/backfil'],
+    /no policy called 'backfil'; did you mean backfill\?/,
+  ],
   ['a comparison of nothing', ['flow.json', '--platform', 'p.yaml', '--compare', ','], /names no policy/],
   ['too many nodes', ['flow.json', '--platform', 'p.yaml', '--sweep', 'nodes=1e9'], /nodes cannot be '1e9'/],
   [
