@@ -102,6 +102,7 @@ struct mr_name {
 };
 int mr_name_of(long dirfd, const char *path, struct mr_name *n); /* MR_INSIDE, MR_ABOVE or MR_OUTSIDE */
 int mr_name_of_fd(long fd, struct mr_name *n);
+int mr_name_at(const char *abs, struct mr_name *n);
 int mr_name_in(const char *base, const char *path, struct mr_name *n);
 void mr_cwd_changed(void);
 long mr_link_of(long fd, char *to, u32 size);

@@ -25,7 +25,7 @@ static long open_above(long dirfd, const char *path, u32 *from, u32 *len)
 /* Where a path leads. last: its last name may be a link, too. */
 int mr_lead(long dirfd, const char *path, int last, struct mr_name *n)
 {
-    char full[2200], next[2200], asked[2200], name[256];
+    char full[2200], next[2200], name[256]; /* threads may have little stack */
     for (int depth = 0; depth < 8; depth++) {
         u32 from, len;
         long dir = open_above(dirfd, path, &from, &len);
@@ -37,9 +37,9 @@ int mr_lead(long dirfd, const char *path, int last, struct mr_name *n)
         mr_sys(SYS_close, dir, 0, 0, 0);
         if (above <= 0 || len >= sizeof name || (u64)above + len + 2 > sizeof full) return MR_OUTSIDE;
         struct mr_text t = {full + above, full + sizeof full};
-        if (len) mr_put(&t, "/");
+        if (len && above > 1) mr_put(&t, "/");
         if (len) mr_put(&t, name);
-        int where = mr_name_in("/", full, n);
+        int where = mr_name_at(full, n);
         if (where == MR_INSIDE || linked <= 0) return where;
         next[linked] = 0;
         if (next[0] != '/') { /* from where the link lies */
@@ -49,8 +49,7 @@ int mr_lead(long dirfd, const char *path, int last, struct mr_name *n)
             mr_put(&t, next);
             mr_copy(next, full, (u64)above + 2 + (u64)linked);
         }
-        mr_copy(asked, next, mr_len(next) + 1);
-        path = asked;
+        path = next; /* the next round has taken from it what it needs before it reads a link again */
         dirfd = AT_FDCWD;
     }
     return MR_OUTSIDE;

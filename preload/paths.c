@@ -92,14 +92,19 @@ static int take(const char *rest, u32 len, int stays, struct mr_name *n)
     return MR_INSIDE;
 }
 
+/* Of a clean absolute path. */
+int mr_name_at(const char *abs, struct mr_name *n)
+{
+    const char *rest = 0;
+    int where = place(abs, (u32)mr_len(abs), &rest);
+    return where == MR_INSIDE ? take(rest, (u32)mr_len(rest), 0, n) : where;
+}
+
 static int slowly(const char *base, const char *path, struct mr_name *n)
 {
     char abs[4096];
-    const char *rest = 0;
     u32 len = mr_normal(base, path, abs, sizeof abs - 1);
-    if (!len) return MR_OUTSIDE;
-    int where = place(abs, len, &rest);
-    return where == MR_INSIDE ? take(rest, (u32)mr_len(rest), 0, n) : where;
+    return len ? mr_name_at(abs, n) : MR_OUTSIDE;
 }
 
 int mr_name_in(const char *base, const char *path, struct mr_name *n) { return slowly(base, path, n); }

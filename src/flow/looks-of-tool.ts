@@ -3,7 +3,7 @@ import type { ChildProcess } from 'node:child_process'
 import { closeSync, openSync, readSync, unlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { MISSING } from './file-table.ts'
+import { MISSING, UNSEEN } from './file-table.ts'
 import type { FileTable, LooksAhead } from './file-table.ts'
 
 /** Numbers of a file in what the tool writes. */
@@ -13,12 +13,16 @@ const RECORD = FIELDS * 8
 /** So many files are looked at here before it is asked again whether the tool has come further. */
 const PATIENCE = 64
 
+/** Files whose numbers are read at a time. */
+const ROOM = 4096
+
 /** `millrace-look`, which writes what it sees into a file without a name, in the order of the snapshot. */
 export class LooksOfTool implements LooksAhead {
   readonly isSlow = false
   readonly #child: ChildProcess
   readonly #bytes: Buffer
   readonly #numbers: Float64Array
+  readonly #count: number
   #file: number | null
   #have = 0
   #waiting = 0
@@ -26,7 +30,8 @@ export class LooksOfTool implements LooksAhead {
   private constructor(child: ChildProcess, file: number, count: number) {
     this.#child = child
     this.#file = file
-    const memory = new ArrayBuffer(count * RECORD)
+    this.#count = count
+    const memory = new ArrayBuffer(ROOM * RECORD)
     this.#bytes = Buffer.from(memory)
     this.#numbers = new Float64Array(memory)
     child.on('error', () => undefined)
@@ -47,27 +52,29 @@ export class LooksOfTool implements LooksAhead {
   }
 
   tell(file: number, files: FileTable): boolean {
-    if (file >= this.#have && !this.#hasNow(file)) return false
-    const at = file * FIELDS
+    if (file >= this.#have) this.#takeMore(file, files)
+    return files.nowSize[file] !== UNSEEN
+  }
+
+  /** Written down as it comes, because it is much: what somebody has seen meanwhile is younger, and stays. */
+  #takeMore(file: number, files: FileTable): void {
+    if (this.#file === null || file >= this.#count || this.#waiting-- > 0) return
+    let read: number
+    do {
+      read = Math.floor(readSync(this.#file, this.#bytes, 0, ROOM * RECORD, this.#have * RECORD) / RECORD)
+      for (let i = 0; i < read; i++) this.#put(i * FIELDS, this.#have++, files)
+    } while (read === ROOM)
+    this.#waiting = PATIENCE
+  }
+
+  #put(at: number, file: number, files: FileTable): void {
     const numbers = this.#numbers
     const size = numbers[at] as number
-    if (size < MISSING) return false
+    if (size < MISSING || file >= this.#count || files.nowSize[file] !== UNSEEN) return
     files.nowSize[file] = size
     files.nowMtime[file] = numbers[at + 1] as number
     files.nowCtime[file] = numbers[at + 2] as number
     files.nowIno[file] = numbers[at + 3] as number
-    return true
-  }
-
-  #hasNow(file: number): boolean {
-    if (this.#file === null || this.#waiting-- > 0) return false
-    const from = this.#have * RECORD
-    const length = this.#bytes.length - from
-    if (file * RECORD >= this.#bytes.length) return false
-    const read = readSync(this.#file, this.#bytes, from, length, from)
-    this.#have += Math.floor(read / RECORD)
-    this.#waiting = PATIENCE
-    return file < this.#have
   }
 
   stop(): void {

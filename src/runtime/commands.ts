@@ -10,6 +10,7 @@ import { checkShape } from '../model/option-shapes.ts'
 import { NOTHING, Stored } from '../model/stored.ts'
 import type { Kept } from '../model/stored.ts'
 import type { Argv, CommandExtra, CommandHooks } from '../model/task.ts'
+import { shellQuote } from '../report/text.ts'
 import { jobOf, liveOf } from './job.ts'
 import { logPath } from './logs.ts'
 
@@ -179,9 +180,7 @@ function argumentsOf(task: Task, context: CommandContext): unknown[] {
 
 /** What is typed to see the command again; also shown when it fails. */
 export function commandLine(argv: readonly string[], task: Task): string {
-  return atHome(argv, task)
-    .map(word => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`))
-    .join(' ')
+  return atHome(argv, task).map(shellQuote).join(' ')
 }
 
 /** The words with outputs under their own names: where the attempt wrote them is gone. */

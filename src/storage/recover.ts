@@ -2,7 +2,7 @@ import { lstat, mkdir, readFile, readdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { ALWAYS_WANTED, copyDurably, syncFolder } from './mover.ts'
 import { FULL_SPEED } from './pace.ts'
-import { PART, TARGET, isOrphan, removeKept } from './tier-folders.ts'
+import { PART, TARGET, isOrphan, isUnfinished, removeKept } from './tier-folders.ts'
 import type { TargetFacts } from './tier-folders.ts'
 
 export interface Recovered {
@@ -31,6 +31,8 @@ export async function recover(devices: readonly string[]): Promise<Recovered[]> 
     for (const name of names) {
       if (!name.startsWith('.millrace-kept-')) continue
       const folder = join(device, name)
+      if (await isUnfinished(folder))
+        await rm(folder, { recursive: true, force: true }).catch(() => undefined)
       // A run has folders on several devices, and they have to be looked at together.
       if (await isOrphan(folder)) runs.set(name, [...(runs.get(name) ?? []), folder])
     }

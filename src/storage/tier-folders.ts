@@ -1,4 +1,4 @@
-import { mkdir, readFile, readdir, rename, rm, unlink, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, readdir, rename, rm, stat, unlink, writeFile } from 'node:fs/promises'
 import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { basename, dirname, join } from 'node:path'
@@ -95,13 +95,30 @@ export class TierFolders {
 export const isKept = (path: string): boolean =>
   basename(dirname(dirname(path))).startsWith('.millrace-kept-')
 
+const NEW = '.new'
+/** By then a folder has its owner's name, or never will. Milliseconds. */
+const LONG_AGO = 60_000
+
 /** At no moment is there one whose owner nobody knows: it would never be cleared away. */
 async function makeKept(folder: string): Promise<void> {
-  const aside = `${folder}.new`
-  await mkdir(aside, { recursive: true })
-  const owner: Owner = { pid: process.pid, started: startOf(process.pid) ?? '', host: hostname() }
-  await writeFile(join(aside, OWNER), JSON.stringify(owner))
-  await rename(aside, folder)
+  const aside = folder + NEW
+  try {
+    await mkdir(aside, { recursive: true })
+    const owner: Owner = { pid: process.pid, started: startOf(process.pid) ?? '', host: hostname() }
+    await writeFile(join(aside, OWNER), JSON.stringify(owner))
+    await rename(aside, folder)
+  } catch (error) {
+    // Where the device is full there is no room for the name.
+    await rm(aside, { recursive: true, force: true }).catch(() => undefined)
+    throw error
+  }
+}
+
+/** Whether it is a folder that somebody began to make and did not get to use: there is nothing in it. */
+export async function isUnfinished(folder: string): Promise<boolean> {
+  if (!folder.endsWith(NEW)) return false
+  const facts = await stat(folder).catch(() => null)
+  return facts !== null && Date.now() - facts.mtimeMs > LONG_AGO
 }
 
 /** All of it, but for what is needed. The owner goes last, for the same reason. */
@@ -121,9 +138,9 @@ export async function removeKept(
 /** The time at which a process was started; null if it does not run. */
 function startOf(pid: number): string | null {
   try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    const line = readFileSync(`/proc/${pid}/stat`, 'utf8')
     // The name of the program is in parentheses and may hold anything.
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? null
+    return line.slice(line.lastIndexOf(')') + 2).split(' ')[19] ?? null
   } catch {
     return null
   }

@@ -67,4 +67,5 @@ test('words are quoted for a shell only if they must be', () => {
   assert.equal(shellQuote('a/b-c.ts'), 'a/b-c.ts')
   assert.equal(shellQuote("it's 2"), `'it'\\''s 2'`)
   assert.equal(shellQuote(''), "''")
+  assert.equal(shellQuote("it's\n\t\\ \u001b"), String.raw`$'it\'s\n\t\\ \x1b'`)
 })

@@ -8,8 +8,10 @@ import {
   readdirSync,
   rmSync,
   statSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs'
+import { join } from 'node:path'
 import test from 'node:test'
 import { recover } from '../../src/storage/recover.ts'
 import { until } from './embedded.ts'
@@ -150,5 +152,25 @@ test('the next run brings home what a killed one left', { skip }, async () => {
     for (const layer of layers) assert.deepEqual(leftIn(layer), [])
   } finally {
     remove()
+  }
+})
+
+test('a folder that a run began to make and did not get to use goes, unless it is just being made', async () => {
+  const device = mkdtempSync('/tmp/millrace-test-unfinished-')
+  try {
+    const [old, young] = ['.millrace-kept-old.new', '.millrace-kept-young.new'].map(name =>
+      join(device, name),
+    ) as [string, string]
+    for (const folder of [old, young]) {
+      mkdirSync(folder)
+      writeFileSync(join(folder, 'owner'), '')
+    }
+    const hourAgo = Date.now() / 1000 - 3600
+    utimesSync(old, hourAgo, hourAgo)
+    assert.deepEqual(await recover([device]), [])
+    assert.equal(existsSync(old), false)
+    assert.equal(existsSync(young), true)
+  } finally {
+    rmSync(device, { recursive: true })
   }
 })

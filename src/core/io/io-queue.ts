@@ -16,12 +16,8 @@ export class IoClass {
   readonly queue = new OrderedQueue<Task>(before)
   /** The task that is to start first, as the line's tree knows it. */
   first: Task | null = null
-  /** As a part of that tree: those below it, and the least that any of them or it asks for. */
-  left: IoClass | null = null
-  right: IoClass | null = null
-  weight = 0
-  leastBandwidth = 0
-  leastSize = 0
+  /** Its place in that tree. */
+  place = 0
 
   constructor(line: IoLine, { storage }: Demand) {
     this.line = line

@@ -32,8 +32,7 @@ test('the first class that fits should be the one that a search through all of t
         if ('add' in step) {
           const { bandwidth, size, rank } = step.add
           const first = { priority: rank, turn: tasks.length } as Task
-          const links = { left: null, right: null, weight: 0, leastBandwidth: 0, leastSize: 0 }
-          const one = { bandwidth, size, first, ...links } as unknown as IoClass
+          const one = { bandwidth, size, first, place: 0 } as unknown as IoClass
           tasks.push(first)
           classes.push(one)
           tree.add(one)
@@ -52,6 +51,7 @@ test('the first class that fits should be the one that a search through all of t
           assert.equal(tree.first(after, openings), expected ?? null)
         }
         assert.equal(tree.isEmpty, classes.length === 0)
+        assert.equal(tree.isSingle, classes.length === 1)
       }
     }),
     { numRuns: 300 },
