@@ -46,11 +46,16 @@ export function judge(goal: Goal, rows: readonly Row[]): Verdict {
   return { met: reached >= goal.atLeast, measured, range }
 }
 
-/** Rounds in which only one of them took part tell nothing; where a round has several samples, they are no pairs. */
+/**
+ * Rounds in which only one of them took part tell nothing, unless the other took part in hardly any. Where a round has several
+ * samples, they are no pairs.
+ */
 function multiplesOf(own: Row | undefined, other: Row | undefined): number[] {
   if (!own || !other || own.missing !== null || other.missing !== null) return []
   if (!own.isByRound || !other.isByRound) return [own.value / other.value]
   const rounds = Math.min(own.samples.length, other.samples.length)
+  const isRare = rounds < 3 && own.samples.length !== other.samples.length
+  if (isRare) return [own.value / other.value]
   return own.samples.slice(0, rounds).map((value, round) => value / (other.samples[round] as number))
 }
 

@@ -115,6 +115,10 @@ export const ERRORS = {
     meaning: 'A task was called after the run had ended.',
     remedy: 'Call tasks before main returns, and wait for asynchronous work in main.',
   },
+  MR_MAIN_WAITS: {
+    meaning: 'main did not end, and nothing was left that it could wait for: no task, timer or open file.',
+    remedy: 'Look for a promise in main, or in what it calls, that nobody resolves.',
+  },
   MR_POLICY: {
     meaning: 'A scheduling policy is unknown, or gave something that is not a score.',
     remedy: 'Use fifo, lifo, fifo-data, hrf, lifo+hrf, rank, or a policy of your own that returns numbers.',

@@ -50,6 +50,8 @@ export class EmbeddedHost implements Host {
   #run: Run | null = null
   #interrupts = 0
   #hasMain = false
+  /** The body of main has begun and not ended. */
+  #isInMain = false
   #ending: Promise<void> | null = null
   /** What came up before there was a run to tell it. */
   #remarks: readonly Remark[] = []
@@ -74,7 +76,9 @@ export class EmbeddedHost implements Host {
       // `millrace-spawn` has to be built first, it need not wait for that.
       const isWarm = warm && Promise.race([warm, pauseAside()])
       await Promise.all([this.#loadClasses(runtime), this.#prepareDevices(runtime), isWarm])
+      this.#isInMain = true
       await body()
+      this.#isInMain = false
       runtime.programEnded()
       await runtime.idle(runtime.main.group)
     } catch (error) {
@@ -191,9 +195,11 @@ export class EmbeddedHost implements Host {
     if (!this.#hasMain) void runtime.idle(runtime.main.group).then(() => this.#end(false, undefined))
   }
 
-  /** A program without main ends when nothing is left to do. */
+  /** A program without main ends when nothing is left to do; in main there is something left that nobody will do. */
   readonly #onBeforeExit = (): void => {
-    if (!this.#ending) void this.#end(false, undefined)
+    if (this.#ending) return
+    const isStuck = this.#isInMain && this.#interrupts === 0
+    void this.#end(isStuck, isStuck ? stuck() : undefined)
   }
 
   readonly #onExit = (code: number): void => {
@@ -273,6 +279,11 @@ function nodeFacts({ name, cpus, memory, ioExecutors, storage }: NodeDescription
   const facts = { name, cpus, memory }
   return storage && ioExecutors !== undefined ? { ...facts, ioExecutors } : facts
 }
+
+const stuck = (): MillraceError =>
+  new MillraceError('MR_MAIN_WAITS', 'main waits for something that can never come', {
+    hint: 'No task, timer or file is left to wait for. Look for a promise that nobody resolves.',
+  })
 
 function exitCodeFor(failure: unknown): number {
   const isUsage = failure instanceof MillraceError && !(failure instanceof TaskError)

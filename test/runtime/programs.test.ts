@@ -421,3 +421,20 @@ main(async () => {
   assert.match(out, /MR_\w+ .*no thread can begin: the thread ended with process\.exit\(3\)/)
   await program.leavesNothing()
 })
+
+test('a main that waits for what can never come fails, and says so', async () => {
+  const program = new Program({
+    'app.mjs': `
+import { task, main } from 'millrace'
+export const add = task({ name: 'add' }, (a, b) => a + b)
+main(async () => {
+  console.log(await add(1, 2))
+  await new Promise(() => {})
+})
+`,
+  })
+  const { code, out, err } = await program.run('app.mjs')
+  assert.deepEqual([code, out], [1, '3\n'], err)
+  assert.match(err, /MR_MAIN_WAITS/)
+  await program.leavesNothing()
+})

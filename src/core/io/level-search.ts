@@ -304,7 +304,8 @@ export class LevelSearch {
     this.#from = null
     this.#fewWait = Infinity
     this.#manyWait = Math.max(MANY_WAIT, wait + GOOD_WAIT)
-    this.#patience = PATIENCE
+    // The first tasks of a program are slow, and whoever learns once must not be misled by them.
+    this.#patience = this.#isHasty ? IN_A_ROW : PATIENCE
     // It pays to go on the same way, unless so many wait already that more will not help.
     const next = !isHigher ? [-1] : wait > SOME_WAIT ? [] : [this.#isNew ? 2 : 1]
     this.#lookFurther(next, now)

@@ -1,3 +1,5 @@
+import { CAREFUL } from './level.ts'
+
 /**
  * What is tried to find the bandwidth that tasks of a kind should ask for. A trial runs as many tasks at one
  * time as its bandwidth allows and nothing else on the device, and ends when they have ended.
@@ -84,15 +86,25 @@ export function timeFor(tasks: number, trial: Trial, trials: readonly Trial[]): 
   return groups * trial.mean + restTime
 }
 
-/** The trial with which so many tasks would end first; among equals the one of highest bandwidth. */
-export function bestFor(tasks: number, trials: readonly Trial[]): Trial | null {
+/**
+ * The trial with which so many tasks would end first; among equals the one of highest bandwidth. `worth`: by which factor
+ * it must be faster than one of higher bandwidth, where times are not known exactly.
+ */
+export function bestFor(
+  tasks: number,
+  trials: readonly Trial[],
+  worth: (trial: Trial) => number = () => 1,
+): Trial | null {
   let best: Trial | null = null
   let least = Infinity
-  for (const trial of trials) {
+  for (const trial of [...trials].sort((a, b) => b.bandwidth - a.bandwidth)) {
     const time = timeFor(tasks, trial, trials)
-    if (time > least || (time === least && best && trial.bandwidth <= best.bandwidth)) continue
+    if (best && time * worth(trial) >= least) continue
     best = trial
     least = time
   }
   return best
 }
+
+/** Of many tasks at one time a few show little: those that came first had the device more for themselves. */
+export const worthOfFew = ({ concurrency }: Trial): number => (concurrency > CAREFUL ? 1.1 : GAIN)

@@ -2,7 +2,7 @@ import type { Kind } from '../task.ts'
 import type { Device } from './device.ts'
 import type { Learning, Lesson } from './learning.ts'
 import type { Epoch, Lessons } from './lessons.ts'
-import { bestFor } from './trials.ts'
+import { bestFor, worthOfFew } from './trials.ts'
 import type { Rung, Trial } from './trials.ts'
 
 /** So many tasks more tell that no others come with which it may go on learning. */
@@ -151,7 +151,8 @@ export class AutoTuner {
   /** Chooses for so many waiting tasks, if there is something to choose from. */
   choose(waiting: number, allowed: number): void {
     if (!this.lessons.isEnough || this.wants(allowed, waiting)) return
-    const best = bestFor(Math.max(waiting, 1), this.lessons.trials)
+    const { trials, learning } = this.lessons
+    const best = bestFor(Math.max(waiting, 1), trials, learning ? worthOfFew : undefined)
     if (!best) return
     const { bandwidth, concurrency } = this.choice
     const isSame = best.bandwidth === bandwidth && best.concurrency === concurrency

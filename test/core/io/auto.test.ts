@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { bestFor, ladder, timeFor } from '../../../src/core/io/trials.ts'
+import { bestFor, ladder, timeFor, worthOfFew } from '../../../src/core/io/trials.ts'
 import type { Rung, Trial } from '../../../src/core/io/trials.ts'
 import type { Task } from '../../../src/core/task.ts'
 import { FakeStorage, fair, seeking } from './fake-storage.ts'
@@ -58,6 +58,17 @@ test('the choice should depend on how many tasks wait, and a tie should go to th
   ]
   assert.equal(bestFor(1, slow)?.bandwidth, 8)
   assert.equal(bestFor(4, slow)?.bandwidth, 2)
+})
+
+test('what few tasks have shown should have to be worth it, and more so of many tasks at one time', () => {
+  const few = (...means: number[]): Trial[] =>
+    means.map((mean, i) => ({ bandwidth: 64 / 4 ** (i + 1), concurrency: 4 ** (i + 1), mean }))
+  const chosen = (trials: Trial[]): number | undefined => bestFor(1600, trials, worthOfFew)?.concurrency
+  assert.equal(chosen(few(10, 39)), 4, '16 at a time gain 2.5%')
+  assert.equal(chosen(few(10, 37)), 4, '16 at a time gain 8%')
+  assert.equal(chosen(few(10, 35)), 16, '16 at a time gain 14%')
+  const [two] = few(9).map(trial => ({ ...trial, bandwidth: 32, concurrency: 2, mean: 5.2 }))
+  assert.equal(chosen([two as Trial, ...few(10)]), 4, '4 at a time gain 4%')
 })
 
 /** Times of a task, by how many run at one time, with which the paper's HMMER run ended its learning. */
