@@ -54,8 +54,8 @@ export interface RuntimeOptions {
 }
 
 /** Calls of a program are looked at in bunches of this many while it does not pause; earlier where all CPUs wait for the first. */
-const BUNCH = 256
-const FIRST_BUNCHES = [64, 128]
+const BUNCH = 512
+const FIRST_BUNCHES = [64, 128, 256]
 
 const RESOLVED = Promise.resolve()
 
