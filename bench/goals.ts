@@ -8,7 +8,7 @@ import { median, rangeOfMedian, show } from './numbers.ts'
  */
 export type Goal = { of: string } & (
   | { against: string; atLeast: number; orTie?: true }
-  | { against: string; atMost: number }
+  | { against: string; atMost: number; orTie?: true }
   | { below: number; unit: string }
   | { upTo: number; unit: string }
   | { upFrom: number; unit: string }
@@ -28,7 +28,7 @@ export function describeGoal(goal: Goal): string {
   if ('upFrom' in goal) return `${goal.of}: at least ${goal.upFrom} ${goal.unit}`
   return 'atLeast' in goal
     ? `${goal.of}: at least ${goal.atLeast} of ${goal.against}${goal.orTie ? ', or a tie' : ''}`
-    : `${goal.of}: at most ${goal.atMost} of ${goal.against}`
+    : `${goal.of}: at most ${goal.atMost} of ${goal.against}${goal.orTie ? ', or a tie' : ''}`
 }
 
 export function judge(goal: Goal, rows: readonly Row[]): Verdict {
@@ -40,8 +40,8 @@ export function judge(goal: Goal, rows: readonly Row[]): Verdict {
   if ('below' in goal) return { met: measured < goal.below, measured }
   if ('upTo' in goal) return { met: measured <= goal.upTo, measured }
   if ('upFrom' in goal) return { met: measured >= goal.upFrom, measured }
-  if ('atMost' in goal) return { met: measured <= goal.atMost, measured }
-  const range = rangeOfMedian(multiples)
+  const range = goal.orTie ? rangeOfMedian(multiples) : null
+  if ('atMost' in goal) return { met: (range ? range[0] : measured) <= goal.atMost, measured, range }
   const reached = goal.orTie && range ? range[1] : measured
   return { met: reached >= goal.atLeast, measured, range }
 }
