@@ -47,7 +47,11 @@ export function flat(): Case[] {
         { system: 'millrace, waitOn all', run: rate('flat.mjs', ['warm', 'waitOn'], true), rounds: 5 },
         { system: BATCHES, run: floor(['warm', 100, 1]) },
         { system: 'MessagePort, batches of 100, 2 in flight', run: floor(['warm', 100, 2]), rounds: 5 },
-        { system: 'MessagePort, batches of 100, cold', run: rate('bare-flat.mjs', ['cold', 100, 1]), rounds: 5 },
+        {
+          system: 'MessagePort, batches of 100, cold',
+          run: rate('bare-flat.mjs', ['cold', 100, 1]),
+          rounds: 5,
+        },
         { system: 'MessagePort, 16 in flight', run: rate('bare-flat.mjs', ['warm', 1, 16]), rounds: 5 },
         { system: 'piscina, best', missing: isInstalled('piscina'), run: piscinaBest, rounds: 3 },
         {
