@@ -39,6 +39,13 @@ export class Lane {
     return this.queue.size === 0 && this.lentTo === null
   }
 
+  /** At work, so that what is of this form may queue behind what is there. */
+  takes(form: Form): boolean {
+    if (this.lentTo || this.queue.size === 0 || this.queue.size >= LANE_DEPTH) return false
+    const head = this.queue.peek()
+    return this.resuming.size === 0 && head !== this.long && head?.kind.form === form
+  }
+
   /** Idle, and no blocked task has an older claim to it. */
   get free(): boolean {
     return this.idle && this.resuming.size === 0
@@ -125,9 +132,7 @@ export class Node {
     let best: Lane | null = null
     if (this.claims > 0 && this.#reserved().lanes > 0) return null
     for (const lane of this.lanes) {
-      if (lane.lentTo || lane.queue.size === 0 || lane.queue.size >= LANE_DEPTH) continue
-      const head = lane.queue.peek()
-      if (lane.resuming.size > 0 || head === lane.long || head?.kind.form !== form) continue
+      if (!lane.takes(form)) continue
       const hasRoom = short ? lane.load < LANE_LOAD[form] : lane.queue.size === 1 && lane.load < BRIEF
       if (hasRoom && (!best || lane.load < best.load)) best = lane
     }
@@ -140,12 +145,7 @@ export class Node {
    */
   busyLane(form: Form, milliseconds: number): Lane | null {
     if (milliseconds >= TINY || this.claims > 0) return null
-    for (const lane of this.lanes) {
-      if (lane.queue.size === 0 || lane.lentTo || lane.resuming.size > 0 || lane.load >= HANDFUL) continue
-      const head = lane.queue.peek()
-      if (head !== lane.long && head?.kind.form === form) return lane
-    }
-    return null
+    return this.lanes.find(lane => lane.load < HANDFUL && lane.takes(form)) ?? null
   }
 
   occupy(task: Task, demand: Demand, prefer: Lane | null): Lane {

@@ -245,11 +245,17 @@ const LEGAL: Record<TaskState, readonly TaskState[]> = {
   cancelled: [],
 }
 
-/** The way that nearly all tasks go, and that needs no table. */
-const isUsual = (from: TaskState, to: TaskState): boolean =>
+/** The way that nearly all tasks go comes first, and needs no table. */
+const isLegal = (from: TaskState, to: TaskState): boolean =>
   (from === 'ready' && to === 'running') ||
   (from === 'running' && to === 'done') ||
-  (from === 'waiting' && to === 'ready')
+  (from === 'waiting' && to === 'ready') ||
+  LEGAL[from].includes(to)
+
+const READY = TASK_STATES.indexOf('ready')
+const RUNNING = TASK_STATES.indexOf('running')
+const codeOf = (state: TaskState): number =>
+  state === 'ready' ? READY : state === 'running' ? RUNNING : TASK_STATES.indexOf(state)
 
 export interface TaskSpec {
   kind: Kind
@@ -356,8 +362,7 @@ export class Task {
   /** Throws with the story so far if the task cannot go there: before anything is changed on the way. */
   expect(to: TaskState, from: readonly TaskState[] = TASK_STATES): void {
     const { state } = this
-    if ((isUsual(state, to) || LEGAL[state].includes(to)) && (from === TASK_STATES || from.includes(state)))
-      return
+    if (isLegal(state, to) && (from === TASK_STATES || from.includes(state))) return
     throw new MillraceError(
       'MR_INTERNAL',
       `${this.name} cannot go from ${this.state} to ${to}. Its story: ${this.story()}`,
@@ -371,8 +376,8 @@ export class Task {
    */
   move(to: TaskState, now: number): number {
     const { state, since, past } = this
-    if (!isUsual(state, to) && !LEGAL[state].includes(to)) this.expect(to)
-    const code = state === 'ready' ? 1 : state === 'running' ? 3 : TASK_STATES.indexOf(state)
+    if (!isLegal(state, to)) this.expect(to)
+    const code = codeOf(state)
     // Room for the way that nearly all tasks go, and for no more: arrays that are pushed to have room for a dozen.
     if (!past) {
       if (state !== 'waiting') this.past = [code, since, NOT_YET, 0]

@@ -79,16 +79,16 @@ export function cancelledError(task: Task): CancelledError | TaskError {
   return new CancelledError(task.name, task.reason, failed)
 }
 
+/** What threads die of, and what to do about it; the first that is told of counts. */
+const DEATHS: readonly (readonly [string, string])[] = [
+  ['EMFILE', 'Raise the limit of open files, for instance with ulimit -n 4096.'],
+  ['no thread can begin', 'Look at what the modules of its tasks do when they are loaded in a thread.'],
+  ['crashed', 'Nobody could catch it: it came from a timer, an event, or a promise that is not awaited.'],
+  ['process.exit', 'Return, or throw an error, instead of calling process.exit in a task.'],
+]
+
 /** The thread of a task ended under it, and it seems to be to blame. */
 export function threadDied(reason: string): MillraceError {
-  const hint = reason.includes('EMFILE')
-    ? 'Raise the limit of open files, for instance with ulimit -n 4096.'
-    : reason.includes('no thread can begin')
-      ? 'Look at what the modules of its tasks do when they are loaded in a thread.'
-      : reason.includes('crashed')
-        ? 'Nobody could catch it: it came from a timer, an event, or a promise that is not awaited.'
-        : reason.includes('process.exit')
-          ? 'Return, or throw an error, instead of calling process.exit in a task.'
-          : undefined
+  const hint = DEATHS.find(([sign]) => reason.includes(sign))?.[1]
   return new MillraceError('MR_THREAD_DIED', reason, hint === undefined ? {} : { hint })
 }

@@ -11,6 +11,7 @@ import { Engine } from '../../../src/core/engine.ts'
 import type { NodeDescription } from '../../../src/core/machine.ts'
 import { demandOf, ioDemandOf } from '../../../src/core/task.ts'
 import { kindOf } from '../rig.ts'
+import { deviceOf } from './random-machine.ts'
 
 const amount = fc.integer({ min: 0, max: 4 })
 const amounts: fc.Arbitrary<Amounts> = fc.record({ read: amount, write: amount, room: amount })
@@ -81,14 +82,6 @@ test('with many nodes, the place of an I/O task is the one that a look at each n
       fc.array(callOf, { minLength: 30, maxLength: 80, size: 'max' }),
       (given, calls) => {
         const nodes = given.map(({ ssd, nvram, pfs, bus, ioExecutors, tags }, i): NodeDescription => {
-          const device = (name: string, bandwidth: number, capacity: number, shared = false) => ({
-            name,
-            path: `/${name}`,
-            read: bandwidth,
-            write: bandwidth,
-            capacity,
-            shared,
-          })
           return {
             name: `n${i}`,
             cpus: 2,
@@ -97,9 +90,9 @@ test('with many nodes, the place of an I/O task is the one that a look at each n
             ioExecutors,
             ...(bus === null ? {} : { bandwidth: { read: bus, write: bus } }),
             storage: [
-              ...(nvram ? [device('nvram', 20, 30)] : []),
-              ...(ssd ? [device('ssd', 10, 60)] : []),
-              ...(pfs ? [device('pfs', 15, 1e6, true)] : []),
+              ...(nvram ? [deviceOf('nvram', 20, 30)] : []),
+              ...(ssd ? [deviceOf('ssd', 10, 60)] : []),
+              ...(pfs ? [deviceOf('pfs', 15, 1e6, true)] : []),
             ],
           }
         })
