@@ -12,6 +12,7 @@ void mr_fd_set(long fd, u64 entry, s64 pos)
     mr_store(&mr_pos[fd], pos);
     if (mr_entry_kind(entry) == MR_READER) {
         mr_store(&mr_told[fd], 0);
+        mr_touched[fd] = 0;
         mr_ahead_opened(fd);
     }
     mr_store(&mr_fd[fd], entry);
@@ -23,8 +24,11 @@ void mr_fd_set(long fd, u64 entry, s64 pos)
 /* After a fork the positions are shared with a process whose calls we do not see. */
 void mr_fd_share_all(void)
 {
-    for (u32 i = 0, n = mr_load(&mr_self.fd_top); i < n; i++)
-        if (mr_fd[i]) __atomic_fetch_or(&mr_fd[i], MR_SHARED, __ATOMIC_SEQ_CST);
+    for (u32 i = 0, n = mr_load(&mr_self.fd_top); i < n; i++) {
+        if (!mr_fd[i]) continue;
+        __atomic_fetch_or(&mr_fd[i], MR_SHARED, __ATOMIC_SEQ_CST);
+        mr_touched[i] = 1;
+    }
 }
 
 u32 mr_entry_file(u64 e)

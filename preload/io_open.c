@@ -135,7 +135,7 @@ long mr_do_close(const struct mr_call *c)
     }
     struct mr_who who = mr_who(0);
     u64 entry = take_entry(&who, c->a[0]);
-    mr_size_at_close(c->a[0], entry);
+    if (!who.foreign) mr_size_at_close(c->a[0], entry);
     /* Booked first: once the kernel has freed the number, another thread may open a file under it and fork,
      * and the child would inherit both bookings. All bytes are written already. */
     dropped(&who, c->a[0], entry);
@@ -174,6 +174,7 @@ static void copied(const struct mr_who *who, long from, long to)
     if (who->foreign || !entry) return;
     __atomic_fetch_or(&mr_fd[from], MR_SHARED, __ATOMIC_SEQ_CST);
     mr_fd_set(to, entry | MR_SHARED, 0);
+    mr_touched[from] = mr_touched[to] = 1;
 }
 
 static int of_interest(long fd) { return mr_entry_now(fd) || mr_load(&mr_self.vforks); }

@@ -63,6 +63,7 @@ int mr_outdated(long fd, u64 *e, const struct mr_file *f); /* io_data.c */
 
 /* io_size.c: the size of a growing file that a READER was told, plus one */
 extern s64 mr_told[MR_FDS];
+extern u8 mr_touched[MR_FDS]; /* it was read from, or others may read from it */
 void mr_maps_forked(void);
 long mr_stat_descriptor(const struct mr_call *c);
 int mr_size_of_map_trusted(long fd, u64 e, u64 end);

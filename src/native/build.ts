@@ -129,7 +129,8 @@ export async function removeKilled(): Promise<void> {
     const lock = join(cacheFolder(), name)
     const [host, pid, fresh] = (await readFile(lock, 'utf8').catch(() => '')).split(' ')
     if (host !== hostname() || fresh === undefined || lives(Number(pid))) continue
-    if (fresh.startsWith(`${name.slice(0, -5)}.`)) await rm(join(cacheFolder(), fresh), { recursive: true, force: true })
+    if (fresh.startsWith(`${name.slice(0, -5)}.`))
+      await rm(join(cacheFolder(), fresh), { recursive: true, force: true })
     await rm(lock, { force: true })
   }
 }

@@ -1,6 +1,7 @@
 // Files with two names, and names that change places; links outside that lead into the managed directory.
 import assert from 'node:assert/strict'
-import { existsSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
+import { existsSync, linkSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { eventually, rule, skip, step, withWorkflow, type Outcome, type Workflow } from './harness.ts'
 
@@ -50,6 +51,25 @@ for (const [what, begin, end] of twoNames)
       )
     })
   })
+
+test('two names that a file had before the start are names of one file', { skip }, async () => {
+  const dir = mkdtempSync('/dev/shm/millrace-test-')
+  mkdirSync(join(dir, 'deep'))
+  for (const name of ['out', 'plain']) writeFileSync(join(dir, name), 'old\n')
+  linkSync(join(dir, 'out'), join(dir, 'grows'))
+  linkSync(join(dir, 'plain'), join(dir, 'deep/other'))
+  linkSync(join(dir, 'plain'), join(dir, 'grows2'))
+  const run = async (workflow: Workflow): Promise<void> => {
+    const produce = `exec 3> out 4> deep/other; echo a >&3; echo x >&4; exec 3>&- 4>&-; exec 3>> out 4>> plain; echo b >&3; echo y >&4; ${untilGo}; exec 3>&- 4>&-`
+    const [producer, consumer] = await together(workflow, produce, 'cat grows grows2', 'grows')
+    assert.deepEqual(
+      [producer.code, producer.stderr, consumer.stdout],
+      [0, '', 'a\nb\nx\ny\n'],
+      consumer.stderr,
+    )
+  }
+  await withWorkflow(plan, run, dir)
+})
 
 test('bytes that are cut through one name are cut for readers of the other', { skip }, async () => {
   await withWorkflow(plan, async workflow => {
