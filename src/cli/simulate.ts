@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { MillraceError } from '../core/errors.ts'
+import { plural } from '../report/format.ts'
 import { createJournal } from '../report/journal-writer.ts'
 import { findRun, pruneRuns } from '../report/runs.ts'
 import { runPaths } from '../report/run-paths.ts'
@@ -37,6 +38,7 @@ export async function execute(given: Given): Promise<void> {
   const release = divert(process.stdout, text => process.stderr.write(text))
   try {
     const input = await loadInput(await findFile(file), loadProgram, { operands: args, rest: given.rest })
+    for (const line of leftOut(input)) remark(line)
     const platforms = described.length > 0 ? described : [platformBehind(input)]
     const variants = await variantsOf(given, platforms, input.recorded)
     const [only] = variants
@@ -81,6 +83,26 @@ function platformBehind({ recorded }: Input): DescribedPlatform {
   })
 }
 
+/** What of a recorded run is not in its replay. */
+function leftOut({ recorded }: Input): string[] {
+  if (!recorded) return []
+  const { outcome, left, lost } = recorded
+  const lines: string[] = []
+  if (outcome !== 'ok') {
+    const ended = outcome === null ? 'has no end' : outcome === 'failed' ? 'failed' : 'was interrupted'
+    lines.push(`The recorded run ${ended}: what came of it so far is replayed.`)
+  }
+  if (left > 0) lines.push(`${plural(left, 'task')} of it did not end well, and ${isOrAre(left)} left out.`)
+  if (lost > 0) {
+    lines.push(
+      `${plural(lost, 'attempt')} failed or came to nothing, and the time that ${lost === 1 ? 'it' : 'they'} took is left out.`,
+    )
+  }
+  return lines
+}
+
+const isOrAre = (count: number): string => (count === 1 ? 'is' : 'are')
+
 /** What is to be printed when the program can print no more. */
 type Print = () => Promise<void>
 
@@ -120,7 +142,8 @@ function factsOf(
     run: `simulated-${createHash('sha256').update(text).digest('hex').slice(0, 8)}`,
     version: packageVersion(),
     wallTime: '1970-01-01T00:00:00.000Z',
-    program: given.operands[0] ?? '',
+    // `last` is another one tomorrow.
+    program: input.recorded?.facts.run ?? given.operands[0] ?? '',
     args,
     cwd: '',
   }
