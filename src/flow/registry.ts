@@ -20,8 +20,10 @@ export interface Rule {
   readonly options: RuleOptions
   readonly action: Action<unknown, unknown, Record<string, string>> | null
   readonly site: CallSite
-  /** Its function does the work itself. */
-  readonly isAsync: boolean
+  /** What its function may depend on, if the rule was added after loading. */
+  readonly parameters: string | null
+  /** Its function does the work itself; of some that is known only when they have been called. */
+  isAsync: boolean
   /** Files come and go, or come with others, so that tasks have to be remembered. */
   readonly hasTemps: boolean
   readonly hasFolders: boolean
@@ -111,11 +113,15 @@ interface FlowState {
   given: Map<string, string>
   /** Those that the workflow has asked for, with the values that it got. */
   asked: Map<string, string>
+  /** Those that functions of rules have asked for. */
+  read: Set<string>
+  /** What functions of rules may depend on, as of the end of loading; null until then. */
+  atLoad: string | null
   /** Folders in which it has looked for files. */
   listed: Set<string>
 }
 
-const KEY = Symbol.for('millrace.flow.2')
+const KEY = Symbol.for('millrace.flow.3')
 const holder = globalThis as unknown as Record<symbol, FlowState | undefined>
 
 /** Once per thread, also when the package was loaded twice. */
@@ -123,5 +129,7 @@ export const flowState: FlowState = (holder[KEY] ??= {
   registry: new Registry(),
   given: new Map(),
   asked: new Map(),
+  read: new Set(),
+  atLoad: null,
   listed: new Set(),
 })

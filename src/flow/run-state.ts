@@ -87,12 +87,15 @@ export class FlowState {
     await this.#stampInputs(work, growing)
     const { files } = this
     const [first] = work.outputs
+    // A function may look into what it reads, which was not there when it was planned.
+    if (!work.isCommand && !work.rule.isAsync) this.#planner.readCommand(work)
     const isSame =
-      work.wasMaybe &&
+      (work.wasMaybe || work.isMissed) &&
       growing.size === 0 &&
       first !== undefined &&
       this.#state.records.matches(first, work.text, work.outputs, work.inputs, files.stamp)
-    if (isSame) {
+    work.isMissed &&= isSame
+    if (isSame && !work.isMissed) {
       this.#inputStamps.delete(work)
       return 'kept'
     }
@@ -125,9 +128,13 @@ export class FlowState {
     const looks = await mapAtOnce(AT_ONCE, work.outputs, (output, i) =>
       this.#lookAtMade(work, i, staged[i] as string, output),
     )
-    const stamps = await mapAtOnce(AT_ONCE, looks, (look, i) =>
-      look ? (look.stamp ?? takeStamp(look.path, look.look)) : this.#leftOut(work.outputs[i] as number),
-    )
+    const stamps = await mapAtOnce(AT_ONCE, looks, (look, i) => {
+      if (!look) return this.#leftOut(work.outputs[i] as number)
+      // Made anew in the same way it stands for what was there: those who have read that are up to date.
+      const isReplaced = work.isMissed && work.rule.outputs[i]?.marks.temp
+      const before = isReplaced ? (this.files.stamp[work.outputs[i] as number] as number) : 0
+      return before || (look.stamp ?? takeStamp(look.path, look.look))
+    })
     for (const [i, output] of work.outputs.entries()) {
       this.files.setTaken(output, isTaken)
       this.#setStamp(output, looks[i], stamps[i] as number)
@@ -211,6 +218,8 @@ export class FlowState {
     const { files } = this
     const maker = this.makerOf(input)
     if (maker && placeOf(input, maker) >= 0 && files.stamp[input] !== 0) return
+    // It came with a directory: what was seen before that was made says nothing.
+    if (maker && placeOf(input, maker) < 0) files.forget(input)
     // It may have changed since the plan. Then what is written down is not what it looks like now, and it is looked into
     // the next time.
     if (files.exists(input) && files.isAsStamped(input)) return

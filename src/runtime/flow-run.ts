@@ -107,6 +107,13 @@ export class FlowRun {
     await settleAll(waits)
   }
 
+  /** With --keep-going, what cannot be planned does not keep others from being made. */
+  async #makeEach(paths: readonly string[], held: Set<number>, why: unknown): Promise<void> {
+    if (!this.#options.keepGoing || paths.length < 2) throw why
+    await settleAll(paths.map(path => this.#makeFiles([path], held)))
+    throw why
+  }
+
   #runBody(target: Target, asker: Target | null): Promise<void> {
     if (asker) this.#checkWait(asker, target)
     let running = this.#targets.get(target)
@@ -149,7 +156,13 @@ export class FlowRun {
   }
 
   async #makeFiles(paths: readonly string[], held: Set<number>): Promise<void> {
-    const { todo, goals } = await this.#plan(paths)
+    let plan: Plan
+    try {
+      plan = await this.#plan(paths)
+    } catch (error) {
+      return this.#makeEach(paths, held, error)
+    }
+    const { todo, goals } = plan
     if (this.#registry.rules.some(rule => rule.hasTemps)) {
       for (const goal of goals) this.#temps.hold(goal, held)
     }
