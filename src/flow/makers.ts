@@ -202,9 +202,13 @@ export class Makers {
 }
 
 function matchOf({ outputs }: Rule, path: string): Wildcards | null {
-  for (const { pattern } of outputs) {
-    const wildcards = pattern.match(path)
-    if (wildcards) return wildcards
+  for (const one of outputs) {
+    const wildcards = one.pattern.match(path)
+    if (!wildcards) continue
+    // What one output demands of a wildcard holds for it in all of them.
+    const fits = ({ pattern }: RuleFile): boolean =>
+      !pattern.isConstrained || pattern.match(pattern.fill(wildcards)) !== null
+    if (outputs.length === 1 || outputs.every(fits)) return wildcards
   }
   return null
 }

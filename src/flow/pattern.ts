@@ -43,6 +43,10 @@ export class Pattern {
     return this.#holes.length === 0
   }
 
+  get isConstrained(): boolean {
+    return this.#holes.some(({ constraint }) => constraint !== null)
+  }
+
   /** What all its paths begin with, and end with. */
   get start(): string {
     return this.#literals[0] as string

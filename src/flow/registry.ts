@@ -95,6 +95,42 @@ export class Registry {
     }
   }
 
+  /** The files behind these names, and the targets that find theirs out: lists may name other targets. */
+  resolve(names: readonly string[]): { files: string[]; bodies: Target[] } {
+    const files: string[] = []
+    const bodies: Target[] = []
+    const seen = new Set<Target>()
+    const add = (list: readonly string[]): void => {
+      for (const name of list) {
+        const target = this.targets.get(name)
+        // A target may be called as a file that it names.
+        if (!target || (seen.has(target) && !target.body)) files.push(name)
+        else if (!seen.has(target)) {
+          seen.add(target)
+          if (target.body) bodies.push(target)
+          else add(target.files)
+        }
+      }
+    }
+    add(names)
+    return { files, bodies }
+  }
+
+  /** Gives what takes away all that has been added since. */
+  remember(): () => void {
+    const { length } = this.rules
+    const targets = [...this.targets]
+    const concrete = [...this.concrete]
+    return () => {
+      this.rules.length = length
+      this.patterns.keepFirst(length)
+      this.targets.clear()
+      for (const [name, target] of targets) this.targets.set(name, target)
+      this.concrete.clear()
+      for (const [path, rule] of concrete) this.concrete.set(path, rule)
+    }
+  }
+
   addTarget(target: Target): void {
     const other = this.targets.get(target.name)
     if (other) {

@@ -95,14 +95,8 @@ export class FlowRun {
 
   /** `held`: temporary files that stay as long as whoever asked for them goes on. */
   async #need(names: readonly string[], held: Set<number>, asker: Target | null = null): Promise<void> {
-    const files: string[] = []
-    const waits: Promise<void>[] = []
-    for (const name of names) {
-      const target = this.#registry.targets.get(name)
-      if (!target) files.push(name)
-      else if (target.body) waits.push(this.#runBody(target, asker))
-      else append(files, target.files)
-    }
+    const { files, bodies } = this.#registry.resolve(names)
+    const waits = bodies.map(target => this.#runBody(target, asker))
     if (files.length > 0) waits.push(this.#makeFiles(files, held))
     await settleAll(waits)
   }
