@@ -118,15 +118,16 @@ export function parseSweep(text: string): Sweep {
     .filter(Boolean)
   if (!(Object.hasOwn(SWEEPS, name) || OF_DEVICE.test(name)) || values.length === 0) {
     const close = nearest(name, Object.keys(SWEEPS))
+    const ofDevices = Object.entries(DEVICE_SWEEPS)
+      .map(([key, { example }]) => `DEVICE.${key}=${example}`)
+      .join('; ')
     throw new MillraceError(
       'MR_OPTION',
       `--sweep cannot be '${text}'${close && close !== name ? `; did you mean ${close}?` : ''}`,
       {
         hint: `Write NAME=VALUE,VALUE. ${Object.entries(SWEEPS)
           .map(([key, { example }]) => `${key}=${example}`)
-          .join(
-            '; ',
-          )}; DEVICE.bandwidth=${DEVICE_SWEEPS.bandwidth?.example}; DEVICE.capacity=${DEVICE_SWEEPS.capacity?.example}.`,
+          .join('; ')}; ${ofDevices}.`,
       },
     )
   }

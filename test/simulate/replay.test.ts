@@ -173,7 +173,7 @@ test('what a task made before its end is released as far into its computing as i
 function recorded(events: readonly RunEvent[]): RecordedRun {
   const reader = new RunReader()
   const started = {
-    type: 'run-started',
+    type: 'run-started' as const,
     at: 0,
     run: 'r',
     version: '',
@@ -182,7 +182,7 @@ function recorded(events: readonly RunEvent[]): RecordedRun {
     args: [],
     cwd: '',
     pid: 0,
-  } as const
+  }
   const nodes = [{ name: 'n', cpus: 1, memory: 0 }]
   reader.observe({ ...started, nodes, policy: 'fifo', simulated: false })
   reader.observe({ type: 'kind-defined', at: 0, kind: 1, name: 'k', form: 'function', module: '' })
