@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { Decoder } from '../../src/model/decode.ts'
 import { BLOB_SIZE, Encoder } from '../../src/model/encode.ts'
 import type { EncodeHooks } from '../../src/model/encode.ts'
-import { bringUpToDate } from '../../src/model/wait.ts'
+import { bringUpToDate } from '../../src/model/up-to-date.ts'
 
 export class Vector {
   x = 0
