@@ -73,12 +73,15 @@ test('two names that a file had before the start are names of one file', { skip 
 
 test('bytes that are cut through one name are cut for readers of the other', { skip }, async () => {
   await withWorkflow(plan, async workflow => {
-    const produce =
-      'exec 3> out; echo one >&3; ln out grows; while [ ! -e seen ]; do sleep 0.02; done; : > out'
-    const consume = 'exec 5< grows; head -c 4 <&5; touch seen; cat <&5 || echo failed'
+    const produce = `exec 3> out; echo one >&3; ln out grows; ${untilGo}; : > out`
+    const consume = 'exec 5< grows; head -c 4 <&5; cat <&5 || echo failed'
     const at = { cwd: workflow.dir }
     const producer = workflow.preloaded('S', 'bash', ['-c', produce], at)
-    const { stdout, stderr } = await workflow.preloaded('Q', 'bash', ['-c', consume], at).done
+    const consumer = workflow.preloaded('Q', 'bash', ['-c', consume], at)
+    // cat has the descriptor, and waits behind what head has read
+    await eventually(() => workflow.ps().some(line => line['for'] === 'data' && line['at'] === 4))
+    writeFileSync(workflow.path('go'), '')
+    const { stdout, stderr } = await consumer.done
     await producer.done
     assert.equal(stdout, 'one\nfailed\n', stderr)
   })
