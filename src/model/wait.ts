@@ -17,6 +17,7 @@ export async function resolveInside(
   if (typeof value !== 'object' || value === null) return value
   if (value instanceof Future) return resolveFuture(value, tracker, fetch)
   if (value instanceof Stream) throw noValue()
+  tracker.rejectPart(value)
   const tracked = tracker.find(value)
   if (tracked) {
     if (tracked.datum.inPlace) await fetch(tracked.datum)
@@ -28,7 +29,6 @@ export async function resolveInside(
     }
     return value
   }
-  tracker.rejectPart(value)
   const prototype: unknown = Object.getPrototypeOf(value)
   if (prototype !== Array.prototype && prototype !== Object.prototype && prototype !== null) return value
   // An object that holds itself is waited for once; whoever entered it first does.
@@ -132,11 +132,7 @@ function merge(target: object, latest: object, done: Done): boolean {
     return true
   }
   if (target instanceof Map) return setMap(target, latest as Map<unknown, unknown>, done)
-  if (target instanceof Set) {
-    target.clear()
-    for (const item of latest as Set<unknown>) target.add(item)
-    return true
-  }
+  if (target instanceof Set) return setMembers(target, latest as Set<unknown>, done)
   if (target instanceof Date) {
     target.setTime((latest as Date).getTime())
     return true
@@ -155,10 +151,27 @@ function setBytes(target: ArrayBufferView, latest: ArrayBufferView): boolean {
 
 function setMap(target: Map<unknown, unknown>, latest: Map<unknown, unknown>, done: Done): boolean {
   const before = new Map(target)
+  const keys = stillThere(target, latest)
   target.clear()
-  for (const [key, item] of latest) target.set(key, merged(before.get(key), item, done))
+  let i = 0
+  for (const [newKey, item] of latest) {
+    const key = merged(keys[i++], newKey, done)
+    target.set(key, merged(before.get(key), item, done))
+  }
   return true
 }
+
+function setMembers(target: Set<unknown>, latest: Set<unknown>, done: Done): boolean {
+  const before = stillThere(target, latest)
+  target.clear()
+  let i = 0
+  for (const item of latest) target.add(merged(before[i++], item, done))
+  return true
+}
+
+/** Objects that are members or keys have their place only, and it is not known which of them are gone. */
+const stillThere = (target: Map<unknown, unknown> | Set<unknown>, latest: { size: number }): unknown[] =>
+  latest.size < target.size ? [] : [...target.keys()]
 
 function setProperties(
   target: Record<string, unknown>,
@@ -166,7 +179,7 @@ function setProperties(
   done: Done,
 ): boolean {
   if (Array.isArray(target)) target.length = (latest as unknown as unknown[]).length
-  for (const key of Object.keys(target)) if (!Object.hasOwn(latest, key)) delete target[key]
+  for (const key of Object.keys(target)) if (!Object.hasOwn(latest, key)) Reflect.deleteProperty(target, key)
   for (const key of Object.keys(latest)) {
     const item = merged(Object.hasOwn(target, key) ? target[key] : undefined, latest[key], done)
     if (key === '__proto__') {
@@ -176,7 +189,8 @@ function setProperties(
         enumerable: true,
         configurable: true,
       })
-    } else target[key] = item
+      // What has a getter only is computed from the rest, and what is fixed stays.
+    } else Reflect.set(target, key, item)
   }
   return true
 }
