@@ -134,6 +134,7 @@ export class Executor {
           } else this.#nested.receive(message, task, lane)
         }
       },
+      findClass: (module, name) => runtime.modules.findClass(module, name),
       isAlone: task => this.#isAlone(task),
       sparesOthers: task => this.#sparesOthers(task),
       lost: (task, guilty, reason) => this.#lost(task, guilty, reason),

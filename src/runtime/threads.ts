@@ -15,6 +15,7 @@ import { TaskWriter } from './task-writer.ts'
 export interface ThreadsEvents {
   result(decoder: Decoder, end: number, blobs: readonly ArrayBufferLike[], lent: readonly ArrayBuffer[]): void
   message(message: ThreadMessage, lane: number): void
+  findClass(module: string, name: string): Function | null
   /** The attempt ended with its thread; `guilty` when the thread died because of it. */
   lost(task: Task, guilty: boolean, reason: string): void
   /** A task with a timeout is with its thread, and the thread is ready to run it. */
@@ -320,6 +321,7 @@ export class Threads {
           if (!io || !this.#isStale(decoder, lane)) this.#events.result(decoder, end, blobs, lent)
         },
         message: message => this.#events.message(message, lane),
+        findClass: (module, name) => this.#events.findClass(module, name),
         ended: reason => this.#ended(lane, thread, reason),
       },
     )
