@@ -155,7 +155,8 @@ export class ThreadClient implements Client {
   async group<T>(name: string, body: () => T | Promise<T>): Promise<T> {
     const task = this.#task(`group ${name} was opened`)
     const scope = this.#scope(task)
-    if (scope.groups.has(name)) throw new MillraceError('MR_GROUP', `a group called '${name}' is open already`)
+    if (scope.groups.has(name))
+      throw new MillraceError('MR_GROUP', `a group called '${name}' is open already`)
     scope.groups.add(name)
     this.#post({ type: 'group', task: task.id, name, parent: this.#group.getStore() ?? null })
     scope.called = true
@@ -321,7 +322,10 @@ export class ThreadClient implements Client {
         )
         datum.current.value = value
       })
-      this.#scopes.set(task, (scope = { tracker, open: 0, called: false, groups: new Set(), commits: new Set() }))
+      this.#scopes.set(
+        task,
+        (scope = { tracker, open: 0, called: false, groups: new Set(), commits: new Set() }),
+      )
     }
     return scope
   }

@@ -269,7 +269,10 @@ export class Tracker {
 
   #isElement(value: object): boolean {
     return (
-      value instanceof Future || value instanceof Stream || isSharedView(value) || this.#known(value) !== undefined
+      value instanceof Future ||
+      value instanceof Stream ||
+      isSharedView(value) ||
+      this.#known(value) !== undefined
     )
   }
 

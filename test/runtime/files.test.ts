@@ -97,6 +97,20 @@ test('openFile waits and opens', async () => {
   await file.close()
 })
 
+test('a file that is opened to write is not changed under those who read it', async () => {
+  const path = join(newFolder(), 'file.txt')
+  const gate = newGate()
+  tasks.writeText(path, 'old')
+  const before = tasks.readTextAfter(path, gate)
+  await reached(gate)
+  const opening = openFile(path, 'w')
+  open(gate)
+  const file = await opening
+  await file.writeFile('new')
+  await file.close()
+  assert.deepEqual([await before, await tasks.readText(path)], ['old', 'new'])
+})
+
 test('a failed FILE_INOUT leaves the original, and what earlier tasks made of it', async () => {
   const path = newFile('original')
   const error = await rejection(tasks.appendThenFail(path, '!'))
