@@ -76,6 +76,20 @@ test('a reader of an older version is not disturbed by a writer', async () => {
   assert.equal(await contents(path), 'new')
 })
 
+test('a reader of an older version is not disturbed by a second writer, which reads what the first wrote', async () => {
+  const path = join(newFolder(), 'file.txt')
+  const gate = newGate()
+  tasks.writeText(path, 'old')
+  await waitOnFile(path)
+  const first = tasks.readTextAfter(path, gate)
+  await reached(gate)
+  tasks.writeText(path, 'new')
+  await tasks.appendText(path, ' and more')
+  open(gate)
+  assert.equal(await first, 'old')
+  assert.equal(await contents(path), 'new and more')
+})
+
 test('a file that is waited for while others still read it is in place, and they go on', async () => {
   const path = newFile('0')
   const one = newGate()
