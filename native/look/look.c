@@ -46,7 +46,7 @@ static struct look look_at(const char *path) {
     double size = errno == ENOENT ? MISSING : STRANGE;
     return (struct look){.size = size};
   }
-  if (S_ISDIR(found.st_mode)) return (struct look){.size = STRANGE};
+  if (!S_ISREG(found.st_mode)) return (struct look){.size = STRANGE};
   return (struct look){(double)found.st_size, milliseconds(found.st_mtim), milliseconds(found.st_ctim),
                        (double)found.st_ino};
 }

@@ -1,4 +1,4 @@
-import { rmSync, rmdirSync, statSync } from 'node:fs'
+import { rmSync, rmdirSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { MillraceError } from '../core/errors.ts'
 import { lookAt } from '../flow/file-table.ts'
@@ -80,23 +80,18 @@ function closure(
   { files }: State,
 ): Set<number> {
   const found = new Set<number>()
-  const open: number[] = []
-  for (const name of targets) {
-    const target = registry.targets.get(name)
-    if (target?.body) {
-      throw new MillraceError('MR_FLOW_FILE', `what target ${name} needs is known only when it runs`, {
-        hint: 'Name files, or clean everything: millrace make --clean',
-      })
-    }
-    for (const file of target?.files ?? [name]) open.push(files.id(file))
+  const wanted = registry.resolve(targets)
+  const [body] = wanted.bodies
+  if (body) {
+    throw new MillraceError('MR_FLOW_FILE', `what target ${body.name} needs is known only when it runs`, {
+      hint: 'Name files, or clean everything: millrace make --clean',
+    })
   }
+  const open = wanted.files.map(file => files.id(file))
   for (let file = open.pop(); file !== undefined; file = open.pop()) {
     if (found.has(file)) continue
     const work = makers.of(file)
-    if (!work) {
-      if (!statSync(files.path(file), { throwIfNoEntry: false })) continue
-      continue
-    }
+    if (!work) continue
     for (const output of work.outputs) found.add(output)
     for (const input of work.inputs) if (input !== NO_FILE && !found.has(input)) open.push(input)
   }

@@ -2,6 +2,7 @@ import { readdirSync, realpathSync, statSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { MillraceError } from '../core/errors.ts'
+import { knownParameters } from '../flow/params.ts'
 import { flowState } from '../flow/registry.ts'
 import type { Registry } from '../flow/registry.ts'
 import { nearest } from '../general/nearest.ts'
@@ -47,6 +48,7 @@ export async function loadFlow(path: string, mayWrite: boolean): Promise<Registr
   } catch (error) {
     throw loadFailure(path, error)
   }
+  flowState.atLoad = knownParameters()
   const { registry } = flowState
   if (registry.rules.length === 0 && registry.targets.size === 0) {
     throw new MillraceError('MR_FLOW_FILE', `${basename(path)} has no rules and no targets`)

@@ -1,12 +1,12 @@
-import { existsSync, readFileSync } from 'node:fs'
-import { basename, dirname, resolve } from 'node:path'
+import { existsSync, readFileSync, realpathSync } from 'node:fs'
+import { basename, dirname, join, resolve } from 'node:path'
 import { MillraceError } from '../core/errors.ts'
 import { findPolicy } from '../core/policy.ts'
 import { checkParameters, giveParameters, unaskedParameters } from '../flow/params.ts'
 import { lookAhead } from '../flow/looks-ahead.ts'
 import { flowState } from '../flow/registry.ts'
 import { checkGraphPath, writeGraph } from '../flow/graph.ts'
-import { workflowPath } from '../flow/work.ts'
+import { workflowPath } from '../flow/workflow-path.ts'
 import { buildLookTool } from '../native/look-tool.ts'
 import { plural } from '../report/format.ts'
 import { shellQuote } from '../report/text.ts'
@@ -79,7 +79,7 @@ async function make(
     ahead,
   )
   await run.make(targets).finally(tellListed)
-  report(run, given, options)
+  report(run, path, given, options)
   if (ahead?.isSlow) await buildLookTool()
 }
 
@@ -103,10 +103,12 @@ function tellListed(): void {
   if (process.env['MILLRACE_WATCHED']) process.send?.([...flowState.listed])
 }
 
-function report(run: FlowRun, given: Given, { progress }: RunOptions): void {
+function report(run: FlowRun, path: string, given: Given, { progress }: RunOptions): void {
   const graph = valueOf(given, 'graph')
   if (graph !== undefined) writeGraph(graph, run.planner.makers, run.state.files)
-  const unasked = unaskedParameters()
+  // Functions that were not called this time may have asked for it.
+  const source = given.rest.length > 0 ? readFileSync(path, 'utf8') : ''
+  const unasked = unaskedParameters().filter(name => !source.includes(name))
   if (unasked.length > 0) remark(`millrace: the workflow did not ask for ${unasked.join(', ')}`)
   if (given.flags.get('dry-run')) {
     printLines(planLines(run, given.flags.get('explain') === true))
@@ -126,9 +128,19 @@ function report(run: FlowRun, given: Given, { progress }: RunOptions): void {
   }
 }
 
-/** A target, or a file however it is written. */
-const nameOf = (name: string): string =>
-  flowState.registry.targets.has(name) ? name : workflowPath(name.startsWith('/') ? name : name)
+/** A target, or a file however it is written, also by way of links to folders. */
+function nameOf(name: string): string {
+  if (flowState.registry.targets.has(name)) return name
+  const path = workflowPath(name)
+  return path.startsWith('/') ? workflowPath(withoutLinks(path)) : path
+}
+
+function withoutLinks(path: string): string {
+  const folder = dirname(path)
+  if (folder === path) return path
+  const real = existsSync(folder) ? realpathSync(folder) : withoutLinks(folder)
+  return join(real, basename(path))
+}
 
 function optionsOf(given: Given): RunOptions {
   const options: RunOptions = { launched: true }

@@ -2,7 +2,9 @@ import { Team, Version, nearestValid } from './data.ts'
 import { canFollow, isFollower, keepsWaiting, takeFollowers } from './flow.ts'
 import type { Access, AccessMode, Datum } from './data.ts'
 import type { AfterFailure, FailureFacts, Observer, TaskUsage } from './events.ts'
-import { again, doomReason, isUnmade, members, othersRead } from './graph.ts'
+import { again, doomReason, isUnmade, othersRead } from './graph.ts'
+import { createGroup, join, leave, members, refusalOf } from './group.ts'
+import type { Group, Refusal } from './group.ts'
 import { explain } from './io/explain.ts'
 import { IoCore } from './io/io-core.ts'
 import type { IoOptions } from './io/io-core.ts'
@@ -12,8 +14,8 @@ import type { NodeDescription } from './machine.ts'
 import { Placement } from './placement.ts'
 import { fifo, scoreOf } from './policy.ts'
 import type { Policy } from './policy.ts'
-import { Task, createGroup } from './task.ts'
-import type { Demand, Group, Kind, TaskSpec } from './task.ts'
+import { Task } from './task.ts'
+import type { Demand, Kind, TaskSpec } from './task.ts'
 import { rejectNestedCycle } from './nesting.ts'
 import { finishedEvent, refuse, startedEvent, tellSubmitted } from './submission.ts'
 
@@ -116,7 +118,8 @@ export class Engine {
       task.demand.memory === 0 &&
       !this.io.concerns(task) &&
       !task.accesses.some(({ mode, read }) => mode === 'commutative' || read?.flow)
-    this.#join(task)
+    if (spec.parent) (spec.parent.calls ??= new Set()).add(task)
+    join(task)
     this.#placement.added(task)
     if (this.observer) tellSubmitted(this.observer, task, this.#told, now)
     const refusal = this.#refusal(task.group)
@@ -732,14 +735,8 @@ export class Engine {
     }
   }
 
-  /** Why a task that is submitted to this group now must not run. */
-  #refusal(group: Group): { cause: Task | null; reason: string } | null {
-    if (this.#closed !== null) return { cause: null, reason: this.#closed }
-    for (let at: Group | null = group; at; at = at.parent) {
-      if (at.failure) return { cause: at.failure, reason: `${at.failure.name} failed` }
-      if (at.cancelled !== null) return { cause: null, reason: at.cancelled }
-    }
-    return null
+  #refusal(group: Group): Refusal | null {
+    return this.#closed === null ? refusalOf(group) : { cause: null, reason: this.#closed }
   }
 
   /** A task that comes back to the queue is as new to its group as one that is submitted now. */
@@ -748,32 +745,15 @@ export class Engine {
     if (refusal) this.#doom(task, refusal.cause, refusal.reason)
   }
 
-  #join(task: Task): void {
-    const { group } = task
-    task.next = group.first
-    if (group.first) group.first.before = task
-    group.first = task
-    if (task.parent) (task.parent.calls ??= new Set()).add(task)
-    for (let at: Group | null = group; at; at = at.parent) at.live++
-  }
-
   #leave(task: Task): void {
-    const { group } = task
-    if (task.before) task.before.next = task.next
-    else group.first = task.next
-    if (task.next) task.next.before = task.before
-    task.next = task.before = null
     task.parent?.calls?.delete(task)
     this.io.bound?.ended(task)
     for (const { read, write } of task.accesses) (write ?? read)?.datum.users?.delete(task)
-    for (let at: Group | null = group; at; at = at.parent) {
-      at.live--
-      if (at.live === 0 && at.closed) at.parent?.children.delete(at)
-      if (at.live === 0 && at.watched) {
-        at.watched = false
-        this.#instructions.push({ type: 'idle', group: at })
-      }
-    }
+    leave(task, this.#tellIdle)
+  }
+
+  readonly #tellIdle = (group: Group): void => {
+    this.#instructions.push({ type: 'idle', group })
   }
 
   #checkSuits(spec: TaskSpec): void {

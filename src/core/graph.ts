@@ -1,7 +1,5 @@
 import type { Access, AccessMode, Team, Version } from './data.ts'
-import type { Group, Task, TaskState } from './task.ts'
-
-const NO_GROUPS: readonly Group[] = []
+import type { Task, TaskState } from './task.ts'
 
 export const isUnmade = ({ state, producer, team, previous }: Version): boolean =>
   state === 'pending' && producer === null && team === null && previous === null
@@ -35,14 +33,4 @@ export function doomReason(version: Version): string {
   if (!cause) return 'something that it needs was cancelled'
   const what: Partial<Record<TaskState, string>> = { failed: 'failed' }
   return `${cause.name} ${what[cause.state] ?? 'was cancelled'}`
-}
-
-/** All live members of a group and of the groups inside it. */
-export function* members(group: Group): Generator<Task> {
-  for (let task = group.first, next: Task | null; task; task = next) {
-    next = task.next
-    yield task
-  }
-  const inside = group.children.size > 0 ? [...group.children] : NO_GROUPS
-  for (const child of inside) yield* members(child)
 }

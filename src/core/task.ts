@@ -1,4 +1,5 @@
 import type { Access } from './data.ts'
+import type { Group } from './group.ts'
 import type { TaskIo } from './io/task-io.ts'
 import { MillraceError } from './errors.ts'
 
@@ -166,36 +167,6 @@ export interface Kind {
   readonly form: 'function' | 'command'
   readonly module: string
   readonly implementations: Implementation[]
-}
-
-export interface Group {
-  readonly name: string
-  readonly parent: Group | null
-  readonly children: Set<Group>
-  /** Members that have not ended, here and in groups inside. */
-  live: number
-  first: Task | null
-  /** The failure that cancelled the rest; later members are cancelled too until it is acknowledged. */
-  failure: Task | null
-  cancelled: string | null
-  watched: boolean
-  closed: boolean
-}
-
-export function createGroup(name: string, parent: Group | null): Group {
-  const group: Group = {
-    name,
-    parent,
-    children: new Set(),
-    live: 0,
-    first: null,
-    failure: null,
-    cancelled: null,
-    watched: false,
-    closed: false,
-  }
-  parent?.children.add(group)
-  return group
 }
 
 /**

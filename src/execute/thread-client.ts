@@ -13,7 +13,7 @@ import { Future } from '../model/future.ts'
 import type { Kept } from '../model/stored.ts'
 import { Stream } from '../model/value-stream.ts'
 import { Tracker } from '../model/tracker.ts'
-import { resolveInside } from '../model/wait.ts'
+import { fetchBy, resolveInside } from '../model/wait.ts'
 import type { TaskModules } from './modules.ts'
 import type { CallRequest, FromThread, Question, ToThread } from './protocol.ts'
 import { TakenStream } from './taken-stream.ts'
@@ -137,11 +137,12 @@ export class ThreadClient implements Client {
     if (typeof value !== 'object' || value === null) return value
     const task = this.#task('waitOn was called')
     const { tracker } = this.#scope(task)
-    return resolveInside(value, tracker, async datum => {
+    const fetch = fetchBy(async datum => {
       const known = this.#ids.get(datum)
       if (!known) return undefined
       return this.#ask({ ask: 'value', id: known.id }, task)
     })
+    return resolveInside(value, tracker, fetch)
   }
 
   async waitOnFile(path: string): Promise<string> {

@@ -20,6 +20,8 @@ export interface Look {
   readonly ctime: number
   readonly ino: number
   readonly isFolder?: boolean
+  /** Neither file nor folder: its content is not looked at. */
+  readonly isSpecial?: boolean
 }
 
 /** Somebody who looks at the files of the last run while the workflow file is still being loaded. */
@@ -52,6 +54,7 @@ export class FileTable {
   racy = new Uint8Array(0)
   /** Those that are directories now. */
   readonly folders = new Set<number>()
+  readonly #specials = new Set<number>()
   nowSize = new Float64Array(0)
   nowMtime = new Float64Array(0)
   nowCtime = new Float64Array(0)
@@ -115,6 +118,8 @@ export class FileTable {
   see(id: number, look: Look | null): void {
     if (look?.isFolder) this.folders.add(id)
     else if (this.folders.size > 0) this.folders.delete(id)
+    if (look?.isSpecial) this.#specials.add(id)
+    else if (this.#specials.size > 0) this.#specials.delete(id)
     this.nowSize[id] = look ? look.size : MISSING
     this.nowMtime[id] = look ? look.mtime : 0
     this.nowCtime[id] = look ? look.ctime : 0
@@ -124,7 +129,7 @@ export class FileTable {
   /** What a plain file looked like in this plan. */
   look(id: number): Look | null {
     const size = this.nowSize[id] as number
-    if (size < 0 || this.folders.has(id)) return null
+    if (size < 0 || this.folders.has(id) || this.#specials.has(id)) return null
     return {
       size,
       mtime: this.nowMtime[id] as number,
@@ -213,12 +218,20 @@ export function lookAt(path: string): Look | null {
   return lookOf(stats)
 }
 
-export const lookOf = ({ size, mtimeMs, ctimeMs, ino }: Stats): Look => ({
-  size,
-  mtime: mtimeMs,
-  ctime: ctimeMs,
-  ino,
-})
+/** The same where nobody wants to hear that it cannot be looked at. */
+export function lookQuietly(path: string): Look | null {
+  try {
+    return lookAt(path)
+  } catch {
+    return null
+  }
+}
+
+export const lookOf = (stats: Stats): Look => {
+  const { size, mtimeMs: mtime, ctimeMs: ctime, ino } = stats
+  // Pipes and devices change with each use, and there is no end to what can be read from some.
+  return stats.isFile() ? { size, mtime, ctime, ino } : { size: 0, mtime: 1, ctime: 1, ino, isSpecial: true }
+}
 
 function statOf(path: string): Stats | undefined {
   try {
@@ -236,6 +249,7 @@ function lookInside(folder: string, ino: number): Look {
   let ctime = 0
   const walk = (path: string, name: string): void => {
     for (const entry of readdirSync(path, { withFileTypes: true }).sort(byName)) {
+      if (isOwnName(entry.name)) continue
       expectText(path, entry.name)
       const inner = `${path}/${entry.name}`
       const shown = `${name}/${entry.name}`
@@ -253,5 +267,8 @@ function lookInside(folder: string, ino: number): Look {
   walk(folder, '')
   return { size, mtime: mark, ctime, ino, isFolder: true }
 }
+
+/** What Millrace itself keeps in folders of the workflow, for a while or longer: nobody means it by a folder. */
+export const isOwnName = (name: string): boolean => name === '.millrace' || name.startsWith('.millrace-')
 
 const byName = (a: { name: string }, b: { name: string }): number => (a.name < b.name ? -1 : 1)

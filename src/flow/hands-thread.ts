@@ -2,17 +2,20 @@ import { hash } from 'node:crypto'
 import { closeSync, lstatSync, openSync, readSync, statSync } from 'node:fs'
 import { parentPort } from 'node:worker_threads'
 import { COLUMNS, SMALL } from './hands.ts'
-import type { HandsRequest } from './hands.ts'
+import type { HandsRequest, How } from './hands.ts'
 import { stampOf } from './stamp.ts'
 
 const buffer = Buffer.allocUnsafeSlow(SMALL + 1)
 
 /** Leaves zeros for whatever is not a small plain file, or cannot be read. */
-function look(path: string, follow: boolean, into: Float64Array): void {
-  const stats = follow ? statSync(path) : lstatSync(path)
+function look(path: string, how: How, into: Float64Array): void {
+  const stats = how === 'link' ? lstatSync(path) : statSync(path)
   // After the look and before the content: what changes from here on has another time, unless it is within the tick.
   const at = Date.now()
-  if (!stats.isFile() || stats.size > SMALL) return
+  if (!stats.isFile()) return
+  const isOutside = how === 'outside'
+  if (isOutside) into.set([stats.size, stats.mtimeMs, stats.ctimeMs, stats.ino, 1, at])
+  if (isOutside || stats.size > SMALL) return
   const file = openSync(path, 'r')
   let length = 0
   try {
@@ -26,11 +29,11 @@ function look(path: string, follow: boolean, into: Float64Array): void {
   into.set([stats.size, stats.mtimeMs, stats.ctimeMs, stats.ino, stamp, at])
 }
 
-parentPort?.on('message', ({ paths, follow }: HandsRequest) => {
+parentPort?.on('message', ({ paths, how }: HandsRequest) => {
   const columns = new Float64Array(paths.length * COLUMNS.length)
   for (const [i, path] of paths.entries()) {
     try {
-      look(path, follow[i] === 1, columns.subarray(i * COLUMNS.length, (i + 1) * COLUMNS.length))
+      look(path, how[i] as How, columns.subarray(i * COLUMNS.length, (i + 1) * COLUMNS.length))
     } catch {
       continue
     }

@@ -16,13 +16,15 @@ export const COLUMNS = ['size', 'mtime', 'ctime', 'ino', 'stamp', 'at'] as const
 
 export interface HandsRequest {
   readonly paths: readonly string[]
-  /** 1 where a link counts as what it points to. */
-  readonly follow: readonly number[]
+  readonly how: readonly How[]
 }
+
+/** What is meant where there is a link: itself, what it points to, or only what that looks like. */
+export type How = 'link' | 'target' | 'outside'
 
 interface Waiting {
   path: string
-  follow: number
+  how: How
   resolve(seen: Seen | null): void
 }
 
@@ -47,9 +49,18 @@ export class Hands {
 
   /** Null for all that is not small and plain, and whenever something is wrong: then it is looked at the long way. */
   see(path: string, follow: boolean): Promise<Seen | null> {
+    return this.#ask(path, follow ? 'target' : 'link')
+  }
+
+  /** The same without the content, and for files of any size. */
+  async look(path: string): Promise<Look | null> {
+    return (await this.#ask(path, 'outside'))?.look ?? null
+  }
+
+  #ask(path: string, how: How): Promise<Seen | null> {
     if (!this.#isReady) return Promise.resolve(null)
     return new Promise(resolve => {
-      if (this.#waiting.push({ path, follow: follow ? 1 : 0, resolve }) === 1) setImmediate(this.#send)
+      if (this.#waiting.push({ path, how, resolve }) === 1) setImmediate(this.#send)
     })
   }
 
@@ -65,7 +76,7 @@ export class Hands {
     this.#sent.push(batch)
     const request: HandsRequest = {
       paths: batch.map(({ path }) => path),
-      follow: batch.map(({ follow }) => follow),
+      how: batch.map(({ how }) => how),
     }
     // Whoever waits keeps the process alive.
     this.#worker.ref()

@@ -4,11 +4,13 @@ import { parseBytes, parseCount, parseDuration } from '../general/units.ts'
 import { checkShapes } from '../model/option-shapes.ts'
 import { marksOf, pathOf } from './marks.ts'
 import type { FileSpec } from './marks.ts'
-import { Pattern, normalized } from './pattern.ts'
+import { knownParameters } from './params.ts'
+import { Pattern } from './pattern.ts'
 import { CallSite, flowState } from './registry.ts'
 import type { Rule, RuleFile } from './registry.ts'
 import { flatten } from './shape.ts'
 import type { FileShape } from './shape.ts'
+import { workflowPath } from './workflow-path.ts'
 import type { Action, InputSpec, InputsOf, PathsOf, RuleOptions, TargetBody, WildcardsOf } from './types.ts'
 
 const OPTIONS: readonly (keyof RuleOptions)[] = [
@@ -71,7 +73,7 @@ export function target(name: string, what: string | readonly string[] | TargetBo
     }
     flowState.registry.addTarget({
       name,
-      files: files.map(normalized),
+      files: files.map(workflowPath),
       body: isBody ? what : null,
       site,
     })
@@ -105,6 +107,7 @@ function readRule(outputs: unknown, inputs: unknown, third: unknown, fourth: unk
     options,
     action,
     site,
+    parameters: flowState.atLoad === null ? null : knownParameters(),
     isAsync: action.constructor.name === 'AsyncFunction',
     hasTemps: made.some(({ marks }) => marks.temp),
     hasFolders: made.some(({ marks }) => marks.directory),

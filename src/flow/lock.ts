@@ -11,7 +11,10 @@ function bornAt(pid: number): string | null {
   }
 }
 
-/** Takes the lock or says who has it; a lock of a process that has ended is nobody's. */
+/**
+ * Takes the lock or says who has it; a lock of a process that has ended is nobody's. Two who find such a one must not both
+ * take it away, the second that of the first: whoever does so has a lock for that.
+ */
 export function takeLock(path: string): () => void {
   const own = `${path}.${process.pid}`
   try {
@@ -30,17 +33,26 @@ export function takeLock(path: string): () => void {
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== 'EEXIST' || attempt > 5) throw error
       }
-      const holder = holderOf(path)
-      if (holder !== null) {
-        throw new MillraceError('MR_FLOW_STATE', `another run (process ${holder}) works in this folder`, {
-          hint: 'Wait for it, or stop it.',
-        })
+      expectNoHolder(path)
+      const release = takeLock(`${path}.old`)
+      try {
+        expectNoHolder(path)
+        rmSync(path, { force: true })
+      } finally {
+        release()
       }
-      rmSync(path, { force: true })
     }
   } finally {
     unlinkSync(own)
   }
+}
+
+function expectNoHolder(path: string): void {
+  const holder = holderOf(path)
+  if (holder === null) return
+  throw new MillraceError('MR_FLOW_STATE', `another run (process ${holder}) works in this folder`, {
+    hint: 'Wait for it, or stop it.',
+  })
 }
 
 function holderOf(path: string): string | null {

@@ -22,7 +22,7 @@ for (let file = count - 1; file >= 0; file--) {
   end = start
   try {
     const stats = statSync(path.startsWith('/') ? path : join(folder, path), options)
-    if (stats?.isDirectory()) continue
+    if (stats && !stats.isFile()) continue
     size[file] = stats ? stats.size : MISSING
     mtime[file] = stats ? stats.mtimeMs : 0
     ctime[file] = stats ? stats.ctimeMs : 0

@@ -5,7 +5,8 @@ import type { Wildcards } from './pattern.ts'
 import type { RecordTable } from './record-table.ts'
 import type { Registry, Rule, RuleFile } from './registry.ts'
 import type { Shape } from './shape.ts'
-import { NO_FILE, Work, workflowPath } from './work.ts'
+import { NO_FILE, Work } from './work.ts'
+import { workflowPath } from './workflow-path.ts'
 
 /** How deep rules may follow from each other before it is taken for a pattern that makes itself for ever. */
 const DEEPEST = 100
@@ -24,6 +25,8 @@ export class Makers {
   /** What was found not to be made may be made by rules that have come since. */
   #generation = 0
   #hasDirectories = false
+  /** By folder: who makes it, or one above it, as a whole. */
+  readonly #above = new Map<string, Work | null>()
   readonly #isLean: boolean
 
   /** `isLean`: tasks that are up to date may be forgotten. */
@@ -42,15 +45,44 @@ export class Makers {
     const known = this.#makers[file]
     if (known !== undefined) return known
     const path = this.#files.path(file)
-    const found = this.#find(path, file) ?? (this.#hasDirectories ? this.#directoryAbove(path) : null)
+    const above = this.#hasDirectories ? this.#directoryAbove(path) : null
+    const own = this.#find(path, file)
+    if (own && above && own.rule !== above.rule) throw this.#overlap(path, above, own)
+    const found = own ?? above
     this.#makers[file] = found
     if (found) {
       for (const output of found.outputs) {
         while (this.#makers.length <= output) this.#makers.push(undefined)
+        if (output !== file && this.#makers[output] !== found) this.#expectNoOther(output, found)
         this.#makers[output] = found
       }
     }
     return found
+  }
+
+  /** Whichever was asked for last would win, in this run and in the next. */
+  #expectNoOther(file: number, { rule }: Work): void {
+    const path = this.#files.path(file)
+    const concrete = this.#registry.concrete.get(path)
+    const isOther = (one: Rule): boolean => {
+      if (one === rule) return false
+      const wildcards = matchOf(one, path)
+      return wildcards !== null && this.#isPossible(this.#work(one, wildcards, file), 0)
+    }
+    const other = concrete ?? this.#registry.patterns.candidates(path).find(isOther)
+    if (other && other !== rule) throw ambiguous(path, [other, rule])
+  }
+
+  #overlap(path: string, above: Work, { rule }: Work): MillraceError {
+    const folder = above.outputs
+      .map(output => this.#files.path(output))
+      .find(one => path.startsWith(`${one}/`))
+    return new MillraceError(
+      'MR_FLOW_AMBIGUOUS',
+      `${path} is made by rule ${rule.name} (${rule.site}), in the directory ${folder} that rule ` +
+        `${above.rule.name} (${above.rule.site}) makes as a whole`,
+      { hint: 'Write it to another folder, or let one rule make all that is in the directory.' },
+    )
   }
 
   /** It is up to date, and nobody will ask for more: of a hundred thousand tasks that is all one has to remember. */
@@ -76,6 +108,7 @@ export class Makers {
     for (let file = 0; file < this.#makers.length; file++) {
       if (this.#makers[file] === null) this.#makers[file] = undefined
     }
+    this.#above.clear()
     this.#hasDirectories = this.#registry.rules.some(rule => rule.hasFolders)
   }
 
@@ -91,7 +124,7 @@ export class Makers {
       const work = this.#work(rule, wildcards, file)
       first ??= work
       if (!this.#isPossible(work, 0)) continue
-      if (possible) throw ambiguous(path, [possible, work])
+      if (possible) throw ambiguous(path, [possible.rule, rule])
       possible = work
     }
     // If none is possible, the first leads to the error that says what is missing.
@@ -118,14 +151,21 @@ export class Makers {
 
   /** A file inside a directory that a rule makes. */
   #directoryAbove(path: string): Work | null {
+    const folder = path.slice(0, Math.max(0, path.lastIndexOf('/')))
+    let known = this.#above.get(folder)
+    if (known === undefined) this.#above.set(folder, (known = this.#findAbove(path)))
+    return known
+  }
+
+  #findAbove(path: string): Work | null {
+    const { concrete, patterns } = this.#registry
     for (let at = path.lastIndexOf('/'); at > 0; at = path.lastIndexOf('/', at - 1)) {
       const folder = path.slice(0, at)
-      const id = this.#files.id(folder)
-      const work = this.#find(folder, id)
-      const isMade = work?.outputs.some(
-        (output, i) => this.#files.path(output) === folder && work.rule.outputs[i]?.marks.directory,
-      )
-      if (work && isMade) return this.of(id)
+      const makes = ({ hasFolders, outputs }: Rule): boolean =>
+        hasFolders && outputs.some(({ pattern, marks }) => marks.directory && pattern.match(folder))
+      const rule = concrete.get(folder) ?? patterns.candidates(folder).find(makes)
+      const work = rule && makes(rule) ? this.of(this.#files.id(folder)) : null
+      if (work && makes(work.rule)) return work
     }
     return null
   }
@@ -162,17 +202,21 @@ export class Makers {
 }
 
 function matchOf({ outputs }: Rule, path: string): Wildcards | null {
-  for (const { pattern } of outputs) {
-    const wildcards = pattern.match(path)
-    if (wildcards) return wildcards
+  for (const one of outputs) {
+    const wildcards = one.pattern.match(path)
+    if (!wildcards) continue
+    // What one output demands of a wildcard holds for it in all of them.
+    const fits = ({ pattern }: RuleFile): boolean =>
+      !pattern.isConstrained || pattern.match(pattern.fill(wildcards)) !== null
+    if (outputs.length === 1 || outputs.every(fits)) return wildcards
   }
   return null
 }
 
-function ambiguous(path: string, works: readonly Work[]): MillraceError {
-  const rules = works.map(({ rule }) => `${rule.name} (${rule.site})`)
+function ambiguous(path: string, rules: readonly Rule[]): MillraceError {
+  const named = rules.map(({ name, site }) => `${name} (${site})`)
   return new MillraceError(
     'MR_FLOW_AMBIGUOUS',
-    `${rules.length} rules can make ${path}: ${rules.join(' and ')}`,
+    `${rules.length} rules can make ${path}: ${named.join(' and ')}`,
   )
 }

@@ -39,21 +39,35 @@ function typed(name: string, given: string, standard: Simple | undefined): Simpl
   return given
 }
 
+const byName = (get: (name: string) => string): Readonly<Record<string, string>> =>
+  new Proxy({} as Record<string, string>, {
+    get: (_target, name) => (typeof name === 'string' ? get(name) : undefined),
+    has: (_target, name) => typeof name === 'string' && flowState.given.has(name),
+    ownKeys: () => [...flowState.given.keys()],
+    getOwnPropertyDescriptor: (_target, name) =>
+      typeof name === 'string' && flowState.given.has(name)
+        ? { value: get(name), enumerable: true, configurable: true }
+        : undefined,
+  })
+
 /** Parameters by name, as text; what is read counts as asked for. */
-export const parameters: Readonly<Record<string, string>> = new Proxy({} as Record<string, string>, {
-  get(_target, name) {
-    return typeof name === 'string' ? param(name) : undefined
-  },
-  has: (_target, name) => typeof name === 'string' && flowState.given.has(name),
-  ownKeys: () => [...flowState.given.keys()],
-  getOwnPropertyDescriptor: (_target, name) =>
-    typeof name === 'string' && flowState.given.has(name)
-      ? { value: param(name), enumerable: true, configurable: true }
-      : undefined,
+export const parameters = byName(name => param(name))
+
+/** The same for functions of rules. Which of them are called is another thing in each run. */
+export const parametersOfTasks = byName(name => {
+  flowState.read.add(name)
+  return flowState.given.get(name) ?? flowState.asked.get(name) ?? param(name)
 })
 
+/**
+ * What a function may depend on, as far as is known now: parameters with the values that the workflow got, and whatever
+ * else was given.
+ */
+export const knownParameters = (): string =>
+  JSON.stringify([...new Map([...flowState.given, ...flowState.asked])].sort())
+
 export const unaskedParameters = (): string[] =>
-  [...flowState.given.keys()].filter(name => !flowState.asked.has(name))
+  [...flowState.given.keys()].filter(name => !flowState.asked.has(name) && !flowState.read.has(name))
 
 /**
  * A mistyped name would make everything anew with the default. Functions may ask for a parameter later, so it is

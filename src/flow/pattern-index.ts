@@ -24,6 +24,14 @@ export class PatternIndex {
     }
   }
 
+  /** Takes away rules with this number and later ones. */
+  keepFirst(length: number): void {
+    const kept = this.#rules.filter(({ number }) => number < length)
+    for (const list of [this.#byStart, this.#byEnd]) list.clear()
+    this.#rules.length = 0
+    for (const rule of kept) this.add(rule)
+  }
+
   /** Those that may make the file, in the order in which they were written. */
   candidates(path: string): readonly Rule[] {
     if (this.#rules.length < FEW) return this.#rules

@@ -1,4 +1,5 @@
 import { MillraceError } from '../core/errors.ts'
+import { workflowPath, workflowStart } from './workflow-path.ts'
 
 export type Wildcards = Readonly<Record<string, string>>
 
@@ -21,20 +22,29 @@ export class Pattern {
   readonly #literals: readonly string[]
   readonly #holes: readonly Hole[]
   #expression: RegExp | null = null
-  #places: readonly string[] = []
 
   constructor(text: string) {
     this.text = text
+    if (text === '') throw wrong(text, 'is empty')
     const { literals, holes } = split(text)
-    literals[0] = normalized(literals[0] as string)
+    if (holes.length === 0) literals[0] = workflowPath(literals[0] as string)
+    else {
+      literals[0] = workflowStart(literals[0] as string)
+      for (let i = 1; i < literals.length; i++) literals[i] = literals[i]?.replaceAll(/\/\/+/g, '/') ?? ''
+      // A folder is meant with and without it.
+      literals.push(literals.pop()?.replace(/\/$/, '') ?? '')
+    }
     this.#literals = literals
     this.#holes = holes
     this.names = [...new Set(holes.map(hole => hole.name))]
-    if (literals.join('') === '' && holes.length === 0) throw wrong(text, 'is empty')
   }
 
   get isConcrete(): boolean {
     return this.#holes.length === 0
+  }
+
+  get isConstrained(): boolean {
+    return this.#holes.some(({ constraint }) => constraint !== null)
   }
 
   /** What all its paths begin with, and end with. */
@@ -62,7 +72,7 @@ export class Pattern {
     const found = (this.#expression ??= this.#compile()).exec(path)
     if (!found) return null
     const wildcards: Record<string, string> = {}
-    for (let i = 0; i < this.#places.length; i++) wildcards[this.#places[i] as string] = found[i + 1] ?? ''
+    for (const name of this.names) wildcards[name] = found.groups?.[groupOf(name)] ?? ''
     return wildcards
   }
 
@@ -83,29 +93,21 @@ export class Pattern {
   }
 
   #compile(): RegExp {
-    const places: string[] = []
+    const known = new Set<string>()
     let source = escape(this.#literals[0] as string)
     for (let i = 0; i < this.#holes.length; i++) {
       const { name, constraint } = this.#holes[i] as Hole
-      const known = places.indexOf(name)
-      if (known >= 0) source += `\\${known + 1}(?![0-9])`
-      else {
-        places.push(name)
-        source += `(${constraint ?? '[^/]+'})`
-      }
+      const group = groupOf(name)
+      source += known.has(name) ? `\\k<${group}>` : `(?<${group}>${constraint ?? '[^/]+'})`
+      known.add(name)
       source += escape(this.#literals[i + 1] as string)
     }
-    this.#places = places
     return new RegExp(`^${source}$`, 's')
   }
 }
 
-/** As the parts of paths are compared as text, there is one way to write each. */
-export function normalized(path: string): string {
-  let clean = path
-  while (clean.startsWith('./')) clean = clean.slice(2).replace(/^\/+/, '')
-  return clean.includes('//') ? clean.replaceAll(/\/\/+/g, '/') : clean
-}
+/** A constraint may have groups, also such with names, of its own. */
+const groupOf = (name: string): string => `$${name}`
 
 const escape = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, String.raw`\$&`)
 
@@ -149,10 +151,8 @@ function readHole(text: string, inside: string): Hole {
   if (!NAME.test(name)) throw wrong(text, `has a wildcard '{${inside}}' whose name is not a word`)
   if (constraint === null) return { name, constraint }
   try {
-    // Groups of the constraint must not be counted among the wildcards.
-    const inner = constraint.replaceAll(/(?<!\\)\((?!\?)/g, '(?:')
-    void new RegExp(inner)
-    return { name, constraint: inner }
+    void new RegExp(constraint)
+    return { name, constraint }
   } catch (cause) {
     throw wrong(text, `has a wildcard {${name}} whose constraint is not a regular expression`, cause)
   }

@@ -7,8 +7,9 @@ import { Makers } from './makers.ts'
 import type { RecordTable } from './record-table.ts'
 import type { Registry } from './registry.ts'
 import { checkKept, explainStale } from './reasons.ts'
-import { NO_FILE, asArgument, textHash, workflowPath } from './work.ts'
+import { NO_FILE, asArgument, placeOf, textHash } from './work.ts'
 import type { Work } from './work.ts'
+import { workflowPath } from './workflow-path.ts'
 
 export interface PlanOptions {
   /** Everything is made again. */
@@ -51,14 +52,20 @@ export class Planner {
     const todo: Work[] = []
     const doubts: number[] = []
     const goals = this.#numbers(paths)
-    for (const goal of goals) {
-      const work = this.makers.of(goal)
-      if (!work) this.#checkSource(goal, null)
-      else if (work.state === 'failed') throw this.#failedInput(goal)
-      else if (work.state === 'new') this.#visit(work, todo, doubts)
+    try {
+      for (const goal of goals) {
+        const work = this.makers.of(goal)
+        if (!work) this.#checkSource(goal, null)
+        else if (work.state === 'failed') throw this.#failedInput(goal)
+        else if (work.state === 'new') this.#visit(work, todo, doubts)
+      }
+    } catch (error) {
+      // Whoever asked may go on without it.
+      this.#startAnew()
+      throw error
     }
     if (doubts.length > 0) {
-      for (const work of this.makers.works()) if (isOpen(work)) work.state = 'new'
+      this.#startAnew()
       return { goals, todo: [], doubts }
     }
     if (this.#registry.rules.some(rule => rule.hasTemps)) {
@@ -69,6 +76,11 @@ export class Planner {
       }
     }
     return { goals, todo, doubts }
+  }
+
+  /** Nothing that was decided is done. */
+  #startAnew(): void {
+    for (const work of this.makers.works()) if (isOpen(work)) work.state = 'new'
   }
 
   /** Lists most often have the order, or the reverse order, of the last time. */
@@ -114,11 +126,13 @@ export class Planner {
   #decide(work: Work, todo: Work[], doubts: number[]): void {
     const files = this.#files
     const { outputs, inputs } = work
-    work.text = textHash(work, this.#names(outputs) as string[], this.#names(inputs))
+    this.readCommand(work)
     let remade: Set<number> | null = null
     for (const input of inputs) {
       if (input === NO_FILE) continue
       const maker = this.makers.of(input)
+      // A directory was made since somebody looked at what was in it.
+      if (maker?.state === 'done' && placeOf(input, maker) < 0) files.forget(input)
       if (maker && isToRun(maker)) (remade ??= new Set()).add(input)
       else if (files.exists(input) && !files.isAsStamped(input)) this.#doubt(work, input, doubts)
     }
@@ -146,7 +160,9 @@ export class Planner {
     if (this.#options.force) this.#stale(work, '--force', todo)
     else if (!isKnown) this.#stale(work, explainStale(work, files, this.#records), todo)
     else if (remade !== null) {
-      work.state = 'maybe'
+      // What is gone must be there for readers that turn out to need it.
+      work.state = isAbsent ? 'stale' : 'maybe'
+      work.isMissed = isAbsent
       const [first] = remade as Set<number>
       work.reason = `${files.path(first as number)} is made again`
       this.#requireInputs(work, todo)
@@ -155,6 +171,11 @@ export class Planner {
       work.state = isAbsent ? 'absent' : 'fresh'
       if (!isAbsent) this.makers.release(work)
     }
+  }
+
+  /** What it does, as far as can be seen now. */
+  readCommand(work: Work): void {
+    work.text = textHash(work, this.#names(work.outputs) as string[], this.#names(work.inputs))
   }
 
   #names(ids: readonly number[]): (string | undefined)[] {
@@ -193,6 +214,7 @@ export class Planner {
     for (let one = stack.pop(); one; one = stack.pop()) {
       if (one.work.state !== 'absent') continue
       one.work.state = 'stale'
+      one.work.isMissed = true
       one.work.reason = one.reason
       found.push(one.work)
       const reader = this.#files.path(one.work.outputs[0] as number)
@@ -209,6 +231,7 @@ export class Planner {
     const path = this.#files.path(file)
     // Nobody reads it: what is in a folder does not matter, and may be the whole file system.
     if (reader ? this.#files.exists(file) : existsSync(path)) return
+    this.#files.forget(file)
     const close = nearest(path, this.#candidates(path))
     const meant = close ? `; did you mean ${close}?` : ''
     if (!reader) {

@@ -20,8 +20,10 @@ export interface Rule {
   readonly options: RuleOptions
   readonly action: Action<unknown, unknown, Record<string, string>> | null
   readonly site: CallSite
-  /** Its function does the work itself. */
-  readonly isAsync: boolean
+  /** What its function may depend on, if the rule was added after loading. */
+  readonly parameters: string | null
+  /** Its function does the work itself; of some that is known only when they have been called. */
+  isAsync: boolean
   /** Files come and go, or come with others, so that tasks have to be remembered. */
   readonly hasTemps: boolean
   readonly hasFolders: boolean
@@ -93,6 +95,42 @@ export class Registry {
     }
   }
 
+  /** The files behind these names, and the targets that find theirs out: lists may name other targets. */
+  resolve(names: readonly string[]): { files: string[]; bodies: Target[] } {
+    const files: string[] = []
+    const bodies: Target[] = []
+    const seen = new Set<Target>()
+    const add = (list: readonly string[]): void => {
+      for (const name of list) {
+        const target = this.targets.get(name)
+        // A target may be called as a file that it names.
+        if (!target || (seen.has(target) && !target.body)) files.push(name)
+        else if (!seen.has(target)) {
+          seen.add(target)
+          if (target.body) bodies.push(target)
+          else add(target.files)
+        }
+      }
+    }
+    add(names)
+    return { files, bodies }
+  }
+
+  /** Gives what takes away all that has been added since. */
+  remember(): () => void {
+    const { length } = this.rules
+    const targets = [...this.targets]
+    const concrete = [...this.concrete]
+    return () => {
+      this.rules.length = length
+      this.patterns.keepFirst(length)
+      this.targets.clear()
+      for (const [name, target] of targets) this.targets.set(name, target)
+      this.concrete.clear()
+      for (const [path, rule] of concrete) this.concrete.set(path, rule)
+    }
+  }
+
   addTarget(target: Target): void {
     const other = this.targets.get(target.name)
     if (other) {
@@ -111,11 +149,15 @@ interface FlowState {
   given: Map<string, string>
   /** Those that the workflow has asked for, with the values that it got. */
   asked: Map<string, string>
+  /** Those that functions of rules have asked for. */
+  read: Set<string>
+  /** What functions of rules may depend on, as of the end of loading; null until then. */
+  atLoad: string | null
   /** Folders in which it has looked for files. */
   listed: Set<string>
 }
 
-const KEY = Symbol.for('millrace.flow.2')
+const KEY = Symbol.for('millrace.flow.3')
 const holder = globalThis as unknown as Record<symbol, FlowState | undefined>
 
 /** Once per thread, also when the package was loaded twice. */
@@ -123,5 +165,7 @@ export const flowState: FlowState = (holder[KEY] ??= {
   registry: new Registry(),
   given: new Map(),
   asked: new Map(),
+  read: new Set(),
+  atLoad: null,
   listed: new Set(),
 })

@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path'
 import { MillraceError } from '../core/errors.ts'
 import { mapAtOnce } from '../general/at-once.ts'
 import type { OutputCache } from './cache.ts'
-import { MISSING, lookAt, lookOf } from './file-table.ts'
+import { MISSING, lookAt, lookOf, lookQuietly } from './file-table.ts'
 import type { FileTable, Look } from './file-table.ts'
 import { Hands } from './hands.ts'
 import type { Planner } from './planner.ts'
@@ -16,6 +16,8 @@ import type { Work } from './work.ts'
 
 const NONE: ReadonlySet<number> = new Set()
 const GROWING = -1
+/** No content has this stamp. */
+const UNKNOWN = -2
 /** Files of one task that are looked into at a time. */
 const AT_ONCE = 8
 /** Tasks for which another thread is worth its start. */
@@ -87,12 +89,15 @@ export class FlowState {
     await this.#stampInputs(work, growing)
     const { files } = this
     const [first] = work.outputs
+    // A function may look into what it reads, which was not there when it was planned.
+    if (!work.isCommand && !work.rule.isAsync) this.#planner.readCommand(work)
     const isSame =
-      work.wasMaybe &&
+      (work.wasMaybe || work.isMissed) &&
       growing.size === 0 &&
       first !== undefined &&
       this.#state.records.matches(first, work.text, work.outputs, work.inputs, files.stamp)
-    if (isSame) {
+    work.isMissed &&= isSame
+    if (isSame && !work.isMissed) {
       this.#inputStamps.delete(work)
       return 'kept'
     }
@@ -125,9 +130,14 @@ export class FlowState {
     const looks = await mapAtOnce(AT_ONCE, work.outputs, (output, i) =>
       this.#lookAtMade(work, i, staged[i] as string, output),
     )
-    const stamps = await mapAtOnce(AT_ONCE, looks, (look, i) =>
-      look ? (look.stamp ?? takeStamp(look.path, look.look)) : this.#leftOut(work.outputs[i] as number),
-    )
+    const stamps = await mapAtOnce(AT_ONCE, looks, (look, i) => {
+      if (!look) return this.#leftOut(work.outputs[i] as number)
+      // Made anew in the same way it stands for what was there: those who have read that are up to date.
+      const isReplaced = work.isMissed && work.rule.outputs[i]?.marks.temp
+      const before = isReplaced ? (this.files.stamp[work.outputs[i] as number] as number) : 0
+      return before || (look.stamp ?? takeStamp(look.path, look.look))
+    })
+    const changed = await this.#changedSince(work)
     for (const [i, output] of work.outputs.entries()) {
       this.files.setTaken(output, isTaken)
       this.#setStamp(output, looks[i], stamps[i] as number)
@@ -138,16 +148,36 @@ export class FlowState {
       outputs: work.outputs,
       outputStamps: stamps,
       inputs: work.inputs,
-      inputStamps: (this.#inputStamps.get(work) ?? []).map((stamp, i) =>
-        stamp === GROWING ? (this.files.stamp[work.inputs[i] as number] as number) : stamp,
-      ),
+      inputStamps: (this.#inputStamps.get(work) ?? []).map((stamp, i) => {
+        const input = work.inputs[i] as number
+        if (changed.has(input)) return UNKNOWN
+        return stamp === GROWING ? (this.files.stamp[input] as number) : stamp
+      }),
     }
     this.#inputStamps.delete(work)
     const stamped = [...made, ...work.inputs.filter(input => this.#unwritten.delete(input))]
     const key = this.#keys.get(work)
-    if (key !== undefined && this.#keys.delete(work)) await this.#cache?.store(key, staged)
+    if (key !== undefined && this.#keys.delete(work) && changed.size === 0) {
+      await this.#cache?.store(key, staged)
+    }
     await this.#state.record(record, stamped)
     return looks.map(look => (look?.isPlain ? look.look.size : null))
+  }
+
+  /** Sources that somebody has changed while the task was running: nobody knows which content it has read. */
+  async #changedSince({ inputs }: Work): Promise<Set<number>> {
+    const { files } = this
+    const changed = new Set<number>()
+    await mapAtOnce(AT_ONCE, inputs, async input => {
+      if (input === NO_FILE || this.makerOf(input)) return
+      const path = resolve(this.root, files.path(input))
+      const now = (await this.#hands?.look(path)) ?? (await look(path))
+      // Its ctime changes also with a link to it.
+      const isSame =
+        now?.size === files.size[input] && now?.mtime === files.mtime[input] && now?.ino === files.ino[input]
+      if (!isSame) changed.add(input)
+    })
+    return changed
   }
 
   /** An output that is complete while the task still runs; the record comes with its end. */
@@ -211,6 +241,8 @@ export class FlowState {
     const { files } = this
     const maker = this.makerOf(input)
     if (maker && placeOf(input, maker) >= 0 && files.stamp[input] !== 0) return
+    // It came with a directory: what was seen before that was made says nothing.
+    if (maker && placeOf(input, maker) < 0) files.forget(input)
     // It may have changed since the plan. Then what is written down is not what it looks like now, and it is looked into
     // the next time.
     if (files.exists(input) && files.isAsStamped(input)) return
@@ -301,14 +333,6 @@ export class FlowState {
     this.files.see(output, null)
     this.files.stamp[output] = 0
     return 0
-  }
-}
-
-function lookQuietly(path: string): Look | null {
-  try {
-    return lookAt(path)
-  } catch {
-    return null
   }
 }
 

@@ -77,13 +77,18 @@ function remember(strings: TemplateStringsArray): Template {
 }
 
 function insert(value: unknown, place: Place): string {
-  if (place === 'unsafe') throw wrong('stands inside backquotes or a comment, where it cannot be quoted')
+  if (place === 'unsafe')
+    throw wrong(
+      'stands inside backquotes, a comment or a command in a here-document, where it cannot be quoted',
+    )
   if (value instanceof ShellCommand) {
     if (place !== 'plain') throw wrong('is shell text inside quotes')
     return value.text
   }
   if (Array.isArray(value)) return value.map(one => insert(one, place)).join(' ')
-  return quoteFor(place, wordOf(value))
+  const quoted = quoteFor(place, wordOf(value))
+  if (quoted === null) throw wrong('has a line that would end the here-document')
+  return quoted
 }
 
 function wordOf(value: unknown): string {

@@ -2,6 +2,7 @@ import { close, open, read } from 'node:fs'
 import { open as openFile, readFile, readdir, readlink, stat } from 'node:fs/promises'
 import { hash, webcrypto } from 'node:crypto'
 import { hashText } from '../general/hash.ts'
+import { isOwnName } from './file-table.ts'
 import type { Look } from './file-table.ts'
 import { SMALL } from './hands.ts'
 import { expectText } from './readable-name.ts'
@@ -60,13 +61,16 @@ const digest = async (bytes: Uint8Array): Promise<Buffer> =>
 
 /** SHA-256 of a file, or of a directory with names and contents of all that is in it. */
 export async function digestPath(path: string): Promise<string> {
-  if (!(await stat(path)).isDirectory()) return digestFile(path)
+  const stats = await stat(path)
+  if (stats.isFile()) return digestFile(path)
+  if (!stats.isDirectory()) return 'special'
   const lines: string[] = []
   const walk = async (folder: string, name: string): Promise<void> => {
     const entries = (await readdir(folder, { withFileTypes: true })).sort((a, b) =>
       a.name < b.name ? -1 : 1,
     )
     for (const entry of entries) {
+      if (isOwnName(entry.name)) continue
       expectText(folder, entry.name)
       const inner = `${folder}/${entry.name}`
       const shown = `${name}/${entry.name}`
@@ -75,7 +79,7 @@ export async function digestPath(path: string): Promise<string> {
         await walk(inner, shown)
       } else if (entry.isSymbolicLink()) {
         lines.push(`${JSON.stringify(shown)} -> ${JSON.stringify(await readlink(inner))}`)
-      } else lines.push(`${JSON.stringify(shown)} ${await digestFile(inner)}`)
+      } else lines.push(`${JSON.stringify(shown)} ${entry.isFile() ? await digestFile(inner) : 'special'}`)
     }
   }
   await walk(path, '')
@@ -109,6 +113,7 @@ export function stampOfLarge(look: Look, before: Stamped | null): number {
 
 export async function takeStamp(path: string, look: Look, before: Stamped | null = null): Promise<number> {
   if (look.size > STAMP_LIMIT) return stampOfLarge(look, before)
+  if (look.isSpecial) return 1
   return stampOf(await (look.isFolder ? digestPath(path) : digestFile(path, look.size)))
 }
 

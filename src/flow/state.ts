@@ -7,6 +7,7 @@ import {
   openSync,
   readFileSync,
   renameSync,
+  statSync,
   writeSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -33,6 +34,8 @@ export class State {
   #generation = 0
   #logLength = 0
   #entries = 0
+  /** What the files looked like before they were read. */
+  #seen = ''
   #log: StateLog | null = null
   #release: (() => void) | null = null
 
@@ -43,6 +46,7 @@ export class State {
   }
 
   #read(): void {
+    this.#seen = this.#looks()
     const snapshot = readWhole(join(this.#folder, 'snapshot'))
     this.#generation = (snapshot && decodeSnapshot(snapshot, this.files, this.records)) ?? 0
     const { entries, length } = readLog(join(this.#folder, 'log'))
@@ -97,8 +101,33 @@ export class State {
         { cause },
       )
     }
-    this.#release = takeLock(join(this.#folder, 'lock'))
-    this.#log = new StateLog(join(this.#folder, 'log'), this.#logLength, this.#generation)
+    const release = takeLock(join(this.#folder, 'lock'))
+    try {
+      // What was read before would be written over what is new.
+      if (this.#looks() !== this.#seen) {
+        throw new MillraceError(
+          'MR_FLOW_STATE',
+          'another run has worked in this folder since this one began',
+          {
+            hint: 'Start it again.',
+          },
+        )
+      }
+      this.#log = new StateLog(join(this.#folder, 'log'), this.#logLength, this.#generation)
+      this.#release = release
+    } catch (error) {
+      release()
+      throw error
+    }
+  }
+
+  /** Changes with all that is written. */
+  #looks(): string {
+    const looks = ['snapshot', 'log'].map(name => {
+      const stats = statSync(join(this.#folder, name), { throwIfNoEntry: false })
+      return stats ? `${stats.ino} ${stats.size} ${stats.mtimeMs}` : ''
+    })
+    return looks.join(', ')
   }
 
   /** Resolves when it is written. */

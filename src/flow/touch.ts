@@ -72,7 +72,8 @@ function stampNow(file: number, files: FileTable, stamped: number[]): boolean {
   if (files.isAsStamped(file)) return true
   const path = files.path(file)
   const look = lookAt(path)
-  if (!look || look.isFolder || (look.size > SMALL && look.size <= STAMP_LIMIT)) return false
+  if (!look || look.isFolder || look.isSpecial || (look.size > SMALL && look.size <= STAMP_LIMIT))
+    return false
   const now = Date.now()
   files.setStamp(file, look, stampOfFile(path, look, files.stamped(file)), isRacy(look, now))
   stamped.push(file)

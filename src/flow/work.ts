@@ -1,9 +1,6 @@
-import { posix } from 'node:path'
-import { MillraceError } from '../core/errors.ts'
 import { hashText } from '../general/hash.ts'
-import { normalized } from './pattern.ts'
 import type { Wildcards } from './pattern.ts'
-import { parameters } from './params.ts'
+import { parametersOfTasks } from './params.ts'
 import { flowState } from './registry.ts'
 import type { Rule } from './registry.ts'
 import type { Shape } from './shape.ts'
@@ -30,6 +27,8 @@ export class Work {
   state: WorkState = 'new'
   /** It was handed over only because inputs are made again. */
   wasMaybe = false
+  /** It is done again only because temporary files are gone, and somebody may need them. */
+  isMissed = false
   /** Why it has to be done. */
   reason = ''
   /** Of its command, or of the code that does the work. */
@@ -88,7 +87,7 @@ export function callAction(
     out: rule.outputShape.build(outputs),
     in: inputShape.build(inputs),
     wildcards: wildcards as Record<string, string>,
-    params: parameters,
+    params: parametersOfTasks,
     // Few ask for it, and making one takes longer than the rest of this.
     get signal() {
       return signal()
@@ -107,12 +106,20 @@ export function commandOf(
     const nowhere: string[] = []
     for (const path of outputs) nowhere.push(NOWHERE + path)
     const command = callAction(given, nowhere, inputs)
-    return isCommand(command) ? command : null
+    if (isCommand(command)) return command
+    if (!isThenable(command)) return null
+    // An asynchronous function that does not look like one: it is not called again but to do the work.
+    given.rule.isAsync = true
+    void Promise.resolve(command).catch(() => undefined)
+    return null
   } catch {
     // It wants to do the work itself, or it fails, which is said when it is run.
     return null
   }
 }
+
+export const isThenable = (value: unknown): value is PromiseLike<unknown> =>
+  typeof (value as { then?: unknown } | null | undefined)?.then === 'function'
 
 /** The command as a person would type it, with the outputs under their own names. */
 export function commandText(
@@ -142,7 +149,7 @@ export function textHash(
     let code = codes.get(action)
     if (code === undefined) codes.set(action, (code = action.toString()))
     text = `code ${code}`
-    if (uses === undefined) text += JSON.stringify([...flowState.asked].sort())
+    if (uses === undefined) text += rule.parameters ?? flowState.atLoad
   }
   if (uses !== undefined) text += `\0${JSON.stringify(valueFor(uses, wildcards))}`
   if (env !== undefined) text += `\0${JSON.stringify(valueFor(env, wildcards))}`
@@ -156,17 +163,3 @@ export const valueFor = <T>(option: T | ((wildcards: never) => T), wildcards: Wi
 
 /** A path as commands get it: no name looks like an option. */
 export const asArgument = (path: string): string => (path.startsWith('-') ? `./${path}` : path)
-
-/** One way to write each path: relative to the workflow's folder where it is inside. */
-export function workflowPath(given: string): string {
-  let path = normalized(given)
-  if (path.startsWith('/') && path.startsWith(`${process.cwd()}/`)) {
-    path = normalized(path.slice(process.cwd().length + 1))
-  }
-  if (path.includes('/.') || path.endsWith('/')) path = posix.normalize(path)
-  if (path.length > 1 && path.endsWith('/')) path = path.slice(0, -1)
-  if (path === '' || path.includes('\0')) {
-    throw new MillraceError('MR_FLOW_RULE', `${JSON.stringify(given)} is not the path of a file`)
-  }
-  return path
-}

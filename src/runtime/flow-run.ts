@@ -95,16 +95,17 @@ export class FlowRun {
 
   /** `held`: temporary files that stay as long as whoever asked for them goes on. */
   async #need(names: readonly string[], held: Set<number>, asker: Target | null = null): Promise<void> {
-    const files: string[] = []
-    const waits: Promise<void>[] = []
-    for (const name of names) {
-      const target = this.#registry.targets.get(name)
-      if (!target) files.push(name)
-      else if (target.body) waits.push(this.#runBody(target, asker))
-      else append(files, target.files)
-    }
+    const { files, bodies } = this.#registry.resolve(names)
+    const waits = bodies.map(target => this.#runBody(target, asker))
     if (files.length > 0) waits.push(this.#makeFiles(files, held))
     await settleAll(waits)
+  }
+
+  /** With --keep-going, what cannot be planned does not keep others from being made. */
+  async #makeEach(paths: readonly string[], held: Set<number>, why: unknown): Promise<void> {
+    if (!this.#options.keepGoing || paths.length < 2) throw why
+    await settleAll(paths.map(path => this.#makeFiles([path], held)))
+    throw why
   }
 
   #runBody(target: Target, asker: Target | null): Promise<void> {
@@ -149,7 +150,13 @@ export class FlowRun {
   }
 
   async #makeFiles(paths: readonly string[], held: Set<number>): Promise<void> {
-    const { todo, goals } = await this.#plan(paths)
+    let plan: Plan
+    try {
+      plan = await this.#plan(paths)
+    } catch (error) {
+      return this.#makeEach(paths, held, error)
+    }
+    const { todo, goals } = plan
     if (this.#registry.rules.some(rule => rule.hasTemps)) {
       for (const goal of goals) this.#temps.hold(goal, held)
     }

@@ -8,7 +8,7 @@ import { Pattern } from '../flow/pattern.ts'
 import type { Rule } from '../flow/registry.ts'
 import { ruleDefinition } from '../flow/rule-definition.ts'
 import type { FlowState } from '../flow/run-state.ts'
-import { NO_FILE, asArgument, callAction, placeOf, valueFor } from '../flow/work.ts'
+import { NO_FILE, asArgument, callAction, isThenable, placeOf, valueFor } from '../flow/work.ts'
 import type { Work } from '../flow/work.ts'
 import { isCommand } from '../flow/sh.ts'
 import { shellArgv } from '../flow/shell.ts'
@@ -245,9 +245,6 @@ export class FlowTasks {
     }
   }
 }
-
-const isThenable = (value: unknown): boolean =>
-  typeof (value as { then?: unknown } | null)?.then === 'function'
 
 function noCommand({ rule }: Work, result: unknown): MillraceError {
   const what = Array.isArray(result) ? `a list of ${result.length}` : `${JSON.stringify(result)}`

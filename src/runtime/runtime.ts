@@ -12,7 +12,8 @@ import type { IoOptions } from '../core/io/io-core.ts'
 import type { Observer } from '../core/events.ts'
 import type { NodeDescription } from '../core/machine.ts'
 import type { Policy } from '../core/policy.ts'
-import type { Group, Task } from '../core/task.ts'
+import type { Group } from '../core/group.ts'
+import type { Task } from '../core/task.ts'
 import { nearest } from '../general/nearest.ts'
 import { TaskModules } from '../execute/modules.ts'
 import { clockOrigin } from '../execute/protocol.ts'
@@ -28,6 +29,7 @@ import type { Kept } from '../model/stored.ts'
 import { Stream } from '../model/value-stream.ts'
 import { Tracker } from '../model/tracker.ts'
 import { resolveInside } from '../model/wait.ts'
+import type { Fetch } from '../model/wait.ts'
 import { bytesIn } from '../storage/file-copy.ts'
 import { Channels } from './channels.ts'
 import { Executor } from './executor.ts'
@@ -193,7 +195,7 @@ export class Runtime implements Client {
   }
 
   waitOn(value: unknown): Promise<unknown> {
-    return resolveInside(value, this.#tracker, (datum, seen) => this.fetch(datum, seen))
+    return resolveInside(value, this.#tracker, this.#fetch)
   }
 
   async waitOnFile(path: string, toWrite = false): Promise<string> {
@@ -313,21 +315,41 @@ export class Runtime implements Client {
     await this.idle(group)
   }
 
-  /** The value of a datum as the program, or a task, may have it. */
-  async fetch(datum: Datum, seen: Version | null = null): Promise<unknown> {
-    const kept = await this.fetchKept(datum, seen)
+  /** The value of a datum as a task that called others may have it. */
+  fetchKept(datum: Datum): Promise<Kept> {
+    return new Promise(resolve => this.#takeOut(datum, null, resolve))
+  }
+
+  readonly #fetch: Fetch = (datum, seen, take, fail) => {
+    this.#takeOut(datum, seen, kept => {
+      if (kept instanceof Promise || kept instanceof Stored) {
+        void Promise.resolve(kept)
+          .then(it => take(this.#valueOf(it, datum)))
+          .catch(fail)
+      } else take(this.#valueOf(kept, datum))
+    })
+  }
+
+  #valueOf(kept: Kept, datum: Datum): unknown {
     if (!(kept instanceof Stored)) return kept === NOTHING ? undefined : kept
     return datum.inPlace ? undefined : this.decode(kept, [])
   }
 
-  async fetchKept(datum: Datum, seen: Version | null = null): Promise<Kept> {
-    if (datum.removed) throw new MillraceError('MR_REMOVED', 'the value was removed')
+  #takeOut(datum: Datum, seen: Version | null, take: (kept: Kept | Promise<Kept>) => void): void {
+    if (datum.removed) return take(Promise.reject(new MillraceError('MR_REMOVED', 'the value was removed')))
     const version = this.engine.read(datum, this.now())
     // Taken at the very moment: a task that writes the next version may be given the memory right after.
-    const taken = await this.#atSettled(version, () =>
-      version.state === 'ready' && !datum.inPlace ? this.#executor.takeOut(version) : undefined,
-    )
-    if (taken !== undefined) return taken
+    const go = (): void => {
+      const isKept = version.state === 'ready' && !datum.inPlace
+      take(isKept ? this.#executor.takeOut(version) : this.#nothingOf(version, seen))
+    }
+    if (version.settled) go()
+    else this.#when(this.#settled, version, () => this.engine.watch(version), go)
+  }
+
+  async #nothingOf(version: Version, seen: Version | null): Promise<Kept> {
+    // The program may fall back to what was before, which is not to happen amidst instructions.
+    await RESOLVED
     if (version.state !== 'ready') await this.#throwFor(version, seen)
     // The memory itself is the value; a later version of it may have taken over meanwhile.
     await this.unread(version)
@@ -341,19 +363,6 @@ export class Runtime implements Client {
     })
     decoder.beside(stored.blobs)
     return decoder.value()
-  }
-
-  #atSettled<T>(version: Version, take: () => T | Promise<T>): Promise<T> {
-    return new Promise((resolve, reject) => {
-      // `take` is asynchronous only where it cannot be now, and rejects instead of throwing.
-      const go = (): void => {
-        const taken = take()
-        if (taken instanceof Promise) taken.then(resolve, reject)
-        else resolve(taken)
-      }
-      if (version.settled) go()
-      else this.#when(this.#settled, version, () => this.engine.watch(version), go)
-    })
   }
 
   settled(version: Version): Promise<void> {

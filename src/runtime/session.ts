@@ -1,5 +1,6 @@
 import type { Datum } from '../core/data.ts'
-import type { Group, Task } from '../core/task.ts'
+import type { Group } from '../core/group.ts'
+import type { Task } from '../core/task.ts'
 
 /** The main program, or a running task that calls others: whoever calls tasks and waits for them. */
 export interface Session {

@@ -6,8 +6,9 @@ import { RecordTable } from '../flow/record-table.ts'
 import { parameters } from '../flow/params.ts'
 import type { Registry, Rule, Target } from '../flow/registry.ts'
 import { ruleDefinition } from '../flow/rule-definition.ts'
-import { NO_FILE, valueFor, workflowPath } from '../flow/work.ts'
+import { NO_FILE, valueFor } from '../flow/work.ts'
 import type { Work } from '../flow/work.ts'
+import { workflowPath } from '../flow/workflow-path.ts'
 import type { Slot } from '../model/call.ts'
 import type { Definition } from '../model/definition.ts'
 import type { ProgramClient } from './program-client.ts'
@@ -22,7 +23,8 @@ export function flowWorkload(
   targets: readonly string[],
   host: SimulatedHost,
 ): Workload {
-  const restore = remember(registry)
+  // Functions of targets add rules as they go, and are run again for each platform and policy.
+  const restore = registry.remember()
   return programWorkload(
     name,
     () => {
@@ -31,21 +33,6 @@ export function flowWorkload(
     },
     host,
   )
-}
-
-/** Functions of targets add rules as they go, and are run again for each platform and policy. */
-function remember({ rules, patterns, targets, concrete }: Registry): () => void {
-  const lists = [rules, patterns] as unknown[][]
-  const lengths = lists.map(list => list.length)
-  const maps = [targets, concrete] as Map<string, unknown>[]
-  const entries = maps.map(map => [...map])
-  return () => {
-    lists.forEach((list, i) => (list.length = lengths[i] as number))
-    maps.forEach((map, i) => {
-      map.clear()
-      for (const [key, value] of entries[i] ?? []) map.set(key, value)
-    })
-  }
 }
 
 /** Hands over the work of rules as tasks, in an order in which each comes after what it needs. */
@@ -66,11 +53,9 @@ class SimulatedFlow {
 
   async need(names: readonly string[]): Promise<string[]> {
     const waits: Promise<unknown>[] = []
-    for (const name of names) {
-      const target = this.#registry.targets.get(name)
-      if (target?.body) waits.push(this.#runBody(target))
-      else for (const file of target?.files ?? [name]) waits.push(this.#make(file))
-    }
+    const { files, bodies } = this.#registry.resolve(names)
+    for (const target of bodies) waits.push(this.#runBody(target))
+    for (const file of files) waits.push(this.#make(file))
     await Promise.all(waits)
     return [...names]
   }

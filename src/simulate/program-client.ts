@@ -5,7 +5,8 @@ import type { Version } from '../core/data.ts'
 import type { AccessRequest } from '../core/engine.ts'
 import { MillraceError } from '../core/errors.ts'
 import { Implementation } from '../core/task.ts'
-import type { Group, Kind } from '../core/task.ts'
+import type { Group } from '../core/group.ts'
+import type { Kind } from '../core/task.ts'
 import type { Client } from '../model/client.ts'
 import type { Slot } from '../model/call.ts'
 import type { Definition } from '../model/definition.ts'
@@ -15,7 +16,7 @@ import { Future } from '../model/future.ts'
 import { Paths } from '../model/paths.ts'
 import { Tracker } from '../model/tracker.ts'
 import { Stream } from '../model/value-stream.ts'
-import { resolveInside } from '../model/wait.ts'
+import { fetchBy, resolveInside } from '../model/wait.ts'
 import type { Work } from './execution.ts'
 import { buildWork } from './program-cost.ts'
 import type { Simulation, Watcher } from './simulation.ts'
@@ -131,11 +132,12 @@ export class ProgramClient implements Client, Watcher {
   }
 
   waitOn(value: unknown): Promise<unknown> {
-    return resolveInside(value, this.#tracker, async datum => {
+    const fetch = fetchBy(async datum => {
       if (datum.removed) throw new MillraceError('MR_REMOVED', 'the value was removed')
       await this.#settled(this.#simulation.engine.read(datum, this.#now))
       return this.#results.get(datum)
     })
+    return resolveInside(value, this.#tracker, fetch)
   }
 
   async waitOnFile(path: string): Promise<string> {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Group, OnFailure, Task } from '../../src/core/task.ts'
+import type { Group } from '../../src/core/group.ts'
+import type { OnFailure, Task } from '../../src/core/task.ts'
 import { Rig, cpus } from './rig.ts'
 
 const AFTER: { onFailure: OnFailure; retries: number; failures: number; state: string; events: string[] }[] =

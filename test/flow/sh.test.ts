@@ -76,6 +76,43 @@ test('pipelines fail when a part of them fails, and so does a command in the mid
   }
 })
 
+test('words reach a here-document as they are, and what follows it is quoted as usual', () => {
+  fc.assert(
+    fc.property(word, fc.boolean(), (given, isLast) => {
+      const one = isLast ? `${given}\nEN\n` : given
+      const open = run(sh`cat <<END | cat; printf '%s\0' ${one} $((1 << 2))
+a ${one} b
+${one} $((1 + 1))
+END
+printf '%s' "${one}"`)
+      assert.equal(open, `a ${one} b\n${one} 2\n${one}\x004\0${one}`)
+      const verbatim = run(sh`cat <<'A B' <<-"END"; printf %s ${one}
+$x
+A B
+	$x ${one}
+	END
+`)
+      assert.equal(verbatim, `$x ${one.replaceAll(/^\t+/gm, '')}\n${one}`)
+    }),
+    { numRuns: 40 },
+  )
+  const name = 'x'
+  assert.throws(() => sh`cat <<END\n${'a\nEND\nrm x'}\nEND`, /MR_FLOW_SH/)
+  assert.throws(
+    () => sh`cat <<END
+${'a\nEND\nrm x'}
+END`,
+    /end the here-document/,
+  )
+  assert.throws(
+    () => sh`cat <<END
+$(cat ${name})
+END`,
+    /MR_FLOW_SH/,
+  )
+  assert.equal(run(sh`cat <<< ${"it's"}; cat`), "it's\n")
+})
+
 test('what cannot be quoted is refused', () => {
   const name = 'x'
   assert.throws(() => sh`echo \`cat ${name}\``, /MR_FLOW_SH/)

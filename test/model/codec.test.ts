@@ -5,7 +5,7 @@ import { Decoder } from '../../src/model/decode.ts'
 import { BLOB_SIZE, Encoder } from '../../src/model/encode.ts'
 import type { EncodeHooks } from '../../src/model/encode.ts'
 import { TaskError } from '../../src/model/errors.ts'
-import { bringUpToDate } from '../../src/model/wait.ts'
+import { bringUpToDate } from '../../src/model/up-to-date.ts'
 
 export class Vector {
   x = 0

@@ -101,6 +101,35 @@ test('waitOn replaces futures in arrays and objects and keeps their identity', a
   assert.deepEqual(holder, { a: 2, b: { c: 4 } })
 })
 
+test('what came is filled in although something else failed, and the first failure is thrown', async () => {
+  const list = [tasks.add(1, 2), tasks.failsQuietly('first'), [tasks.add(3, 4)], tasks.failsQuietly('second')]
+  const error = await rejection(waitOn(list))
+  assert.match(error.message, /first/)
+  assert.deepEqual([list[0], list[2]], [3, [7]])
+})
+
+test('what the program changes while it waits is left as it is, and setters may call tasks', async () => {
+  const [gate, known, other] = [newGate(), {}, {}]
+  let given: Future<number> | null = null
+  const holder = {
+    known: known as object,
+    get sum(): unknown {
+      return tasks.add(1, 2)
+    },
+    set sum(value: number) {
+      given = tasks.add(value, 1)
+    },
+    late: tasks.wait(gate, 5),
+  }
+  const waiting = waitOn(holder)
+  holder.known = other
+  open(gate)
+  await waiting
+  assert.equal(holder.known, other)
+  assert(given)
+  assert.equal(await (given as Future<number>), 4)
+})
+
 test('objects inside an array that is waited for are brought up to date', async () => {
   const boxes: Box[] = [{ n: 0 }, { n: 10 }]
   const [first, second] = boxes as [Box, Box]

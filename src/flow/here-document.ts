@@ -1,0 +1,71 @@
+const WORD_END = /[\s;|&<>()]/
+
+/** The lines after a command with `<<WORD`, up to one that is that word alone. */
+export class HereDocument {
+  readonly word: string
+  /** `<<'WORD'`: the shell looks at nothing in it. */
+  readonly isVerbatim: boolean
+  /** `<<-WORD`: tabs in front of lines do not count. */
+  readonly #stripsTabs: boolean
+  #line = ''
+  /** There is a command inside, whose quoting would be another one. */
+  hasCommand = false
+
+  constructor(word: string, isVerbatim: boolean, stripsTabs: boolean) {
+    this.word = word
+    this.isVerbatim = isVerbatim
+    this.#stripsTabs = stripsTabs
+  }
+
+  /** What `<<` at this place begins, and where the text goes on; null where the word is not all there. */
+  static begin(text: string, at: number): { document: HereDocument; next: number } | null {
+    let i = at + 2
+    const stripsTabs = text[i] === '-'
+    if (stripsTabs) i++
+    while (text[i] === ' ' || text[i] === '\t') i++
+    let word = ''
+    let quote = ''
+    let isVerbatim = false
+    for (; i < text.length; i++) {
+      const char = text[i] as string
+      if (quote === '' && WORD_END.test(char)) break
+      if (char === quote) quote = ''
+      else if (quote === '' && (char === "'" || char === '"')) {
+        quote = char
+        isVerbatim = true
+      } else if (char === '\\' && quote !== "'") {
+        isVerbatim = true
+        word += text[++i] ?? ''
+      } else word += char
+    }
+    if (word === '' || quote !== '' || i >= text.length) return null
+    return { document: new HereDocument(word, isVerbatim, stripsTabs), next: i }
+  }
+
+  /** One more character; true when the document has ended with it. */
+  read(char: string, next: string | undefined): boolean {
+    if (char === '\n') {
+      const line = this.#stripsTabs ? this.#line.replace(/^\t+/, '') : this.#line
+      this.#line = ''
+      return line === this.word
+    }
+    const isEscaped = /(?<!\\)(?:\\\\)*\\$/.test(this.#line)
+    if (!this.isVerbatim && !isEscaped && (char === '`' || (char === '$' && /[({]/.test(next ?? '')))) {
+      this.hasCommand = true
+    }
+    this.#line += char
+    return false
+  }
+
+  /** Something was put in: the line is not the word any more. */
+  interpolated(): void {
+    this.#line += '\0'
+  }
+
+  /** The value as it has to be written here; null where it would end the document. */
+  quote(value: string): string | null {
+    const lines = value.split('\n').map(line => (this.#stripsTabs ? line.replace(/^\t+/, '') : line))
+    if (lines.includes(this.word)) return null
+    return this.isVerbatim ? value : value.replaceAll(/[\\$`]/g, String.raw`\$&`)
+  }
+}
