@@ -121,7 +121,8 @@ export type Question =
   | { ask: 'file'; path: string }
   /** `isEnd`: the task ends, and takes nothing any more. */
   | { ask: 'barrier'; isEnd: boolean }
-  | { ask: 'group-end'; name: string }
+  /** `failed`: its body did, with an error of ours that it was told, or of itself. */
+  | { ask: 'group-end'; name: string; failed: 'told' | 'itself' | null }
   | { ask: 'cancel'; name: string }
   | { ask: 'remove-file'; path: string }
   /** A generator has made so much, and there is no room for more. */
@@ -165,6 +166,8 @@ export type ToThread =
   | { type: 'kind'; number: number; key: string; module: string }
   /** Shared memory that records refer to by number; see kept-memory.ts. */
   | { type: 'memory'; entries: readonly number[]; buffers: readonly SharedArrayBuffer[] }
+  /** Variables that the program has set, or deleted, since the thread began. */
+  | { type: 'environment'; changes: readonly [string, string | undefined][] }
   | { type: 'forget-memory'; number: number }
   /** The task was cancelled while it waited: it gets no answers any more. */
   | { type: 'abandon'; task: number }

@@ -59,6 +59,7 @@ class Wait {
   #resolve(value: object, take: Take, fail: Take): void {
     if (value instanceof Future) return this.#future(value, take, fail)
     if (value instanceof Stream) throw noValue()
+    this.#tracker.rejectPart(value)
     const tracked = this.#tracker.find(value)
     if (tracked) {
       const { datum } = tracked
@@ -71,7 +72,6 @@ class Wait {
         take(value)
       })
     }
-    this.#tracker.rejectPart(value)
     const prototype: unknown = Object.getPrototypeOf(value)
     if (prototype !== Array.prototype && prototype !== Object.prototype && prototype !== null)
       return take(value)
