@@ -525,3 +525,14 @@ test('an object with a getter, or with something fixed, is brought up to date', 
   await waitOn([box, computed])
   assert.deepEqual([box.n, computed.n, computed.self], [2, 2, 4])
 })
+
+test('a task sees the variables that the program has set before its call', async () => {
+  await waitOn([1, 2, 3, 4].map(n => tasks.add(n, n)))
+  for (const value of ['one', 'two']) {
+    process.env['MILLRACE_TEST_VARIABLE'] = value
+    const seen = await waitOn([1, 2, 3, 4].map(() => tasks.variable('MILLRACE_TEST_VARIABLE')))
+    assert.deepEqual(seen, [value, value, value, value])
+  }
+  delete process.env['MILLRACE_TEST_VARIABLE']
+  assert.equal(await tasks.variable('MILLRACE_TEST_VARIABLE'), undefined)
+})
