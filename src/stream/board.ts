@@ -74,12 +74,12 @@ export class Board {
     const reason = stderr.trim().replace(/^millrace-board: /, '') || 'no reason given'
     if (what !== 'create')
       return new StreamError('MR_STREAM_BOARD', `the board could not ${what}: ${reason}`, 'see the reason')
-    const full = reason.includes('No space left')
-    return new StreamError(
-      'MR_STREAM_BOARD',
-      `the workflow cannot begin: ${reason}`,
-      full ? 'make room in /dev/shm, where streaming keeps what it knows of the files' : 'see the reason',
-    )
+    const hint = reason.includes('No space left')
+      ? 'make room in /dev/shm, where streaming keeps what it knows of the files'
+      : reason.includes('managed directory')
+        ? 'name another directory'
+        : 'see the reason'
+    return new StreamError('MR_STREAM_BOARD', `the workflow cannot begin: ${reason}`, hint)
   }
 
   private call(args: string[], input = ''): Promise<{ code: number; stdout: string; stderr: string }> {
