@@ -10,7 +10,7 @@ export const simulateCommand = (policies: readonly string[], files: readonly Opt
     { name: 'ARGUMENT', required: false, rest: true },
   ],
   options: [
-    { name: 'platform', value: 'FILE', help: ['the machines to simulate, in YAML or JSON'] },
+    { name: 'platform', value: 'FILE', help: ['the machines to simulate; A.yaml,B.yaml compares'] },
     { name: 'policy', value: 'POLICY', help: [`${policies.join(', ')} or FILE`] },
     {
       name: 'io-policy',
@@ -31,7 +31,7 @@ export const simulateCommand = (policies: readonly string[], files: readonly Opt
       value: 'LIST',
       help: ['a table: fifo,lifo or fcfs,backfill,backfill/flush'],
     },
-    { name: 'sweep', value: 'NAME=LIST', help: ['a table: nodes=1,2,4 or bandwidth=2,4,8'] },
+    { name: 'sweep', value: 'NAME=LIST', help: ['a table: nodes=1,2,4 or ssd.bandwidth=500,1000'] },
     { name: 'jitter', value: 'SHARE', help: ['let compute times vary by so much: 0.1'] },
     { name: 'seed', value: 'N', kind: 'count', help: ['what chance begins with (default: 1)'] },
     { name: 'json', help: ['results on stdout, one JSON object per line'] },

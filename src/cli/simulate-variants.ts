@@ -8,6 +8,7 @@ import type { Platform } from '../simulate/platform.ts'
 import type { RecordedRun } from '../simulate/recorded-run.ts'
 import type { SimulateOptions } from '../simulate/simulate.ts'
 import { changed, parseSweep } from '../simulate/variations.ts'
+import type { Sweep } from '../simulate/variations.ts'
 import { valueOf } from './spec.ts'
 import type { Given } from './spec.ts'
 import { enableTypescript } from './typescript.ts'
@@ -18,13 +19,21 @@ export interface Variant {
   options: SimulateOptions
 }
 
-/** All that is to be simulated: each policy to compare with each value of the sweep. */
+/** The machines to simulate, and the file that they are described in. */
+export interface DescribedPlatform {
+  file: string
+  platform: Platform
+  source: string
+}
+
+/** All that is to be simulated: each policy to compare, on each platform, with each value of the sweep. */
 export async function variantsOf(
   given: Given,
-  platform: Platform,
+  platforms: readonly DescribedPlatform[],
   recorded?: RecordedRun,
 ): Promise<Variant[]> {
-  const base: SimulateOptions = { platform, ...optionsOf(recorded) }
+  const [first] = platforms as [DescribedPlatform]
+  const base: SimulateOptions = { platform: first.platform, ...optionsOf(recorded) }
   const policy = valueOf(given, 'policy')
   if (policy !== undefined) base.policy = await policyOf(policy)
   const ioPolicy = valueOf(given, 'io-policy')
@@ -36,24 +45,28 @@ export async function variantsOf(
   if (jitter !== undefined) base.jitter = shareOf(jitter)
   const compare = valueOf(given, 'compare')
   const policies = compare === undefined ? [{ label: null, options: base }] : await compared(compare, base)
+  const each = policies.flatMap(variant => onEach(variant, platforms))
   const sweep = valueOf(given, 'sweep')
-  if (sweep === undefined) return policies
-  const { name, values } = parseSweep(sweep)
-  return policies.flatMap(({ label, options }) =>
-    values.map(value => {
-      const change = changed(platform, { name, values }, value)
-      const text = `${name}=${value}`
-      return {
-        label: label === null ? text : `${label} ${text}`,
-        options: {
-          ...options,
-          platform: change.platform,
-          ...(change.bandwidth === null ? {} : { bandwidth: change.bandwidth }),
-        },
-      }
-    }),
-  )
+  return sweep === undefined ? each : each.flatMap(variant => swept(variant, parseSweep(sweep)))
 }
+
+const onEach = ({ label, options }: Variant, platforms: readonly DescribedPlatform[]): Variant[] =>
+  platforms.map(({ file, platform }) => ({
+    label: platforms.length === 1 ? label : joined(label, file),
+    options: { ...options, platform },
+  }))
+
+function swept({ label, options }: Variant, sweep: Sweep): Variant[] {
+  return sweep.values.map(value => {
+    const { platform, bandwidth } = changed(options.platform, sweep, value)
+    return {
+      label: joined(label, `${sweep.name}=${value}`),
+      options: { ...options, platform, ...(bandwidth === null ? {} : { bandwidth }) },
+    }
+  })
+}
+
+const joined = (label: string | null, text: string): string => (label === null ? text : `${label} ${text}`)
 
 /** A run is replayed with the policies that it had. */
 function optionsOf(recorded: RecordedRun | undefined): Partial<SimulateOptions> {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { MillraceError } from '../core/errors.ts'
-import { formatBytes, formatDuration, formatPercent } from '../report/format.ts'
+import { plural } from '../report/format.ts'
 import { createJournal } from '../report/journal-writer.ts'
 import { findRun, pruneRuns } from '../report/runs.ts'
 import { runPaths } from '../report/run-paths.ts'
@@ -13,17 +13,18 @@ import { packageVersion } from '../runtime/version.ts'
 import { loadInput } from '../simulate/input.ts'
 import type { Input } from '../simulate/input.ts'
 import { platformOf } from '../simulate/load-platform.ts'
-import type { Platform } from '../simulate/platform.ts'
 import { recordedPlatform } from '../simulate/recorded-platform.ts'
 import type { SimulatedOutcome } from '../simulate/outcome.ts'
 import { simulate } from '../simulate/simulate.ts'
 import type { RunFacts, SimulateOptions } from '../simulate/simulate.ts'
 import { parseMachine } from '../storage/machine-file.ts'
 import { loadFailure } from './load-failure.ts'
-import { paintFor, printJson, printLines, remark, tableLines } from './output.ts'
+import { paintFor, printJson, printLines, remark } from './output.ts'
 import { kindLines, writeFiles } from './show.ts'
+import { comparisonLines, outcomeLines } from './simulate-report.ts'
+import type { Result } from './simulate-report.ts'
 import { variantsOf } from './simulate-variants.ts'
-import type { Variant } from './simulate-variants.ts'
+import type { DescribedPlatform, Variant } from './simulate-variants.ts'
 import { valueOf } from './spec.ts'
 import type { Given } from './spec.ts'
 import { enableTypescript, isTypescript } from './typescript.ts'
@@ -31,19 +32,20 @@ import { enableTypescript, isTypescript } from './typescript.ts'
 /** `millrace simulate` */
 export async function execute(given: Given): Promise<void> {
   const [file = '', ...args] = given.operands
-  const described = describedPlatform(given)
+  const described = describedPlatforms(given)
   process.argv = [process.execPath, resolve(file), ...args, ...given.rest]
   // What the program prints is not the result: it goes to stderr.
   const release = divert(process.stdout, text => process.stderr.write(text))
   try {
     const input = await loadInput(await findFile(file), loadProgram, { operands: args, rest: given.rest })
-    const { platform, source } = described ?? platformBehind(input)
-    const variants = await variantsOf(given, platform, input.recorded)
+    for (const line of leftOut(input)) remark(line)
+    const platforms = described.length > 0 ? described : [platformBehind(input)]
+    const variants = await variantsOf(given, platforms, input.recorded)
     const [only] = variants
     if (only?.label != null) refuseFiles(given)
     const print =
       variants.length === 1 && only && only.label === null
-        ? await runOnce(given, input, only, factsOf(given, input, source, only, args))
+        ? await runOnce(given, input, only, factsOf(given, input, platforms[0]?.source ?? '', only, args))
         : await runTable(given, input, variants)
     release()
     await print()
@@ -57,30 +59,49 @@ function refuseFiles(given: Given): void {
   for (const name of ['trace', 'graph', 'picture']) {
     if (valueOf(given, name) === undefined) continue
     throw new MillraceError('MR_OPTION', `--${name} is for one simulation, not for a table of several`, {
-      hint: `Simulate the one by itself: without --compare and --sweep, with --policy or another platform.`,
+      hint: `Simulate the one by itself: without --compare and --sweep, with --policy and one platform.`,
     })
   }
 }
 
-interface Described {
-  platform: Platform
-  source: string
-}
-
-function describedPlatform(given: Given): Described | null {
-  const file = valueOf(given, 'platform')
-  if (file === undefined) return null
-  const source = readText(file)
-  return { platform: platformOf(parseMachine(source, file)), source }
+/** Several, separated by commas, are compared. */
+function describedPlatforms(given: Given): DescribedPlatform[] {
+  const list = valueOf(given, 'platform')
+  if (list === undefined) return []
+  const files = existsSync(list) ? [list] : list.split(',').filter(Boolean)
+  return (files.length === 0 ? [list] : files).map(file => {
+    const source = readText(file)
+    return { file, platform: platformOf(parseMachine(source, file)), source }
+  })
 }
 
 /** A run can be replayed on the machine that it was recorded on. */
-function platformBehind({ recorded }: Input): Described {
-  if (recorded) return { platform: recordedPlatform(recorded), source: '' }
+function platformBehind({ recorded }: Input): DescribedPlatform {
+  if (recorded) return { file: '', platform: recordedPlatform(recorded), source: '' }
   throw new MillraceError('MR_OPTION', 'simulate needs a platform: --platform FILE', {
     hint: 'It describes the machines to simulate: docs/machine.md and docs/simulation.md.',
   })
 }
+
+/** What of a recorded run is not in its replay. */
+function leftOut({ recorded }: Input): string[] {
+  if (!recorded) return []
+  const { outcome, left, lost } = recorded
+  const lines: string[] = []
+  if (outcome !== 'ok') {
+    const ended = outcome === null ? 'has no end' : outcome === 'failed' ? 'failed' : 'was interrupted'
+    lines.push(`The recorded run ${ended}: what came of it so far is replayed.`)
+  }
+  if (left > 0) lines.push(`${plural(left, 'task')} of it did not end well, and ${isOrAre(left)} left out.`)
+  if (lost > 0) {
+    lines.push(
+      `${plural(lost, 'attempt')} failed or came to nothing, and the time that ${lost === 1 ? 'it' : 'they'} took is left out.`,
+    )
+  }
+  return lines
+}
+
+const isOrAre = (count: number): string => (count === 1 ? 'is' : 'are')
 
 /** What is to be printed when the program can print no more. */
 type Print = () => Promise<void>
@@ -121,7 +142,8 @@ function factsOf(
     run: `simulated-${createHash('sha256').update(text).digest('hex').slice(0, 8)}`,
     version: packageVersion(),
     wallTime: '1970-01-01T00:00:00.000Z',
-    program: given.operands[0] ?? '',
+    // `last` is another one tomorrow.
+    program: input.recorded?.facts.run ?? given.operands[0] ?? '',
     args,
     cwd: '',
   }
@@ -152,7 +174,7 @@ async function runOnce(given: Given, input: Input, { options }: Variant, facts: 
       const paint = paintFor(process.stdout)
       const lines = summaryLines(statistics, paint)
       if (statistics.kinds.size > 0) lines.push('', ...kindLines(statistics, paint))
-      printLines([...lines, ...deviceLines(outcome)])
+      printLines([...lines, ...outcomeLines(outcome, paint)])
     }
     if (!journal) return
     remark(`  journal      ${paths.journal}`)
@@ -161,45 +183,15 @@ async function runOnce(given: Given, input: Input, { options }: Variant, facts: 
   }
 }
 
-function deviceLines({ devices, cacheHits, cacheMisses }: SimulatedOutcome): string[] {
-  const used = devices.filter(({ read, written }) => read + written > 0)
-  const rows = used.map(({ name, read, written, reading, writing }) => [
-    name,
-    formatBytes(read),
-    formatBytes(written),
-    formatDuration(reading * 1000),
-    formatDuration(writing * 1000),
-  ])
-  if (cacheHits > 0) rows.push(['page caches', formatBytes(cacheHits), '-', '-', '-'])
-  if (rows.length === 0) return []
-  const right = ['read', 'written', 'reading', 'writing'].map(title => ({ title, align: 'right' as const }))
-  const lines = tableLines([{ title: 'storage' }, ...right], rows, paintFor(process.stdout))
-  const share = cacheHits / Math.max(1, cacheHits + cacheMisses)
-  if (cacheHits > 0) lines.push(`${formatPercent(share)} of the bytes of files came from page caches`)
-  return ['', ...lines]
-}
-
 async function runTable(given: Given, input: Input, variants: readonly Variant[]): Promise<Print> {
-  const results: { variant: string; outcome: SimulatedOutcome }[] = []
+  const results: Result[] = []
   for (const { label, options } of variants) {
     results.push({ variant: label ?? '', outcome: await simulate(input.workload, options) })
   }
   if (given.flags.get('json')) {
     return () => printJson(results.map(({ variant, outcome }) => ({ variant, ...outcome })))
   }
-  const first = results[0]?.outcome.makespan ?? 0
-  const best = Math.min(...results.map(({ outcome }) => outcome.makespan))
-  const rows = results.map(({ variant, outcome }) => [
-    variant,
-    formatDuration(outcome.makespan * 1000),
-    first > 0 ? formatPercent((first - outcome.makespan) / first) : '-',
-    formatPercent(outcome.cpuUse),
-    formatPercent(outcome.cacheHits / Math.max(1, outcome.cacheHits + outcome.cacheMisses)),
-    outcome.makespan === best ? 'best' : '',
-  ])
-  const right = ['time', 'gain', 'cpus busy', 'from cache'].map(title => ({ title, align: 'right' as const }))
-  const columns = [{ title: 'simulated' }, ...right, { title: '' }]
-  return () => Promise.resolve(printLines(tableLines(columns, rows, paintFor(process.stdout))))
+  return () => Promise.resolve(printLines(comparisonLines(results, paintFor(process.stdout))))
 }
 
 function readText(file: string): string {

@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import { placesOf } from '../general/places.ts'
 import { Decoder } from '../model/decode.ts'
+import type { DecodeHooks } from '../model/decode.ts'
 import type { FromThread, ThreadStart, ToThread } from './protocol.ts'
 import { RingReader, RingWriter, createRing } from './ring.ts'
 
@@ -20,13 +21,13 @@ export interface LaneThreadEvents {
   /** A result record; `end` is where it ends in the decoder's memory. */
   result(decoder: Decoder, end: number, blobs: readonly ArrayBufferLike[], lent: readonly ArrayBuffer[]): void
   message(message: ThreadMessage): void
+  /** The class of an error that was thrown there. */
+  findClass(module: string, name: string): Function | null
   /** Called once, also when the end was asked for. */
   ended(reason: string): void
 }
 
 export type LaneThreadOptions = Omit<ThreadStart, 'toThread' | 'fromThread'>
-
-const hooks = { findClass: () => null, slot: () => undefined }
 
 /** The coordinator's side of one compute thread. */
 export class LaneThread {
@@ -35,6 +36,7 @@ export class LaneThread {
   readonly #from: RingReader
   readonly #decoder: Decoder
   readonly #events: LaneThreadEvents
+  readonly #hooks: DecodeHooks
   #reason = ''
   #isKilled = false
   #unannounced = false
@@ -48,7 +50,11 @@ export class LaneThread {
     const fromThread = createRing(RING_SIZE)
     this.#to = new RingWriter(toThread)
     this.#from = new RingReader(fromThread)
-    this.#decoder = new Decoder(this.#from.memory, hooks)
+    this.#hooks = {
+      findClass: (module, name) => events.findClass(module, name),
+      slot: () => undefined,
+    }
+    this.#decoder = new Decoder(this.#from.memory, this.#hooks)
     this.#events = events
     const workerData: ThreadStart = { ...options, toThread, fromThread }
     this.#worker = new Worker(new URL('./thread.js', import.meta.url), {
@@ -191,7 +197,7 @@ export class LaneThread {
       for (const go of waiting) go()
     } else if (message.type === 'result') {
       const { bytes, blobs, lent } = message
-      this.#events.result(new Decoder(bytes, hooks), bytes.length, blobs, lent)
+      this.#events.result(new Decoder(bytes, this.#hooks), bytes.length, blobs, lent)
     } else this.#events.message(message)
   }
 }

@@ -121,7 +121,8 @@ export type Question =
   | { ask: 'file'; path: string }
   /** `isEnd`: the task ends, and takes nothing any more. */
   | { ask: 'barrier'; isEnd: boolean }
-  | { ask: 'group-end'; name: string }
+  /** `failed`: its body did, with an error of ours that it was told, or of itself. */
+  | { ask: 'group-end'; name: string; failed: 'told' | 'itself' | null }
   | { ask: 'cancel'; name: string }
   | { ask: 'remove-file'; path: string }
   /** A generator has made so much, and there is no room for more. */

@@ -49,7 +49,7 @@ export class OutputWriter {
 
   writeError(id: number, error: unknown, startedAt: number, took: number, printed: boolean): void {
     this.#head(id, STATUS.failed, startedAt, took, printed)
-    this.#encoder.value(error, { ...this.#hooks, classes: null, lenient: true })
+    this.#encoder.value(error, { ...this.#hooks, lenient: true })
   }
 
   #head(id: number, status: number, startedAt: number, took: number, printed: boolean): void {

@@ -48,6 +48,8 @@ interface Scope {
   /** Questions that have no answer yet: while there are any, the task holds no CPU. */
   open: number
   called: boolean
+  /** Names of groups that are open. */
+  groups: Set<string>
   /** Releases of files that are under way. */
   commits: Set<Promise<unknown>>
 }
@@ -153,13 +155,23 @@ export class ThreadClient implements Client {
 
   async group<T>(name: string, body: () => T | Promise<T>): Promise<T> {
     const task = this.#task(`group ${name} was opened`)
+    const scope = this.#scope(task)
+    if (scope.groups.has(name))
+      throw new MillraceError('MR_GROUP', `a group called '${name}' is open already`)
+    scope.groups.add(name)
     this.#post({ type: 'group', task: task.id, name, parent: this.#group.getStore() ?? null })
-    this.#scope(task).called = true
+    scope.called = true
+    const close = (failed: 'told' | 'itself' | null): Promise<unknown> =>
+      this.#ask({ ask: 'group-end', name, failed }, task).finally(() => scope.groups.delete(name))
+    let result: T
     try {
-      return await this.#group.run(name, async () => body())
-    } finally {
-      await this.#ask({ ask: 'group-end', name }, task)
+      result = await this.#group.run(name, async () => body())
+    } catch (error) {
+      await close(error instanceof MillraceError ? 'told' : 'itself')
+      throw error
     }
+    await close(null)
+    return result
   }
 
   async cancel(name: string): Promise<void> {
@@ -311,7 +323,10 @@ export class ThreadClient implements Client {
         )
         datum.current.value = value
       })
-      this.#scopes.set(task, (scope = { tracker, open: 0, called: false, commits: new Set() }))
+      this.#scopes.set(
+        task,
+        (scope = { tracker, open: 0, called: false, groups: new Set(), commits: new Set() }),
+      )
     }
     return scope
   }

@@ -1,4 +1,6 @@
 const SMALLEST = 64
+/** Bursts of some hundred come and go all the time: tables up to here do not shrink with each of them. */
+const KEPT = 4096
 
 /**
  * Few things out of many that come and go, by their numbers. Unlike a Map it leaves nothing behind: the tables that a Map
@@ -46,7 +48,7 @@ export class ById<T extends { readonly id: number }> {
     this.#size--
     this.#closeGap(at)
     // Whoever walks through it must not pay for a crowd that is gone.
-    if (this.#size * 8 < table.length && table.length > SMALLEST) this.#resize(0.5)
+    if (this.#size * 8 < table.length && table.length > KEPT) this.#resize(0.5)
     return true
   }
 
@@ -85,5 +87,7 @@ export class ById<T extends { readonly id: number }> {
 }
 
 function empty<T>(length: number): (T | undefined)[] {
-  return Array.from({ length }, () => undefined)
+  const table: (T | undefined)[] = []
+  for (let i = 0; i < length; i++) table.push(undefined)
+  return table
 }

@@ -1,3 +1,4 @@
+import { constants } from 'node:fs'
 import type { Stats } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import { open } from 'node:fs/promises'
@@ -45,9 +46,10 @@ export function cancel(name: string): Promise<void> {
   return currentClient().cancel(name)
 }
 
-/** Waits for a file and opens it. */
+/** Waits for a file and opens it; to write, also for the tasks called so far that read it. */
 export async function openFile(path: string, flags: string | number = 'r'): Promise<FileHandle> {
-  return open(await waitOnFile(path), flags)
+  const isToRead = flags === 'r' || flags === 'rs' || flags === 'sr' || flags === constants.O_RDONLY
+  return open(await currentClient().waitOnFile(path, !isToRead), flags)
 }
 
 /** The program will not use this value again; its memory is freed when the tasks that read it have ended. */

@@ -12,7 +12,8 @@ export interface Client {
   /** Returns the futures of the call. */
   call(definition: Definition, args: readonly unknown[]): unknown
   waitOn(value: unknown): Promise<unknown>
-  waitOnFile(path: string): Promise<string>
+  /** `toWrite`: the program is about to change it, so that those who read it have to be done. */
+  waitOnFile(path: string, toWrite?: boolean): Promise<string>
   barrier(): Promise<void>
   group<T>(name: string, body: () => T | Promise<T>): Promise<T>
   cancel(name: string): Promise<void>

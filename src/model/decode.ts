@@ -1,4 +1,5 @@
 import { MillraceError } from '../core/errors.ts'
+import { OWN_ERRORS } from './errors.ts'
 import { ERROR_TYPES, TAG } from './tags.ts'
 import { makeView } from './typed-arrays.ts'
 
@@ -253,6 +254,8 @@ export class Decoder {
     const type = ERROR_TYPES[this.byte()] ?? Error
     const error = newError(type)
     this.#keep(error)
+    const found = this.byte() === 1 ? this.#errorClass(this.text(), this.text()) : null
+    if (found) Object.setPrototypeOf(error, found.prototype as object)
     const hidden = (key: string, value: unknown): void => {
       Object.defineProperty(error, key, { value, writable: true, enumerable: false, configurable: true })
     }
@@ -270,6 +273,13 @@ export class Decoder {
       ;(error as unknown as Record<string, unknown>)[key] = this.#any()
     }
     return error
+  }
+
+  /** An error gets through also where its class is not known. */
+  #errorClass(module: string, name: string): Function | null {
+    if (module === '') return OWN_ERRORS.find(type => type.name === name) ?? null
+    const found = this.hooks.findClass(module, name)
+    return found?.prototype instanceof Error ? found : null
   }
 
   #instance(): object {

@@ -1,5 +1,6 @@
 import { MillraceError } from '../core/errors.ts'
 import { bytesOf, codeOf } from './typed-arrays.ts'
+import { OWN_ERRORS } from './errors.ts'
 import { ERROR_TYPES, TAG } from './tags.ts'
 
 /**
@@ -294,11 +295,10 @@ export class Encoder {
   }
 
   #special(value: object, prototype: object): void {
-    if (
-      value instanceof Error &&
-      (this.#hooks?.lenient || ERROR_TYPES.some(type => type.prototype === prototype))
-    ) {
-      return this.#error(value)
+    if (value instanceof Error) {
+      const isUsual = ERROR_TYPES.some(type => type.prototype === prototype)
+      const found = isUsual ? null : this.#classOf(prototype)
+      if (isUsual || found || this.#hooks?.lenient) return this.#error(value, found)
     }
     if (prototype === Map.prototype) return this.#map(value as Map<unknown, unknown>)
     if (prototype === Set.prototype) return this.#set(value as Set<unknown>)
@@ -337,10 +337,25 @@ export class Encoder {
     this.#path.length = depth
   }
 
-  #error(value: Error): void {
+  /** The class by which others know it, where there is nothing in it that cannot be seen. */
+  #classOf(prototype: object): { module: string; name: string } | null {
+    const { constructor } = prototype
+    if (typeof constructor !== 'function' || constructor.prototype !== prototype) return null
+    const own = OWN_ERRORS.find(type => type === constructor)
+    if (own) return { module: '', name: own.name }
+    const found = this.#hooks?.classes?.nameOf(constructor) ?? null
+    return found && !hasPrivateFields(constructor) ? found : null
+  }
+
+  #error(value: Error, found: { module: string; name: string } | null): void {
     this.byte(TAG.error)
     const type = ERROR_TYPES.findIndex(one => one.prototype === Object.getPrototypeOf(value))
     this.byte(Math.max(type, 0))
+    this.byte(found ? 1 : 0)
+    if (found) {
+      this.text(found.module)
+      this.text(found.name)
+    }
     this.text(String(value.name))
     this.text(String(value.message))
     this.text(typeof value.stack === 'string' ? value.stack : '')
@@ -361,7 +376,8 @@ export class Encoder {
   #instance(value: object, prototype: object): void {
     if (value instanceof Promise) return this.#refuse(value, 'a promise', 'Await it, and pass what it gives.')
     const constructor = (prototype as { constructor?: unknown }).constructor
-    const found = typeof constructor === 'function' ? this.#hooks?.classes?.nameOf(constructor) : null
+    const isKnown = typeof constructor === 'function' && !this.#hooks?.lenient
+    const found = isKnown ? this.#hooks?.classes?.nameOf(constructor) : null
     if (!found || (constructor as Function).prototype !== prototype) {
       const name =
         typeof constructor === 'function'

@@ -65,4 +65,7 @@ export class ExitError extends MillraceError {
   }
 }
 
+/** Our own errors are what they are in every thread. */
+export const OWN_ERRORS: readonly Function[] = [MillraceError, TaskError, CancelledError, ExitError]
+
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

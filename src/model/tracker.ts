@@ -12,6 +12,7 @@ import { BLOB_SIZE, Encoder } from './encode.ts'
 import type { ClassNames, EncodeHooks } from './encode.ts'
 import { Future } from './future.ts'
 import { Paths } from './paths.ts'
+import { PlainViews } from './plain-views.ts'
 import { StreamFile } from './stream.ts'
 import { SharedMemory } from './shared.ts'
 import { addSlot, checkRemoved, forgetSlots } from './slots.ts'
@@ -40,6 +41,7 @@ export class Tracker {
   /** Objects inside an object that tasks write: their own value is not known until the whole is waited for. */
   readonly #partOf = new WeakMap<object, Tracked>()
   readonly #shared = new SharedMemory()
+  readonly #views = new PlainViews()
   readonly #writes = new WeakMap<Datum, number>()
   /** Encoders at rest; capturing one value can need another one captured meanwhile. */
   readonly #encoders: Encoder[] = []
@@ -53,7 +55,13 @@ export class Tracker {
   }
 
   find(value: object): Tracked | undefined {
-    return isSharedView(value) ? this.#shared.find(value) : this.#tracked.get(value)
+    return isSharedView(value) ? this.#shared.find(value) : this.#known(value)
+  }
+
+  #known(value: object): Tracked | undefined {
+    const same = ArrayBuffer.isView(value) ? this.#views.find(value) : undefined
+    if (same) this.#tracked.set(value, same)
+    return same ?? this.#tracked.get(value)
   }
 
   /** Calls so far that write the datum: tells whether it was given away again while someone waited for it. */
@@ -158,7 +166,7 @@ export class Tracker {
       return addSlot(call, this.#shared.track(value, () => this.#encode(value, null)).datum, 'in', 'value')
     }
     this.rejectPart(value)
-    const tracked = this.#tracked.get(value)
+    const tracked = this.#known(value)
     if (!tracked || (!tracked.dirty && this.#isCollection(value))) return -1
     checkRemoved(tracked.datum)
     if (!tracked.dirty) this.#refresh(value)
@@ -166,9 +174,12 @@ export class Tracker {
   }
 
   /** What is inside an object that tasks write is known only after the whole is waited for. */
-  rejectPart(value: object): void {
-    if (!this.#partOf.get(value)?.dirty) return
-    throw new MillraceError('MR_ALIAS', 'the object is part of another object that a task is writing')
+  rejectPart(value: object, owner: Tracked | null = null): void {
+    const part = this.#partOf.get(value)
+    if (part?.dirty && part !== owner) {
+      throw new MillraceError('MR_ALIAS', 'the object is part of another object that a task is writing')
+    }
+    if (ArrayBuffer.isView(value)) this.#views.reject(value, owner)
   }
 
   /** Captures the program's own object again, if it has changed since. */
@@ -208,7 +219,7 @@ export class Tracker {
       )
     }
     this.rejectPart(value)
-    let tracked = this.#tracked.get(value)
+    let tracked = this.#known(value)
     if (!tracked?.dirty && this.#isCollectionToWrite(value)) {
       if (this.#holdsOthers(value)) throw mixed(direction)
       return this.#encode(value, inner => this.#writeElement(call, inner, mode))
@@ -226,6 +237,7 @@ export class Tracker {
     if (mode === 'concurrent') rejectUnshareable(tracked.datum.current.value)
     const slot = addSlot(call, tracked.datum, mode, 'value')
     if (mode === 'out') (call.slots[slot] as Slot).initial = this.#shapeOf(value, tracked)
+    if (ArrayBuffer.isView(value)) this.#views.add(value, tracked, false)
     tracked.dirty = true
     this.#countWrite(tracked.datum)
     return SlotArgument.of(slot)
@@ -246,7 +258,7 @@ export class Tracker {
   #isCollectionToWrite(value: object): boolean {
     if (!this.#isCollection(value)) return false
     const isElsewhere = (item: object): boolean =>
-      item instanceof Future || isSharedView(item) || (this.#tracked.get(item)?.dirty ?? false)
+      item instanceof Future || isSharedView(item) || (this.#known(item)?.dirty ?? false)
     return holds(value, null, isElsewhere) || !this.#holdsOthers(value)
   }
 
@@ -257,7 +269,10 @@ export class Tracker {
 
   #isElement(value: object): boolean {
     return (
-      value instanceof Future || value instanceof Stream || this.#tracked.has(value) || isSharedView(value)
+      value instanceof Future ||
+      value instanceof Stream ||
+      isSharedView(value) ||
+      this.#known(value) !== undefined
     )
   }
 
@@ -364,10 +379,21 @@ export class Tracker {
     return stored
   }
 
+  #takePart(inner: object, owner: Tracked): void {
+    if (inner instanceof Future || inner instanceof Stream || this.#known(inner)?.dirty) {
+      throw new MillraceError('MR_ALIAS', 'it holds something that tasks have not made or written yet', {
+        hint: 'waitOn() that first, or pass it as an argument of its own.',
+      })
+    }
+    this.rejectPart(inner, owner)
+    this.#partOf.set(inner, owner)
+    if (ArrayBuffer.isView(inner) && !isSharedView(inner)) this.#views.add(inner, owner, true)
+  }
+
   /** An object that tasks write as a whole: what is inside it is written with it. */
   #encodeWhole(value: object, owner: Tracked): Stored {
     return this.#encode(value, inner => {
-      this.#partOf.set(inner, owner)
+      this.#takePart(inner, owner)
       return -1
     })
   }

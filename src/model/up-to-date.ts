@@ -23,11 +23,7 @@ function merge(target: object, latest: object, done: Done): boolean {
     return true
   }
   if (target instanceof Map) return setMap(target, latest as Map<unknown, unknown>, done)
-  if (target instanceof Set) {
-    target.clear()
-    for (const item of latest as Set<unknown>) target.add(item)
-    return true
-  }
+  if (target instanceof Set) return setMembers(target, latest as Set<unknown>, done)
   if (target instanceof Date) {
     target.setTime((latest as Date).getTime())
     return true
@@ -46,10 +42,27 @@ function setBytes(target: ArrayBufferView, latest: ArrayBufferView): boolean {
 
 function setMap(target: Map<unknown, unknown>, latest: Map<unknown, unknown>, done: Done): boolean {
   const before = new Map(target)
+  const keys = stillThere(target, latest)
   target.clear()
-  for (const [key, item] of latest) target.set(key, merged(before.get(key), item, done))
+  let i = 0
+  for (const [newKey, item] of latest) {
+    const key = merged(keys[i++], newKey, done)
+    target.set(key, merged(before.get(key), item, done))
+  }
   return true
 }
+
+function setMembers(target: Set<unknown>, latest: Set<unknown>, done: Done): boolean {
+  const before = stillThere(target, latest)
+  target.clear()
+  let i = 0
+  for (const item of latest) target.add(merged(before[i++], item, done))
+  return true
+}
+
+/** Objects that are members or keys have their place only, and it is not known which of them are gone. */
+const stillThere = (target: Map<unknown, unknown> | Set<unknown>, latest: { size: number }): unknown[] =>
+  latest.size < target.size ? [] : [...target.keys()]
 
 function setProperties(
   target: Record<string, unknown>,
@@ -57,7 +70,7 @@ function setProperties(
   done: Done,
 ): boolean {
   if (Array.isArray(target)) target.length = (latest as unknown as unknown[]).length
-  for (const key of Object.keys(target)) if (!Object.hasOwn(latest, key)) delete target[key]
+  for (const key of Object.keys(target)) if (!Object.hasOwn(latest, key)) Reflect.deleteProperty(target, key)
   for (const key of Object.keys(latest)) {
     const item = merged(Object.hasOwn(target, key) ? target[key] : undefined, latest[key], done)
     if (key === '__proto__') {
@@ -67,7 +80,8 @@ function setProperties(
         enumerable: true,
         configurable: true,
       })
-    } else target[key] = item
+      // What has a getter only is computed from the rest, and what is fixed stays.
+    } else Reflect.set(target, key, item)
   }
   return true
 }

@@ -20,21 +20,18 @@ export const fetchBy =
     void get(datum).then(take).catch(fail)
 
 /** Waits for a value and for what is inside it, and brings objects up to date in place. */
-export async function resolveInside(value: unknown, tracker: Tracker, fetch: Fetch): Promise<unknown> {
-  if (typeof value !== 'object' || value === null) return value
+export function resolveInside(value: unknown, tracker: Tracker, fetch: Fetch): Promise<unknown> {
+  if (typeof value !== 'object' || value === null) return Promise.resolve(value)
   const wait = new Wait(tracker, fetch)
-  try {
-    return await new Promise((take, fail) => wait.resolve(value, take, fail))
-  } finally {
-    wait.fillIn()
-  }
+  const all = new Promise((take, fail) => wait.resolve(value, take, fail))
+  return value instanceof Future ? all : all.finally(() => wait.fillIn())
 }
 
 /** One call of `waitOn`. */
 class Wait {
   readonly #tracker: Tracker
   readonly #fetch: Fetch
-  readonly #entered = new Set<object>()
+  #entered: Set<object> | null = null
   /** What has come, to be put in its places when all has: that may run code of the user. */
   readonly #holders: Holder[] = []
 
@@ -62,6 +59,7 @@ class Wait {
   #resolve(value: object, take: Take, fail: Take): void {
     if (value instanceof Future) return this.#future(value, take, fail)
     if (value instanceof Stream) throw noValue()
+    this.#tracker.rejectPart(value)
     const tracked = this.#tracker.find(value)
     if (tracked) {
       const { datum } = tracked
@@ -74,13 +72,12 @@ class Wait {
         take(value)
       })
     }
-    this.#tracker.rejectPart(value)
     const prototype: unknown = Object.getPrototypeOf(value)
     if (prototype !== Array.prototype && prototype !== Object.prototype && prototype !== null)
       return take(value)
     // An object that holds itself is waited for once; whoever entered it first does.
-    if (this.#entered.has(value)) return take(value)
-    this.#entered.add(value)
+    if (this.#entered?.has(value)) return take(value)
+    ;(this.#entered ??= new Set()).add(value)
     // What is frozen cannot be filled in.
     const object = Object.isFrozen(value) ? copyOf(value) : value
     this.#inside(object as Record<string, unknown>, () => take(object), fail)

@@ -42,6 +42,9 @@ const REST = 50
 /** A run that is older has someone who cleans up after it, should it be killed; milliseconds. */
 const GUARDED_FROM = 250
 
+/** So often may a task lose its thread to one that it called. */
+const MOST_FALLS = 3
+
 /** What is known of an attempt that ended well. */
 type Ending = Pick<Result, 'startedAt' | 'took' | 'outputs'> & { usage?: TaskUsage | null }
 
@@ -67,6 +70,7 @@ export class Executor {
   readonly #earlyFiles: EarlyFiles
   /** Values that tasks which have ended put into shared memory, and that are not here yet. */
   readonly #late = new Map<number, Stored[]>()
+  readonly #falls = new WeakMap<Task, number>()
   #ticking: NodeJS.Timeout | null = null
   #lookedAt = 0
   readonly #lookOut = new LookOut(looksAgain => this.#threads.drain(looksAgain))
@@ -130,6 +134,7 @@ export class Executor {
           } else this.#nested.receive(message, task, lane)
         }
       },
+      findClass: (module, name) => runtime.modules.findClass(module, name),
       isAlone: task => this.#isAlone(task),
       sparesOthers: task => this.#sparesOthers(task),
       lost: (task, guilty, reason) => this.#lost(task, guilty, reason),
@@ -371,7 +376,11 @@ export class Executor {
       live.timedOut = true
       this.#cancelCalled(task)
       if (live.process) this.#stopProcess(live.process)
-      else this.#threads.stop(task, `it took longer than ${milliseconds} ms`)
+      else {
+        // One that only waits, and will not be tried again, is left where it is: others are in its thread.
+        const isWaiting = task.state === 'blocked' && task.attempt > task.retries
+        this.#threads.stop(task, `it took longer than ${milliseconds} ms`, isWaiting)
+      }
     })
   }
 
@@ -505,7 +514,7 @@ export class Executor {
   #forget(task: Task): void {
     const job = jobOf(task)
     this.#running.delete(task.id)
-    if (task.demand.io) this.#threads.left(task)
+    if (task.demand.io || (job.live?.thread ?? -1) >= this.#options.node.cpus) this.#threads.left(task)
     if (job.live?.timer) clearTimeout(job.live.timer)
     if (job.live?.paths) void this.files.tiers.unuse(job.live.paths).catch(() => undefined)
     if (job.live?.session) this.#runtime.engine.closeGroup(job.live.session.group)
@@ -540,9 +549,27 @@ export class Executor {
     this.#runtime.engine.observer?.({ type: 'thread-died', at: this.#runtime.now(), node: 0, lane, reason })
     for (const task of tasks) {
       if (isHopeless) task.retries = 0
+      if (guilty && task !== guilty && task.state === 'blocked') {
+        this.#threads.endsThreads(guilty.kind)
+        if (this.#fellTooOften(task, guilty)) {
+          const why = `${guilty.name}, which it called, ended its thread again and again: ${reason}`
+          this.#lost(task, true, why)
+          continue
+        }
+      }
       this.#lost(task, isHopeless || task === guilty, isHopeless ? `no thread can begin: ${reason}` : reason)
     }
     this.#runtime.schedule()
+  }
+
+  /** A task that begins anew calls anew what ended its thread: not for ever. */
+  #fellTooOften(task: Task, guilty: Task): boolean {
+    let caller = guilty.parent
+    while (caller && caller !== task) caller = caller.parent
+    if (!caller) return false
+    const falls = (this.#falls.get(task) ?? 0) + 1
+    this.#falls.set(task, falls)
+    return falls >= MOST_FALLS
   }
 
   #lost(task: Task, guilty: boolean, reason: string): void {

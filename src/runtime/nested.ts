@@ -10,7 +10,7 @@ import { argumentFromWire, keptFromWire } from '../execute/wire.ts'
 import type { Slot } from '../model/call.ts'
 import { findDefinition } from '../model/definition.ts'
 import { Encoder } from '../model/encode.ts'
-import type { EncodeHooks } from '../model/encode.ts'
+import type { ClassNames, EncodeHooks } from '../model/encode.ts'
 import { Paths } from '../model/paths.ts'
 import { NOTHING, Stored } from '../model/stored.ts'
 import type { Kept } from '../model/stored.ts'
@@ -22,11 +22,7 @@ import type { Session } from './session.ts'
 
 type Message = Exclude<ThreadMessage, { type: 'published' | 'guarded' | 'given-back' | 'blocking' }>
 
-const hooks: EncodeHooks = {
-  classes: null,
-  lenient: true,
-  blob: view => ({ buffer: view.buffer, offset: view.byteOffset }),
-}
+const blob: EncodeHooks['blob'] = view => ({ buffer: view.buffer, offset: view.byteOffset })
 
 /** Tasks that call tasks: what running tasks ask for, carried out here. */
 export class Nested {
@@ -147,7 +143,7 @@ export class Nested {
     this.#answer(question, session, task)
       .then(
         kept => this.#send(session, task, lane, request, true, kept, question.ask === 'take'),
-        (error: unknown) => this.#send(session, task, lane, request, false, encode(error), false),
+        (error: unknown) => this.#send(session, task, lane, request, false, this.#encode(error), false),
       )
       .catch(() => undefined)
   }
@@ -156,7 +152,7 @@ export class Nested {
     const { threads } = this.#runtime.executor
     void this.#answer(question, session, task).then(
       kept => threads.answer(lane, request, true, kept as Stored, true),
-      (error: unknown) => threads.answer(lane, request, false, encode(error)),
+      (error: unknown) => threads.answer(lane, request, false, this.#encode(error)),
     )
   }
 
@@ -170,12 +166,16 @@ export class Nested {
     kept: Kept,
     isMoved: boolean,
   ): void {
-    const stored = kept instanceof Stored ? kept : encode(kept === NOTHING ? undefined : kept)
+    const stored = kept instanceof Stored ? kept : this.#encode(kept === NOTHING ? undefined : kept)
     const go = (): void => this.#runtime.executor.threads.answer(lane, request, ok, stored, isMoved)
     if (--session.open > 0 || task.state !== 'blocked') return go()
     session.answers.push(go)
     this.#runtime.engine.unblocked(task)
     this.#runtime.schedule()
+  }
+
+  #encode(value: unknown): Stored {
+    return encode(value, this.#runtime.modules)
   }
 
   async #answer(question: Question, session: Session, task: Task): Promise<Kept> {
@@ -203,7 +203,8 @@ export class Nested {
       }
       case 'group-end': {
         const group = session.groups.get(question.name)
-        if (group) await runtime.closeGroup(session, group)
+        if (group && question.failed) await runtime.abandonGroup(session, group, question.failed === 'told')
+        else if (group) await runtime.closeGroup(session, group)
         return NOTHING
       }
       case 'cancel':
@@ -223,9 +224,9 @@ export class Nested {
   }
 }
 
-function encode(value: unknown): Stored {
+function encode(value: unknown, classes: ClassNames): Stored {
   const encoder = new Encoder()
-  encoder.value(value, hooks)
+  encoder.value(value, { classes, lenient: true, blob })
   return new Stored(encoder.copy(), encoder.blobs)
 }
 

@@ -198,7 +198,7 @@ export class Runtime implements Client {
     return resolveInside(value, this.#tracker, this.#fetch)
   }
 
-  async waitOnFile(path: string): Promise<string> {
+  async waitOnFile(path: string, toWrite = false): Promise<string> {
     const absolute = Paths.absolute(path)
     const datum = this.paths.find(absolute) ?? this.paths.directoryAbove(absolute)
     if (datum) {
@@ -206,6 +206,7 @@ export class Runtime implements Client {
       await this.settled(version)
       if (version.state !== 'ready') await this.#throwFor(version)
       await this.#executor.taskFiles.publish(version)
+      if (toWrite) await this.#gone(version)
     }
     return resolve(path)
   }
@@ -226,15 +227,7 @@ export class Runtime implements Client {
       await this.closeGroup(this.main, group)
       return result
     } catch (error) {
-      if (group.live > 0) {
-        this.engine.cancel(group, `group ${name} failed`, this.now())
-        this.schedule()
-        await this.idle(group)
-      }
-      this.main.groups.delete(name)
-      this.engine.closeGroup(group)
-      if (group.failure && !(error instanceof MillraceError)) throw error
-      if (group.failure) this.handle(group.failure)
+      await this.abandonGroup(this.main, group, error instanceof MillraceError)
       throw error
     }
   }
@@ -291,6 +284,18 @@ export class Runtime implements Client {
     session.groups.delete(group.name)
     this.engine.closeGroup(group)
     if (group.failure) throw this.handle(group.failure)
+  }
+
+  /** The body of a group failed: what is left of it is cancelled. `isTold`: with an error of ours, perhaps that of the group. */
+  async abandonGroup(session: Session, group: Group, isTold: boolean): Promise<void> {
+    if (group.live > 0) {
+      this.engine.cancel(group, `group ${group.name} failed`, this.now())
+      this.schedule()
+      await this.idle(group)
+    }
+    session.groups.delete(group.name)
+    this.engine.closeGroup(group)
+    if (group.failure && isTold) this.handle(group.failure)
   }
 
   async cancelGroup(session: Session, name: string): Promise<void> {

@@ -109,8 +109,8 @@ export class TaskFiles {
     const { value, superseded, team, datum } = version
     const isAside = value instanceof FileCopy && value.staged && value.tier === null
     if (!isAside || superseded || team || datum.temporary) return
-    const own = accesses.filter(({ read }) => read?.datum === datum).length
-    const inTheWay = await this.store.publish(version, false, own).catch(() => null)
+    // What is in its place may be older than what it read, and then others may read it there.
+    const inTheWay = await this.store.publish(version, false, accesses).catch(() => null)
     if (inTheWay) void this.#publishAfter(inTheWay, version).catch(() => undefined)
   }
 

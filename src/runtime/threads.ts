@@ -1,7 +1,6 @@
 import type { Engine } from '../core/engine.ts'
 import { WAITED_IN_VAIN } from '../core/events.ts'
-import type { Lane } from '../core/machine.ts'
-import type { Task } from '../core/task.ts'
+import type { Kind, Task } from '../core/task.ts'
 import { LaneThread } from '../execute/lane-thread.ts'
 import type { LaneThreadOptions, ThreadMessage } from '../execute/lane-thread.ts'
 
@@ -16,6 +15,7 @@ import { TaskWriter } from './task-writer.ts'
 export interface ThreadsEvents {
   result(decoder: Decoder, end: number, blobs: readonly ArrayBufferLike[], lent: readonly ArrayBuffer[]): void
   message(message: ThreadMessage, lane: number): void
+  findClass(module: string, name: string): Function | null
   /** The attempt ended with its thread; `guilty` when the thread died because of it. */
   lost(task: Task, guilty: boolean, reason: string): void
   /** A task with a timeout is with its thread, and the thread is ready to run it. */
@@ -48,6 +48,9 @@ const GRACE = { alone: 100, others: 3000 }
 /** A lane that has not answered for this long, with tasks waiting behind, is asked for them back; milliseconds. */
 const STUCK = 10
 
+/** Threads for tasks that may end theirs, while others wait in the one that they would have been given. */
+const MOST_APART = 8
+
 /** So many threads in turn that end before they are ready, and no more are tried. */
 const STILLBORN = 3
 
@@ -62,6 +65,11 @@ export class Threads {
   readonly #events: ThreadsEvents
   readonly #options: () => Omit<LaneThreadOptions, 'lane' | 'io'>
   readonly #places: IoPlaces
+  readonly #lanes: number
+  /** Who is on which thread apart. */
+  readonly #apart = new Map<number, Task>()
+  /** Kinds that have ended a thread under others. */
+  readonly #deadly = new WeakSet<Kind>()
   readonly #memory = new SentMemory((lane, number) =>
     this.#threads[lane]?.send({ type: 'forget-memory', number }),
   )
@@ -69,14 +77,15 @@ export class Threads {
   #sent = 0
   #stillborn = 0
 
-  /** `lanes`: how many compute threads there are; I/O threads are numbered after them. */
+  /** `lanes`: how many compute threads there are; threads apart, and then those for I/O, are numbered after them. */
   constructor(
     lanes: number,
     loans: Loans,
     options: () => Omit<LaneThreadOptions, 'lane' | 'io'>,
     events: ThreadsEvents,
   ) {
-    this.#places = new IoPlaces(lanes)
+    this.#lanes = lanes
+    this.#places = new IoPlaces(lanes + MOST_APART)
     this.#loans = loans
     this.#writer = new TaskWriter(loans, task => events.isAlone(task))
     this.#options = options
@@ -101,7 +110,7 @@ export class Threads {
   send(task: Task): void {
     const missing = this.#writer.missing(task)
     if (missing) return this.#loans.whenBack(missing, () => this.#sendIfWanted(task))
-    const lane = task.demand.io ? this.#places.place(task) : task.lane
+    const lane = task.demand.io ? this.#places.place(task) : this.#laneOf(task)
     const thread = this.#thread(lane)
     const live = liveOf(task)
     live.thread = lane
@@ -127,6 +136,26 @@ export class Threads {
     if (live.position !== null) return
     const blobs = isListed ? [] : encoder.blobs
     thread.sendCounted({ type: 'task', bytes: encoder.copy(), blobs }, transfer)
+  }
+
+  /**
+   * A task that is likely to end its thread gets one apart from those that wait in its own: whoever called it is
+   * among them, and would begin again, call it again, and never end.
+   */
+  #laneOf(task: Task): number {
+    if (!task.timed && !this.#deadly.has(task.kind)) return task.lane
+    if (this.#events.isAlone(task)) return task.lane
+    for (let thread = this.#lanes; thread < this.#lanes + MOST_APART; thread++) {
+      if (this.#apart.has(thread)) continue
+      this.#apart.set(thread, task)
+      return thread
+    }
+    return task.lane
+  }
+
+  /** A task of this kind ended a thread in which others waited. */
+  endsThreads(kind: Kind): void {
+    this.#deadly.add(kind)
   }
 
   #nameKind(task: Task, lane: number, thread: LaneThread): void {
@@ -175,7 +204,7 @@ export class Threads {
       if (lane.queue.size < 2 || head?.kind.form !== 'function') continue
       if (now - (this.#heard[lane.index] ?? 0) < STUCK) continue
       lane.long = head
-      for (const task of [...lane.queue].slice(1)) this.#giveBack(task, lane, engine, now)
+      for (const task of [...lane.queue].slice(1)) this.#giveBack(task, engine, now)
     }
   }
 
@@ -207,9 +236,11 @@ export class Threads {
     else kill()
   }
 
-  /** An I/O task is not with its thread any more. */
+  /** The task is not with its thread any more. */
   left(task: Task): void {
     const { thread } = liveOf(task)
+    if (this.#apart.get(thread) === task) this.#apart.delete(thread)
+    if (!task.demand.io) return
     if (thread >= 0 && this.#places.leave(task, thread)) this.#threads[thread]?.kill('its last task ended')
   }
 
@@ -270,8 +301,9 @@ export class Threads {
     return true
   }
 
-  #giveBack(task: Task, lane: Lane, engine: Engine, now: number): void {
-    if (!liveOf(task).held && !this.#revoke(task, lane.index)) return
+  #giveBack(task: Task, engine: Engine, now: number): void {
+    if (!liveOf(task).held && !this.#revoke(task, liveOf(task).thread)) return
+    this.left(task)
     jobOf(task).live = null
     engine.returned(task, WAITED_IN_VAIN, now)
   }
@@ -289,6 +321,7 @@ export class Threads {
           if (!io || !this.#isStale(decoder, lane)) this.#events.result(decoder, end, blobs, lent)
         },
         message: message => this.#events.message(message, lane),
+        findClass: (module, name) => this.#events.findClass(module, name),
         ended: reason => this.#ended(lane, thread, reason),
       },
     )

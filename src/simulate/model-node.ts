@@ -46,6 +46,12 @@ export class ModelNode {
     return cacheRate === undefined ? 0 : (bytes / cacheRate) * 1000
   }
 
+  /** CPUs of speed 1 that it is worth. */
+  get capacity(): number {
+    const { cpus, cores = cpus } = this.#model
+    return Math.min(cores, cpus) * this.#speed
+  }
+
   /** CPUs that compute now, when they are shared; never more than there are. */
   get load(): number {
     return this.#cpu?.flow ?? 0

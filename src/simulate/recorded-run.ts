@@ -1,5 +1,6 @@
 import { MillraceError } from '../core/errors.ts'
-import type { DemandFacts, RunEvent, TaskUsage } from '../core/events.ts'
+import { WAITED_IN_VAIN } from '../core/events.ts'
+import type { DemandFacts, Outcome, RunEvent, TaskUsage } from '../core/events.ts'
 import { readJournal } from '../report/journal-reader.ts'
 
 export type Of<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>
@@ -58,6 +59,11 @@ export interface RecordedRun {
   readonly moves: RecordedMove[]
   /** By version. */
   readonly files: Map<number, RecordedFile>
+  /** Tasks that did not end well, and attempts of others that did not: these are not replayed. */
+  readonly left: number
+  readonly lost: number
+  /** How the run ended; null if its journal does not say. */
+  readonly outcome: Outcome | null
 }
 
 /** A call so soon after the end of a task, and so late after the call before, was waiting for that end. */
@@ -84,6 +90,8 @@ export class RunReader {
   readonly #lanes = new Map<number, string>()
   readonly #freeAt = new Map<string, number>()
   #hasWide = false
+  #lost = 0
+  #outcome: Outcome | null = null
   #lastCall = 0
   #lastEnd: { task: number; at: number } | null = null
 
@@ -99,6 +107,9 @@ export class RunReader {
         tasks,
         moves: [...this.#moves.values()].filter(({ endedAt }) => endedAt >= 0),
         files: this.#files,
+        left: this.#tasks.size - tasks.length,
+        lost: this.#lost,
+        outcome: this.#outcome,
       }
     }
     throw new MillraceError('MR_SIMULATION', `the journal ${path} has no task that ended well`, {
@@ -139,6 +150,17 @@ export class RunReader {
         break
       case 'finished':
         this.#finished(event)
+        break
+      case 'failed':
+      case 'returned':
+        if (event.type === 'failed' || event.reason !== WAITED_IN_VAIN) this.#lost++
+        this.#leave(event.task, event.at)
+        break
+      case 'cancelled':
+        this.#leave(event.task, event.at)
+        break
+      case 'run-ended':
+        this.#outcome = event.outcome
         break
       case 'move':
         this.#moved(event)
@@ -198,14 +220,30 @@ export class RunReader {
     for (const version of one.writes) this.#file(version).device = device
   }
 
-  #paused({ type, task, at }: Of<'blocked'> | Of<'resumed'>): void {
+  /** A task that waits for others leaves its CPU to them, and goes on where there is one. */
+  #paused(event: Of<'blocked'> | Of<'resumed'>): void {
+    const { task, at } = event
     const one = this.#tasks.get(task)
     if (!one) return
-    if (type === 'blocked') one.blockedAt = at
-    else if (one.blockedAt >= 0) {
-      one.blocked += at - one.blockedAt
-      one.blockedAt = -1
+    if (event.type === 'blocked') {
+      one.blockedAt = at
+      return this.#leave(task, at)
     }
+    this.#lanes.set(task, `${event.node} ${event.lane}`)
+    this.#goOn(one, at)
+  }
+
+  #goOn(one: RecordedTask, at: number): void {
+    if (one.blockedAt < 0) return
+    one.blocked += at - one.blockedAt
+    one.blockedAt = -1
+  }
+
+  /** The task is not on its CPU any more, however it came to that. */
+  #leave(task: number, at: number): void {
+    const lane = this.#lanes.get(task)
+    if (lane !== undefined) this.#freeAt.set(lane, at)
+    this.#lanes.delete(task)
   }
 
   #released({ task, at, version }: Of<'released'>): void {
@@ -218,14 +256,12 @@ export class RunReader {
   #finished({ task, at, usage }: Of<'finished'>): void {
     const one = this.#tasks.get(task)
     if (one) {
-      if (one.blockedAt >= 0) this.#paused({ type: 'resumed', at, task, node: 0, lane: 0 })
+      this.#goOn(one, at)
       one.startedAt = one.startedAt < 0 ? at : one.startedAt
       one.endedAt = at
       one.usage = usage ?? null
     }
-    const lane = this.#lanes.get(task)
-    if (lane !== undefined) this.#freeAt.set(lane, at)
-    this.#lanes.delete(task)
+    this.#leave(task, at)
     this.#lastEnd = { task, at }
   }
 

@@ -43,10 +43,11 @@ export class Simulation implements Surroundings {
   readonly engine: Engine
   readonly stores: Stores
   watcher: Watcher | null = null
-  /** Tasks that ended, when the last did, and the time for which they held CPUs, in milliseconds times CPUs. */
+  /** Tasks that ended, when the last did, the time for which they held CPUs, and what they computed: milliseconds times CPUs. */
   ended = 0
   lastEnd = 0
   cpuTime = 0
+  computeTime = 0
   readonly #kinds = new Map<string, Kind>()
   readonly #afterEnds = new Map<Task, (() => void)[]>()
   /** Tasks that wait for a value, since when, and what goes on then. */
@@ -191,7 +192,9 @@ export class Simulation implements Surroundings {
     if (task.state !== 'running') return
     this.ended++
     this.lastEnd = now
-    this.cpuTime += (now - task.startedAt) * (task.implementation.demand ?? task.demand).cpus
+    const { cpus } = task.implementation.demand ?? task.demand
+    this.cpuTime += (now - task.startedAt) * cpus
+    this.computeTime += (task.payload as Work).compute * cpus
     this.#store(task)
     const lane = this.engine.nodes[task.node]?.lanes[task.lane]
     this.engine.finished(task, now)

@@ -2,7 +2,7 @@ import { MillraceError } from '../core/errors.ts'
 import { nearest } from '../general/nearest.ts'
 import { parseBytes, parseCount, parseRate } from '../general/units.ts'
 import { MOST_CPUS, MOST_NODES } from '../storage/machine-parser.ts'
-import type { NodeModel, Platform } from './platform.ts'
+import type { DeviceModel, NodeModel, Platform } from './platform.ts'
 
 /** What a sweep changes, from value to value. */
 export interface Sweep {
@@ -71,6 +71,43 @@ const SWEEPS: Record<string, { apply: Apply; example: string }> = {
   },
 }
 
+/** Of one device, on all nodes that have it: `ssd.bandwidth`. */
+const DEVICE_SWEEPS: Record<
+  string,
+  { parse: (text: string) => number | null; change: (value: number) => Partial<DeviceModel>; example: string }
+> = {
+  bandwidth: { parse: parseRate, change: rate => ({ read: rate, write: rate }), example: '500MB/s,1GB/s' },
+  capacity: { parse: parseBytes, change: capacity => ({ capacity }), example: '500GB,1TB' },
+}
+
+const OF_DEVICE = new RegExp(`^(.+)\\.(${Object.keys(DEVICE_SWEEPS).join('|')})$`)
+
+function changeDevice(platform: Platform, device: string, key: string, value: string): Change {
+  const names = new Set(platform.nodes.flatMap(({ storage = [] }) => storage.map(({ name }) => name)))
+  if (!names.has(device)) {
+    const close = nearest(device, [...names])
+    throw new MillraceError(
+      'MR_OPTION',
+      `--sweep: the platform has no device '${device}'${close ? `; did you mean ${close}?` : ''}`,
+      { hint: names.size > 0 ? `It has ${[...names].join(', ')}.` : 'It describes no storage.' },
+    )
+  }
+  const { parse, change, example } = DEVICE_SWEEPS[key] as (typeof DEVICE_SWEEPS)[string]
+  const amount = parse(value)
+  if (!amount) refuseValue(`${device}.${key}`, value, example)
+  const nodes = platform.nodes.map(node => {
+    const storage = node.storage?.map(one => (one.name === device ? { ...one, ...change(amount) } : one))
+    return storage ? { ...node, storage } : node
+  })
+  return { platform: { nodes }, bandwidth: null }
+}
+
+function refuseValue(name: string, value: string, example: string): never {
+  throw new MillraceError('MR_UNIT', `--sweep: ${name} cannot be '${value}'`, {
+    hint: `Write for instance ${name}=${example}.`,
+  })
+}
+
 /** From `bandwidth=2,4,8`. */
 export function parseSweep(text: string): Sweep {
   const at = text.indexOf('=')
@@ -79,15 +116,18 @@ export function parseSweep(text: string): Sweep {
     .slice(at + 1)
     .split(',')
     .filter(Boolean)
-  if (!Object.hasOwn(SWEEPS, name) || values.length === 0) {
+  if (!(Object.hasOwn(SWEEPS, name) || OF_DEVICE.test(name)) || values.length === 0) {
     const close = nearest(name, Object.keys(SWEEPS))
+    const ofDevices = Object.entries(DEVICE_SWEEPS)
+      .map(([key, { example }]) => `DEVICE.${key}=${example}`)
+      .join('; ')
     throw new MillraceError(
       'MR_OPTION',
       `--sweep cannot be '${text}'${close && close !== name ? `; did you mean ${close}?` : ''}`,
       {
         hint: `Write NAME=VALUE,VALUE. ${Object.entries(SWEEPS)
           .map(([key, { example }]) => `${key}=${example}`)
-          .join('; ')}.`,
+          .join('; ')}; ${ofDevices}.`,
       },
     )
   }
@@ -95,12 +135,10 @@ export function parseSweep(text: string): Sweep {
 }
 
 export function changed(platform: Platform, { name }: Sweep, value: string): Change {
+  const [, device, key] = OF_DEVICE.exec(name) ?? []
+  if (device !== undefined && key !== undefined) return changeDevice(platform, device, key, value)
   const { apply, example } = SWEEPS[name] as { apply: Apply; example: string }
-  const change = apply(platform, value)
-  if (change) return change
-  throw new MillraceError('MR_UNIT', `--sweep: ${name} cannot be '${value}'`, {
-    hint: `Write for instance ${name}=${example}.`,
-  })
+  return apply(platform, value) ?? refuseValue(name, value, example)
 }
 
 /** The first so many nodes; when there are not enough, more like the last one. */

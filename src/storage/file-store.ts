@@ -2,7 +2,7 @@ import { constants, existsSync, rmSync } from 'node:fs'
 import { copyFile, cp, link, lstat, rename, rm, rmdir } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { nearestValid } from '../core/data.ts'
-import type { Datum, Version } from '../core/data.ts'
+import type { Access, Datum, Version } from '../core/data.ts'
 import { MillraceError } from '../core/errors.ts'
 import type { Device } from '../core/io/device.ts'
 import { Arrivals } from './arrivals.ts'
@@ -168,14 +168,14 @@ export class FileStore {
     await this.publish(version, false)
   }
 
-  /** Returns the version whose readers are in the way, if there is one; `own` of them, which made this one, are not. */
-  publish(version: Version, hasReaders?: boolean, own = 0): Promise<Version | null> {
+  /** Returns the version whose readers are in the way, if there is one; those of `own`, which made this one, are not. */
+  publish(version: Version, hasReaders?: boolean, own: readonly Access[] = []): Promise<Version | null> {
     return this.#turns.take(version.datum, () =>
       this.#publish(version, hasReaders ?? version.readers > 0, own),
     )
   }
 
-  async #publish(version: Version, hasReaders: boolean, own: number): Promise<Version | null> {
+  async #publish(version: Version, hasReaders: boolean, own: readonly Access[]): Promise<Version | null> {
     const copy = version.value
     if (!(copy instanceof FileCopy) || !copy.staged) return null
     const { datum } = version
@@ -187,7 +187,8 @@ export class FileStore {
       await removal.done
     }
     const older = this.#inPlace.get(datum)
-    if (older && older !== version && older.readers > own) return older
+    const isOwn = ({ read }: Access): boolean => read === older
+    if (older && older !== version && older.readers > own.filter(isOwn).length) return older
     if (copy.tier) {
       const isThere = older === version || (await this.#arrivals.hurry(version))
       if (!isThere) await this.#bring(copy.path, path, FULL_SPEED, ALWAYS_WANTED)

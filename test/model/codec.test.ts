@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { Decoder } from '../../src/model/decode.ts'
 import { BLOB_SIZE, Encoder } from '../../src/model/encode.ts'
 import type { EncodeHooks } from '../../src/model/encode.ts'
+import { TaskError } from '../../src/model/errors.ts'
 import { bringUpToDate } from '../../src/model/up-to-date.ts'
 
 export class Vector {
@@ -251,6 +252,15 @@ test('errors keep name, message, stack, cause and what else they carry', () => {
   assert.deepEqual([many.message, (many.errors[0] as Error).message, many.errors[1]], ['both', 'a', 5])
 })
 
+test('errors of known classes keep them, and others are what they extend', () => {
+  const back = roundTrip(new OwnError('own', { cause: new TaskError('MR_TIMEOUT', 'a#1', 2, 5) })) as OwnError
+  assert(back instanceof OwnError)
+  assert(back.cause instanceof TaskError)
+  assert.deepEqual([back.message, back.cause.attempt, back.cause.timedOut], ['own', 2, true])
+  const thrown = roundTrip(new OwnError('x'), { ...hooks, classes: null, lenient: true })
+  assert(thrown instanceof Error && !(thrown instanceof OwnError))
+})
+
 test('classes keep their prototype, also derived ones', () => {
   const value = Object.assign(new Derived(), { x: 1, y: new Vector() })
   const back = roundTrip(value) as Derived
@@ -276,7 +286,7 @@ test('what cannot be kept is refused with the path to it', () => {
     ],
     [new Hidden(), /Hidden, which has private #fields/],
     [new OwnMap(), /OwnMap, which extends a built-in/],
-    [new OwnError('x'), /OwnError, which extends a built-in/],
+    [new (class Other extends Error {})('x'), /Other, which no task module exports/],
     [Promise.resolve(1), /a promise/],
     [new WeakMap(), /WeakMap/],
     [new (class extends Float64Array {})(2), /subclass of a typed array/],
@@ -329,6 +339,24 @@ test('shared memory is never copied, however small', () => {
 // --- in place ---
 
 const plain = fc.dictionary(text, tree, { noNullPrototype: true })
+
+test('members of sets and keys of maps stay the objects that they were', () => {
+  const key = { k: 1 }
+  const target = { set: new Set([key]), map: new Map([[key, [1]]]), key }
+  const latest = roundTrip(target) as typeof target
+  latest.key.k = 2
+  latest.map.get(latest.key)?.push(2)
+  bringUpToDate(target, latest)
+  assert(target.key === key && target.set.has(key))
+  assert.deepEqual([key.k, target.map.get(key)], [2, [1, 2]])
+  latest.set.clear()
+  const added = { k: 3 }
+  latest.set.add(added)
+  latest.set.add(latest.key)
+  bringUpToDate(target, latest)
+  assert.deepEqual([...target.set].map(one => one.k).sort(), [2, 3])
+  assert(target.set.has(target.key))
+})
 
 test('bringing an object up to date makes it equal and keeps what still fits', () => {
   fc.assert(

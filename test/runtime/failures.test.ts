@@ -57,6 +57,7 @@ test('own error classes and things that are no errors get through as well as the
     detail: number
   }
   assert.deepEqual([own.message, own.detail], ['mine', 7])
+  assert(own instanceof tasks.OwnError)
   for (const what of ['text', 5, null, undefined, { a: 1 }]) {
     const error = await rejection(tasks.failsOddly(what))
     assert(error instanceof TaskError)

@@ -76,6 +76,20 @@ test('a reader of an older version is not disturbed by a writer', async () => {
   assert.equal(await contents(path), 'new')
 })
 
+test('a reader of an older version is not disturbed by a second writer, which reads what the first wrote', async () => {
+  const path = join(newFolder(), 'file.txt')
+  const gate = newGate()
+  tasks.writeText(path, 'old')
+  await waitOnFile(path)
+  const first = tasks.readTextAfter(path, gate)
+  await reached(gate)
+  tasks.writeText(path, 'new')
+  await tasks.appendText(path, ' and more')
+  open(gate)
+  assert.equal(await first, 'old')
+  assert.equal(await contents(path), 'new and more')
+})
+
 test('a file that is waited for while others still read it is in place, and they go on', async () => {
   const path = newFile('0')
   const one = newGate()
@@ -95,6 +109,20 @@ test('openFile waits and opens', async () => {
   const file = await openFile(path)
   assert.equal(await file.readFile('utf8'), 'opened')
   await file.close()
+})
+
+test('a file that is opened to write is not changed under those who read it', async () => {
+  const path = join(newFolder(), 'file.txt')
+  const gate = newGate()
+  tasks.writeText(path, 'old')
+  const before = tasks.readTextAfter(path, gate)
+  await reached(gate)
+  const opening = openFile(path, 'w')
+  open(gate)
+  const file = await opening
+  await file.writeFile('new')
+  await file.close()
+  assert.deepEqual([await before, await tasks.readText(path)], ['old', 'new'])
 })
 
 test('a failed FILE_INOUT leaves the original, and what earlier tasks made of it', async () => {

@@ -71,3 +71,27 @@ test('a task whose thread ends under it takes with it what it called, and the re
   assert.equal(error.code, 'MR_THREAD_DIED')
   assert.equal(await tasks.fibonacci(6), 8)
 })
+
+for (const [what, code] of [
+  ['slow', 'MR_TIMEOUT'],
+  ['waits', 'MR_TIMEOUT'],
+  ['exits', 'MR_THREAD_DIED'],
+] as const) {
+  test(`a task that handles the end of one that it called is not begun again for ever: ${what}`, async () => {
+    const calls = [1, 2, 3].map(() => tasks.nestedHandles(what, newGate()))
+    for (const call of calls) assert.deepEqual(await call, [code, 3])
+  })
+}
+
+test('errors that a task catches are what they are in the program', async () => {
+  assert.deepEqual(await tasks.nestedClasses(), [true, false, true, false, false, true, false, true])
+})
+
+test('a name can be used for one open group of a task at a time', async () => {
+  assert.deepEqual(await tasks.nestedSameName(), [2, 'refused', 6])
+})
+
+test('what is left of a group in a task is cancelled when its body fails', async () => {
+  // Nobody opens the gate.
+  assert.equal(await tasks.nestedBodyFails(newGate()), 'the body')
+})

@@ -101,6 +101,35 @@ test('waitOn replaces futures in arrays and objects and keeps their identity', a
   assert.deepEqual(holder, { a: 2, b: { c: 4 } })
 })
 
+test('what came is filled in although something else failed, and the first failure is thrown', async () => {
+  const list = [tasks.add(1, 2), tasks.failsQuietly('first'), [tasks.add(3, 4)], tasks.failsQuietly('second')]
+  const error = await rejection(waitOn(list))
+  assert.match(error.message, /first/)
+  assert.deepEqual([list[0], list[2]], [3, [7]])
+})
+
+test('what the program changes while it waits is left as it is, and setters may call tasks', async () => {
+  const [gate, known, other] = [newGate(), {}, {}]
+  let given: Future<number> | null = null
+  const holder = {
+    known: known as object,
+    get sum(): unknown {
+      return tasks.add(1, 2)
+    },
+    set sum(value: number) {
+      given = tasks.add(value, 1)
+    },
+    late: tasks.wait(gate, 5),
+  }
+  const waiting = waitOn(holder)
+  holder.known = other
+  open(gate)
+  await waiting
+  assert.equal(holder.known, other)
+  assert(given)
+  assert.equal(await (given as Future<number>), 4)
+})
+
 test('objects inside an array that is waited for are brought up to date', async () => {
   const boxes: Box[] = [{ n: 0 }, { n: 10 }]
   const [first, second] = boxes as [Box, Box]
@@ -355,15 +384,11 @@ test('what cannot cross to a thread is refused with the path to it', async () =>
   }
 })
 
-test('an instance of an exported error class is not stripped of its message', async () => {
+test('an instance of an exported error class keeps its class, both ways', async () => {
   await tasks.add(1, 1)
-  const error = new tasks.OwnError('keep this', 7)
-  try {
-    const back = (await tasks.identity(error)) as Error
-    assert.equal(back.message, 'keep this')
-  } catch (refused) {
-    assert.equal((refused as { code: string }).code, 'MR_NOT_CLONEABLE')
-  }
+  const back = (await tasks.identity(new tasks.OwnError('keep this', 7))) as tasks.OwnError
+  assert(back instanceof tasks.OwnError)
+  assert.deepEqual([back.message, back.detail], ['keep this', 7])
 })
 
 test('a result that cannot cross fails the task with the path to it', async () => {
@@ -444,4 +469,59 @@ test('barrier waits for all, cancel of an unknown group says what there is', asy
     assert.equal(error.code, 'MR_GROUP')
     assert.match(error.message, /did you mean 'projection'/)
   })
+})
+
+test('parts of one plain buffer are the same datum where they are equal', async () => {
+  const matrix = new Float64Array(8).fill(1)
+  for (let round = 0; round < 3; round++) {
+    for (let row = 0; row < 4; row++) tasks.scale(matrix.subarray(row * 2, row * 2 + 2), row)
+  }
+  assert.equal(await tasks.total(matrix.subarray(4, 6)), 16)
+  for (let row = 0; row < 4; row++) await waitOn(matrix.subarray(row * 2, row * 2 + 2))
+  assert.deepEqual([...matrix], [0, 0, 1, 1, 8, 8, 27, 27])
+  assert.equal(await tasks.total(matrix), 72)
+})
+
+test('what overlaps an array that a task writes is refused until that is waited for', async () => {
+  const matrix = new Float64Array(8).fill(1)
+  const [row, other] = [matrix.subarray(0, 4), matrix.subarray(2, 6)]
+  tasks.scale(row, 2)
+  for (const value of [matrix, other, [matrix], { deep: other }]) {
+    assert.equal(thrown(() => tasks.identity(value)).code, 'MR_ALIAS')
+    assert.equal((await rejection(waitOn(value))).code, 'MR_ALIAS')
+  }
+  assert.equal(thrown(() => tasks.scale(other, 2)).code, 'MR_ALIAS')
+  assert.equal(await tasks.total(matrix.subarray(4)), 4)
+  await waitOn(row)
+  assert.equal(await tasks.total(matrix), 12)
+  tasks.scale(other, 2)
+  await waitOn(other)
+  assert.deepEqual([...matrix], [2, 2, 4, 4, 2, 2, 1, 1])
+})
+
+test('an object that is inside two others is refused while one of them is written', async () => {
+  const inner = { list: [1] }
+  const one: Box = { n: 1, inner }
+  const two: Box = { n: 2, inner }
+  tasks.bump(one)
+  assert.equal(thrown(() => tasks.bump(two)).code, 'MR_ALIAS')
+  await waitOn(one)
+  tasks.bump(two)
+  await waitOn(two)
+  assert(one.inner === inner && two.inner === inner)
+})
+
+test('an object with a getter, or with something fixed, is brought up to date', async () => {
+  const box = Object.defineProperty({ n: 1, inner: { list: [] } } as Box, 'self', {
+    value: 5,
+    enumerable: true,
+  })
+  const computed = Object.defineProperty({ n: 1 } as Box, 'self', {
+    get: () => computed.n * 2,
+    enumerable: true,
+  })
+  tasks.bump(box)
+  tasks.bump(computed)
+  await waitOn([box, computed])
+  assert.deepEqual([box.n, computed.n, computed.self], [2, 2, 4])
 })

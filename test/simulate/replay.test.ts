@@ -168,3 +168,65 @@ test('what a task made before its end is released as far into its computing as i
   const again = await simulate(journalWorkload(reader.run('e')), { platform: platformWith(2) })
   near(again.makespan, 5)
 })
+
+/** The journal of a run on one CPU, as far as it matters here. */
+function recorded(events: readonly RunEvent[]): RecordedRun {
+  const reader = new RunReader()
+  const started = {
+    type: 'run-started' as const,
+    at: 0,
+    run: 'r',
+    version: '',
+    wallTime: '',
+    program: '',
+    args: [],
+    cwd: '',
+    pid: 0,
+  }
+  const nodes = [{ name: 'n', cpus: 1, memory: 0 }]
+  reader.observe({ ...started, nodes, policy: 'fifo', simulated: false })
+  reader.observe({ type: 'kind-defined', at: 0, kind: 1, name: 'k', form: 'function', module: '' })
+  for (const event of events) reader.observe(event)
+  return reader.run('events')
+}
+
+const called = (task: number, at = 0): RunEvent[] => [
+  {
+    type: 'submitted',
+    at,
+    task,
+    kind: 1,
+    group: 0,
+    parent: null,
+    priority: 0,
+    reads: [],
+    writes: [],
+  } as never,
+  { type: 'ready', at, task },
+]
+const began = (task: number, at: number): RunEvent =>
+  ({ type: 'started', at, task, attempt: 1, node: 0, lane: 0, cpus: 1 }) as never
+const ended = (task: number, at: number): RunEvent => ({ type: 'finished', at, task, attempt: 1 })
+
+test('a CPU that another task had, which failed, was cancelled, was lost or waited, was not free', () => {
+  const others: RunEvent[] = [
+    {
+      type: 'failed',
+      at: 200,
+      task: 1,
+      attempt: 1,
+      failure: { name: 'Error', message: 'no' },
+      next: 'ignore',
+    } as never,
+    { type: 'cancelled', at: 200, task: 1, cause: null, reason: 'so' },
+    { type: 'returned', at: 200, task: 1, reason: 'its thread died' },
+    { type: 'blocked', at: 200, task: 1, reason: 'for others' },
+  ]
+  for (const event of others) {
+    const run = recorded([...called(1), ...called(2), began(1, 0), event, began(2, 201), ended(2, 301)])
+    near(splitTimes(run).get(2)?.compute ?? 0, 101, 1e-9)
+    assert.equal(run.left, 1, event.type)
+    assert.equal(run.lost, event.type === 'failed' || event.type === 'returned' ? 1 : 0, event.type)
+    assert.equal(run.outcome, null)
+  }
+})

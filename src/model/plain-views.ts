@@ -1,0 +1,82 @@
+import { MillraceError } from '../core/errors.ts'
+import { codeOf } from './typed-arrays.ts'
+import type { Tracked } from './tracker.ts'
+
+interface Region {
+  readonly start: number
+  readonly end: number
+  /** The type of the array that covers it. */
+  readonly code: number
+  readonly tracked: Tracked
+  /** It is inside an object that tasks write as a whole. */
+  readonly isPart: boolean
+}
+
+/**
+ * Plain arrays that tasks write, by the part of their buffer that they cover: rows of a matrix are views of one
+ * buffer, and each `subarray` is another object for the same numbers. Equal parts are one datum; what overlaps
+ * something that a task is writing has no value that is known here.
+ */
+export class PlainViews {
+  /** Of each buffer in order, and disjoint: what is not being written any more gives way. */
+  readonly #buffers = new WeakMap<ArrayBufferLike, Region[]>()
+  #any = false
+
+  /** What is known of the same part of the same buffer. */
+  find(view: ArrayBufferView): Tracked | undefined {
+    const regions = this.#any ? this.#buffers.get(view.buffer) : undefined
+    const region = regions?.[firstAfter(regions, view.byteOffset)]
+    return region && isSame(region, view) ? region.tracked : undefined
+  }
+
+  /** Throws when a task is writing some of its numbers as, or in, something other than `owner`. */
+  reject(view: ArrayBufferView, owner: Tracked | null): void {
+    const regions = this.#any ? this.#buffers.get(view.buffer) : undefined
+    if (!regions) return
+    const end = view.byteOffset + view.byteLength
+    for (let i = firstAfter(regions, view.byteOffset); i < regions.length; i++) {
+      const region = regions[i] as Region
+      if (region.start >= end) return
+      if (!region.tracked.dirty || region.tracked === owner || isSame(region, view)) continue
+      throw new MillraceError(
+        'MR_ALIAS',
+        `the bytes ${view.byteOffset} to ${end} of a buffer overlap the bytes ${region.start} to ${region.end}, which a task is writing as ${region.isPart ? 'part of an object' : 'another array'}`,
+        { hint: 'waitOn() what is being written first, or pass parts that are the same or do not overlap.' },
+      )
+    }
+  }
+
+  /** A task writes it now; nothing that overlaps it is being written. */
+  add(view: ArrayBufferView, tracked: Tracked, isPart: boolean): void {
+    if (view.byteLength === 0) return
+    this.#any = true
+    let regions = this.#buffers.get(view.buffer)
+    if (!regions) this.#buffers.set(view.buffer, (regions = []))
+    const start = view.byteOffset
+    const end = start + view.byteLength
+    const from = firstAfter(regions, start)
+    let to = from
+    while (to < regions.length && (regions[to] as Region).start < end) to++
+    const known = regions[from]
+    if (to === from + 1 && known?.tracked === tracked && known.start === start && known.end === end) return
+    regions.splice(from, to - from, { start, end, code: codeOf(view), tracked, isPart })
+  }
+}
+
+const isSame = (region: Region, view: ArrayBufferView): boolean =>
+  !region.isPart &&
+  region.start === view.byteOffset &&
+  region.end === view.byteOffset + view.byteLength &&
+  region.code === codeOf(view)
+
+/** The first region that ends after the place. */
+function firstAfter(regions: readonly Region[], place: number): number {
+  let low = 0
+  let high = regions.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if ((regions[middle] as Region).end <= place) low = middle + 1
+    else high = middle
+  }
+  return low
+}
