@@ -11,7 +11,7 @@
 
 #define MR_MAGIC 0x4d524233u
 /* includes the sizes: a board of another layout is never taken for one of ours */
-#define MR_VERSION (6u << 24 | (u32)(sizeof(struct mr_board) + 3 * sizeof(struct mr_file) + 7 * sizeof(struct mr_proc) + 11 * sizeof(struct mr_rule)))
+#define MR_VERSION (7u << 24 | (u32)(sizeof(struct mr_board) + 3 * sizeof(struct mr_file) + 7 * sizeof(struct mr_proc) + 11 * sizeof(struct mr_rule)))
 
 enum { /* regions */
     MR_STEPS, MR_RULES, MR_LISTS, MR_TEXT, MR_BUCKETS, MR_FILES, MR_EXTENTS, MR_OFDS, MR_HOLDS, MR_PROCS,
@@ -114,7 +114,7 @@ struct mr_ofd {
     u32 step;
     u32 gone; /* its file was removed or replaced: what it writes is nobody's business any more */
     u32 stage; /* index + 1 */
-    u32 pad;
+    u32 passed; /* of refs, those on their way through a socket (io_pass.c) */
 };
 
 /* One descriptor (fd >= 0) or shared writable mapping (fd < 0) of one process on a description. */
@@ -321,6 +321,7 @@ void mr_spoil(u32 proc); /* takes the lock */
 int mr_hold_add(u32 proc, s32 fd, u32 ofd);
 void mr_hold_drop(u32 proc, s32 fd, u32 ofd, int how);
 u32 mr_hold_find(u32 proc, s32 fd);
+u32 mr_hold_arrived(u32 proc, s32 fd, u32 file); /* of a descriptor that came through a socket */
 void mr_instance_end(u32 instance);
 void mr_recover(void);
 

@@ -7,7 +7,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 : "${CC:=cc}"
 warn="-std=gnu11 -O2 -g -Wall -Wextra -Werror -fPIC -fvisibility=hidden"
 board="board lock rules files stream procs recover wait deadlock stage spill twins"
-calls="paths reach gate fds io_open io_data io_stage io_ahead io_map io_path io_rename io_size io_proc lower veil outer adopt dispatch sites"
+calls="paths reach gate fds io_open io_data io_stage io_ahead io_map io_pass io_path io_rename io_size io_proc lower veil outer adopt dispatch sites"
 
 # The library runs in the middle of libc's functions: no vector registers, no calls to libc, no canary.
 bare="-ffreestanding -fno-stack-protector -fno-tree-loop-distribute-patterns"

@@ -14,7 +14,11 @@ static mr_handler *const by_path[CALLS] = {
     [SYS_mkdir] = mr_do_mkdir, [SYS_rmdir] = mr_do_unlink, [SYS_unlink] = mr_do_unlink,
     [SYS_rename] = mr_do_rename, [SYS_link] = mr_do_link, [SYS_readlink] = mr_do_readlink, [SYS_symlink] = mr_do_symlink,
     [SYS_mknod] = mr_do_mknod,
+    [SYS_chmod] = mr_do_path1, [SYS_chown] = mr_do_path1, [SYS_lchown] = mr_do_path1,
+    [SYS_utime] = mr_do_path1, [SYS_utimes] = mr_do_path1, [SYS_futimesat] = mr_do_pathat,
 #endif
+    [SYS_statfs] = mr_do_path1, [SYS_getxattr] = mr_do_path1, [SYS_lgetxattr] = mr_do_path1, [SYS_listxattr] = mr_do_path1, [SYS_llistxattr] = mr_do_path1,
+    [SYS_fchmodat] = mr_do_pathat, [SYS_fchownat] = mr_do_pathat, [SYS_inotify_add_watch] = mr_do_watch,
     [SYS_openat] = mr_do_openat, [SYS_openat2] = mr_do_openat2, [SYS_truncate] = mr_do_truncate,
     [SYS_newfstatat] = mr_do_pathat, [SYS_statx] = mr_do_pathat, [SYS_faccessat] = mr_do_pathat, [SYS_faccessat2] = mr_do_pathat,
     [SYS_fstat] = mr_stat_descriptor, [SYS_utimensat] = mr_do_utimens, [SYS_chdir] = mr_do_chdir, [SYS_fchdir] = mr_do_fchdir,
@@ -41,7 +45,8 @@ static mr_handler *const by_descriptor[CALLS] = {
     [SYS_getdents64] = mr_do_getdents,
     [SYS_clone] = mr_do_clone, [SYS_execve] = mr_do_execve, [SYS_execveat] = mr_do_execveat,
     [SYS_rt_sigaction] = mr_do_sigaction, [SYS_fsync] = mr_do_settled, [SYS_fdatasync] = mr_do_settled, [SYS_sync_file_range] = mr_do_settled,
-    [SYS_sync] = mr_do_settled, [SYS_syncfs] = mr_do_settled, [SYS_flock] = mr_do_settled, [SYS_sendmsg] = mr_do_settled, [SYS_sendmmsg] = mr_do_settled,
+    [SYS_sync] = mr_do_settled, [SYS_syncfs] = mr_do_settled, [SYS_flock] = mr_do_settled,
+    [SYS_sendmsg] = mr_do_sendmsg, [SYS_sendmmsg] = mr_do_sendmmsg, [SYS_recvmsg] = mr_do_recvmsg, [SYS_recvmmsg] = mr_do_recvmmsg,
     [SYS_exit_group] = mr_do_exit, [SYS_io_uring_setup] = mr_do_refuse,
 };
 

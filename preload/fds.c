@@ -12,6 +12,7 @@ void mr_fd_set(long fd, u64 entry, s64 pos)
     mr_store(&mr_pos[fd], pos);
     if (mr_entry_kind(entry) == MR_READER) {
         mr_store(&mr_told[fd], 0);
+        mr_touched[fd] = 0;
         mr_ahead_opened(fd);
     }
     mr_store(&mr_fd[fd], entry);
@@ -23,8 +24,11 @@ void mr_fd_set(long fd, u64 entry, s64 pos)
 /* After a fork the positions are shared with a process whose calls we do not see. */
 void mr_fd_share_all(void)
 {
-    for (u32 i = 0, n = mr_load(&mr_self.fd_top); i < n; i++)
-        if (mr_fd[i]) __atomic_fetch_or(&mr_fd[i], MR_SHARED, __ATOMIC_SEQ_CST);
+    for (u32 i = 0, n = mr_load(&mr_self.fd_top); i < n; i++) {
+        if (!mr_fd[i]) continue;
+        __atomic_fetch_or(&mr_fd[i], MR_SHARED, __ATOMIC_SEQ_CST);
+        mr_touched[i] = 1;
+    }
 }
 
 u32 mr_entry_file(u64 e)
@@ -100,10 +104,24 @@ static long opened_to_write(const struct mr_name *n, struct mr_rights *r, long f
     return fd;
 }
 
+/* A number for which we have no place. On a file that need not be followed it does not matter. */
+static long too_many(const struct mr_rights *r, long fd)
+{
+    int complete = r->file != MR_NONE && mr_load(&mr_file_at(r->file)->state) == MR_COMMITTED;
+    if (r->rule == MR_NONE || complete) return fd;
+    mr_sys(SYS_close, fd, 0, 0, 0);
+    return -EMFILE;
+}
+
 /* A descriptor that open just gave us for a path inside the managed directory. */
 long mr_opened(const struct mr_name *n, struct mr_rights *r, long fd, long flags)
 {
-    if ((unsigned long)fd >= MR_FDS || (flags & O_PATH) || unlikely(mr_is_special(fd))) return fd;
+    if (unlikely((unsigned long)fd >= MR_FDS)) return too_many(r, fd);
+    if (flags & O_PATH) { /* cp, mv and ln name what they make from such a descriptor of a directory */
+        if (!mr_who(0).foreign) mr_fd_set(fd, mr_make_entry(MR_MAYBE, MR_NONE), 0);
+        return fd;
+    }
+    if (unlikely(mr_is_special(fd))) return fd;
     int writes = (flags & O_ACCMODE) != O_RDONLY;
     if (writes && r->rule != MR_NONE && r->producer && !r->is_dir) return opened_to_write(n, r, fd, flags);
     if (writes) {
@@ -134,20 +152,22 @@ long mr_opened(const struct mr_name *n, struct mr_rights *r, long fd, long flags
 
 /* ---- after exec: what is open already ---- */
 
-static void learn_as(long fd, const struct mr_name *n)
+/* passed: it came through a socket */
+static void learn_as(long fd, const struct mr_name *n, int passed)
 {
     struct mr_rights r;
     long flags = mr_sys(SYS_fcntl, fd, F_GETFL, 0, 0);
-    if (flags < 0 || (flags & O_PATH) || mr_is_special(fd)) return;
+    if (flags < 0 || mr_is_special(fd)) return;
     mr_rights_of(n, &r);
     int writes = (flags & O_ACCMODE) != O_RDONLY;
-    if (r.rule == MR_NONE && !(flags & O_DIRECTORY) && !writes) return;
+    if (r.rule == MR_NONE && !(flags & (O_DIRECTORY | O_PATH)) && !writes) return;
     struct mr_guard g;
     u32 ofd = MR_NONE;
     if (writes && mr_self.proc != MR_NONE) {
         mr_lock(&g);
         ofd = mr_hold_find(mr_self.proc, (s32)fd);
         if (ofd != MR_NONE && (r.file == MR_NONE || !mr_same_file(mr_ofd_at(ofd)->file, r.file))) ofd = MR_NONE;
+        if (passed && ofd == MR_NONE && r.file != MR_NONE) ofd = mr_hold_arrived(mr_self.proc, (s32)fd, r.file);
         mr_unlock(&g);
     }
     if (ofd != MR_NONE) {
@@ -165,7 +185,13 @@ static void learn(long fd)
     struct mr_name n;
     int where = mr_name_of_fd(fd, &n);
     if (where == MR_ABOVE) mr_fd_set(fd, mr_make_entry(MR_DIRECTORY, MR_NONE), 0);
-    else if (where == MR_INSIDE) learn_as(fd, &n);
+    else if (where == MR_INSIDE) learn_as(fd, &n, 0);
+}
+
+void mr_arrived(long fd)
+{
+    struct mr_name n;
+    if (mr_name_of_fd(fd, &n) == MR_INSIDE) learn_as(fd, &n, 1);
 }
 
 struct appeared {
@@ -201,7 +227,7 @@ static void learn_if_same(long fd, const struct appeared *a)
     struct stat st;
     u64 e = mr_entry(fd);
     if (e && (mr_entry_kind(e) != MR_MAYBE || mr_entry_index(e) != MR_NONE)) return;
-    if (mr_sys(SYS_fstat, fd, &st, 0, 0) == 0 && st.st_ino == a->file->st_ino && st.st_dev == a->file->st_dev) learn_as(fd, a->name);
+    if (mr_sys(SYS_fstat, fd, &st, 0, 0) == 0 && st.st_ino == a->file->st_ino && st.st_dev == a->file->st_dev) learn_as(fd, a->name, 0);
 }
 
 /* Descriptors that this process already has on a file that only now became governed, by rename or link. */

@@ -104,6 +104,7 @@ static long read_some(const struct mr_call *c, u64 len, s64 at)
         return mr_on(c, 0, e);
     }
     int mine = at < 0 && !(e & MR_SHARED), known = 1;
+    mr_touched[fd] = 1;
     if (mine && c->nr == SYS_read && mr_load(&f->state) != MR_FAILED) {
         long ret = mr_ahead_take(fd, (void *)c->a[1], len);
         if (likely(ret != MR_NOT_STAGED)) return mr_entry_generation(e) == (mr_load(&f->generation) & 0xffff) ? ret : -EIO;
@@ -251,6 +252,7 @@ static long source_ready(long fd, u64 e, u64 from, long *count)
 {
     struct mr_file *f = reading(e);
     if (!f || *count <= 0) return 0;
+    mr_touched[fd] = 1;
     if (mr_outdated(fd, &e, f)) return -EIO;
     if (mr_load(&f->state) == MR_COMMITTED) {
         committed(fd, e);

@@ -50,6 +50,7 @@ long mr_do_mmap(const struct mr_call *c)
     if (likely(!e)) return mr_plain(c);
     mr_entry_fresh(e);
     if (mr_entry_kind(e) == MR_READER) {
+        mr_touched[c->a[4]] = 1;
         int err = mr_wait_for(mr_who(0).proc, mr_entry_index(e), MR_WAIT_COMMIT, 0, 0);
         if (err < 0) return err;
         if (mr_outdated(c->a[4], &e, mr_file_at(mr_entry_index(e)))) return -EIO;

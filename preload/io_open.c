@@ -37,6 +37,14 @@ long mr_open_complete(const struct mr_call *c, u32 file, long flags)
     return MR_GO;
 }
 
+/* Who may write as well, or wants the name only, is not somebody who reads as the file grows: such a descriptor is not
+ * followed, so the file must be complete. */
+static int wants_whole(long flags, const struct mr_rights *r)
+{
+    int follows = (flags & O_ACCMODE) == O_RDONLY && !(flags & O_PATH);
+    return !follows && r->rule != MR_NONE && !r->producer && !r->is_dir && mr_load(&mr_file_at(r->file)->state) == MR_GROWING;
+}
+
 static long open_path(const struct mr_call *c, long dirfd, const char *path, long flags)
 {
     struct mr_name n;
@@ -68,6 +76,7 @@ static long open_path(const struct mr_call *c, long dirfd, const char *path, lon
     for (u64 began = 0;;) {
         if (reads) {
             long err = mr_gate(dirfd, path, &n, &r);
+            if (err == 0 && unlikely(wants_whole(flags, &r))) err = mr_wait_for(mr_who(0).proc, r.file, MR_WAIT_COMMIT, 0, 0);
             if (err < 0) return err;
         }
         long fd = mr_plain(c);
@@ -126,7 +135,7 @@ long mr_do_close(const struct mr_call *c)
     }
     struct mr_who who = mr_who(0);
     u64 entry = take_entry(&who, c->a[0]);
-    mr_size_at_close(c->a[0], entry);
+    if (!who.foreign) mr_size_at_close(c->a[0], entry);
     /* Booked first: once the kernel has freed the number, another thread may open a file under it and fork,
      * and the child would inherit both bookings. All bytes are written already. */
     dropped(&who, c->a[0], entry);
@@ -165,6 +174,7 @@ static void copied(const struct mr_who *who, long from, long to)
     if (who->foreign || !entry) return;
     __atomic_fetch_or(&mr_fd[from], MR_SHARED, __ATOMIC_SEQ_CST);
     mr_fd_set(to, entry | MR_SHARED, 0);
+    mr_touched[from] = mr_touched[to] = 1;
 }
 
 static int of_interest(long fd) { return mr_entry_now(fd) || mr_load(&mr_self.vforks); }

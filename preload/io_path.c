@@ -37,10 +37,12 @@ int mr_only_looks(const struct mr_call *c)
 {
     switch (c->nr) {
 #if defined(__x86_64__)
-    case SYS_stat: case SYS_access:
+    case SYS_stat: case SYS_access: case SYS_chmod: case SYS_chown: case SYS_utime: case SYS_utimes: case SYS_futimesat:
 #endif
-    case SYS_faccessat: return 1;
-    case SYS_newfstatat: case SYS_faccessat2: return !(c->a[3] & AT_SYMLINK_NOFOLLOW);
+    case SYS_faccessat: case SYS_fchmodat: case SYS_statfs: case SYS_getxattr: case SYS_listxattr: return 1;
+    case SYS_inotify_add_watch: return !(c->a[2] & 0x2000000 /* IN_DONT_FOLLOW */);
+    case SYS_fchownat: return !(c->a[4] & AT_SYMLINK_NOFOLLOW);
+    case SYS_newfstatat: case SYS_faccessat2: case SYS_utimensat: return !(c->a[3] & AT_SYMLINK_NOFOLLOW);
     case SYS_statx: return !(c->a[2] & AT_SYMLINK_NOFOLLOW);
     default: return 0;
     }
@@ -82,15 +84,18 @@ static long wait_and_look(const struct mr_call *c, long dirfd, const char *path,
     }
 }
 
-/* stat, lstat, access */
+/* stat, lstat, access, chmod, chown, statfs, getxattr and others */
 long mr_do_path1(const struct mr_call *c) { return look_at(c, AT_FDCWD, (const char *)c->a[0]); }
-/* newfstatat, statx, faccessat, faccessat2: an empty path is the descriptor */
+/* newfstatat, statx, faccessat, fchmodat, fchownat: an empty path is the descriptor */
 long mr_do_pathat(const struct mr_call *c)
 {
     const char *path = (const char *)c->a[1];
     if (asks_for_size(c->nr) && mr_readable(path, 1) && !*path) return mr_stat_descriptor(c);
     return look_at(c, c->a[0], path);
 }
+
+long mr_do_utimens(const struct mr_call *c) { return c->a[1] ? look_at(c, c->a[0], (const char *)c->a[1]) : mr_do_descriptor(c); }
+long mr_do_watch(const struct mr_call *c) { return look_at(c, AT_FDCWD, (const char *)c->a[1]); }
 
 long mr_do_getdents(const struct mr_call *c)
 {

@@ -209,6 +209,18 @@ static void exchanged(long dir1, const char *path1, const struct mr_name *a, lon
     }
 }
 
+/* A consumer that renames or links a file takes it for complete, so it must be. */
+static long whole(long dirfd, const char *path, const struct mr_name *n, u32 file)
+{
+    struct mr_rights r = {.file = file};
+    if (likely(file != MR_NONE && mr_load(&mr_file_at(file)->state) == MR_COMMITTED)) return 0;
+    mr_rights_found(n, &r);
+    long err = mr_gate(dirfd, path, n, &r);
+    if (err == 0 && r.rule != MR_NONE && !r.producer && !r.is_dir && mr_load(&mr_file_at(r.file)->state) == MR_GROWING)
+        err = mr_wait_for(mr_who(0).proc, r.file, MR_WAIT_COMMIT, 0, 0);
+    return err;
+}
+
 static long move_path(const struct mr_call *c, long dir1, const char *path1, long dir2, const char *path2, int stays, u32 flags)
 {
     struct mr_name from, to;
@@ -217,6 +229,8 @@ static long move_path(const struct mr_call *c, long dir1, const char *path1, lon
     if (likely(!a && !b)) return MR_GO;
     struct mr_rights r = {.rule = MR_NONE};
     u32 old = a ? mr_completed(a) : MR_NONE;
+    long err = a ? whole(dir1, path1, a, old) : 0;
+    if (err < 0) return err;
     if (b) {
         r.file = mr_completed(b);
         mr_rights_found(b, &r);

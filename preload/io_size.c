@@ -3,11 +3,12 @@
  * Who asks by name gets the answer when the file is committed. A descriptor is another matter: stdio, cat and
  * most others ask for its size when they have opened a file, and do not trust it. So the first question gets the
  * size so far, once there are bytes; a second one (stdio does so to seek to the end) waits for the commit. A
- * program that did trust it shows that by ending just there: then the report says so, and a mapping of that
- * length fails, so that half a file is never taken for a whole one without a word. */
+ * program that did trust it shows that by ending just there, or by reading nothing at all (wc -c, cmp -s): then the report
+ * says so, and a mapping of that length fails, so that half a file is never taken for a whole one without a word. */
 #include "local.h"
 
 s64 mr_told[MR_FDS];
+u8 mr_touched[MR_FDS];
 
 /* fstat, or one of its relatives with an empty path */
 long mr_stat_descriptor(const struct mr_call *c)
@@ -39,7 +40,7 @@ static void report(u64 e, u64 told)
     struct mr_text t = {text, text + sizeof text};
     mr_put(&t, "it asked for the size while the file grew, got ");
     mr_put_n(&t, told);
-    mr_put(&t, " bytes and read no further, but the file is longer: give it the mode update");
+    mr_put(&t, " bytes and read no more than these, but the file is longer: give it the mode update");
     mr_lock(&g);
     mr_event(MR_EV_TRUSTED, mr_file_at(mr_entry_index(e))->path + 1, mr_self.step, mr_self.pid, text);
     mr_unlock(&g);
@@ -64,9 +65,11 @@ int mr_size_of_map_trusted(long fd, u64 e, u64 end)
 
 void mr_size_at_close(long fd, u64 e)
 {
-    if (likely(mr_entry_kind(e) != MR_READER || !mr_told[fd] || (e & MR_SHARED))) return;
+    if (likely(mr_entry_kind(e) != MR_READER || !mr_told[fd])) return;
+    u64 told = (u64)mr_told[fd] - 1;
     long at = mr_sys(SYS_lseek, fd, 0, SEEK_CUR, 0);
-    if (at >= 0) trusted(fd, e, (u64)at);
+    int unread = at == 0 && !mr_touched[fd]; /* the size was all that it wanted to know */
+    if (unread || (at == (long)told && !(e & MR_SHARED))) trusted(fd, e, told);
 }
 
 void mr_size_at_exit(void)

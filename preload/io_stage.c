@@ -261,6 +261,7 @@ void mr_stage_before_child(void)
         u32 kind = mr_entry_kind(mr_fd[i]);
         int goes = kind == MR_WRITER || (kind == MR_READER && !(mr_sys(SYS_fcntl, i, F_GETFD, 0, 0) & FD_CLOEXEC));
         if (goes) __atomic_fetch_or(&mr_fd[i], MR_SHARED, __ATOMIC_SEQ_CST);
+        if (kind) mr_touched[i] = 1;
     }
     mr_stage_end_all();
 }

@@ -37,7 +37,7 @@ extern struct mr_self mr_self;
 
 /* The descriptor table: 0 is not ours. MAYBE: inside, perhaps a directory, of a governed file that we need not wait
  * for (index), or of none. BELOW: opened on the lower layer. Written by the process itself, never by a vfork child. */
-#define MR_FDS 65536u
+#define MR_FDS 1048576u /* the kernel gives no more, unless it is told to; memory is taken where they are used */
 enum { MR_READER = 1, MR_WRITER = 2, MR_DIRECTORY = 3, MR_MAYBE = 4, MR_KIND = 15, MR_SHARED = 16, MR_PUBLISH = 32, MR_APPEND = 64, MR_BELOW = 128, MR_STAGEABLE = 256 };
 extern u64 mr_fd[MR_FDS];
 /* READER: bytes that may be read without looking; WRITER: the file position. Not used when SHARED. */
@@ -63,6 +63,7 @@ int mr_outdated(long fd, u64 *e, const struct mr_file *f); /* io_data.c */
 
 /* io_size.c: the size of a growing file that a READER was told, plus one */
 extern s64 mr_told[MR_FDS];
+extern u8 mr_touched[MR_FDS]; /* it was read from, or others may read from it */
 void mr_maps_forked(void);
 long mr_stat_descriptor(const struct mr_call *c);
 int mr_size_of_map_trusted(long fd, u64 e, u64 end);
@@ -177,7 +178,8 @@ mr_handler mr_do_open, mr_do_openat, mr_do_openat2, mr_do_creat;
 mr_handler mr_do_close, mr_do_close_range, mr_do_dup, mr_do_dup2, mr_do_dup3, mr_do_fcntl;
 mr_handler mr_do_path1, mr_do_pathat, mr_do_getdents, mr_do_chdir, mr_do_fchdir, mr_do_truncate;
 mr_handler mr_do_mkdir, mr_do_mkdirat, mr_do_unlink, mr_do_unlinkat, mr_do_rename, mr_do_renameat;
-mr_handler mr_do_link, mr_do_linkat, mr_do_readlink, mr_do_readlinkat, mr_do_symlink, mr_do_symlinkat, mr_do_mknod, mr_do_mknodat, mr_do_descriptor, mr_do_utimens;
+mr_handler mr_do_link, mr_do_linkat, mr_do_readlink, mr_do_readlinkat, mr_do_symlink, mr_do_symlinkat, mr_do_mknod, mr_do_mknodat, mr_do_descriptor, mr_do_utimens, mr_do_watch;
+mr_handler mr_do_sendmsg, mr_do_sendmmsg, mr_do_recvmsg, mr_do_recvmmsg;
 mr_handler mr_do_settled; /* plain, but not before gathered writes are in the file */
 mr_handler mr_do_clone, mr_do_fork, mr_do_execve, mr_do_execveat, mr_do_exit, mr_do_refuse, mr_do_sigaction, mr_do_memory;
 
@@ -188,7 +190,7 @@ int mr_has_handlers(void);
 long mr_decide(const struct mr_call *c);
 long mr_decide_inside(const struct mr_call *c, const char *path, u32 len);
 long mr_open_complete(const struct mr_call *c, u32 file, long flags);
-int mr_only_looks(const struct mr_call *c); /* stat, access and their relatives, through links */
+int mr_only_looks(const struct mr_call *c); /* stat, access, chmod and their relatives, through links: nothing is booked */
 /* reach.c */
 #define MR_PAGES 1024u
 extern u64 mr_pages[MR_PAGES]; /* numbers of pages that are known to be readable, each at its place; stub.S looks too */
@@ -207,6 +209,7 @@ int mr_wanted(u32 nr); /* has a handler */
 /* fds.c */
 long mr_opened(const struct mr_name *n, struct mr_rights *r, long fd, long flags);
 void mr_learn_fds(void);
+void mr_arrived(long fd); /* through a socket */
 void mr_learn_path(const struct mr_name *n, const struct stat *file);
 
 #endif

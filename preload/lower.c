@@ -156,4 +156,3 @@ int mr_is_below(long fd, const struct mr_file *f)
 
 /* fchmod, fchown, fallocate and the like: what concerns the file goes where it is. */
 long mr_do_descriptor(const struct mr_call *c) { return mr_on(c, 0, mr_entry(c->a[0])); }
-long mr_do_utimens(const struct mr_call *c) { return c->a[1] ? mr_plain(c) : mr_do_descriptor(c); }

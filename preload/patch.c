@@ -88,10 +88,11 @@ static int names_path(u32 nr)
 {
     switch (nr) {
     case SYS_open: case SYS_creat: case SYS_stat: case SYS_lstat: case SYS_access: case SYS_mkdir: case SYS_rmdir: case SYS_unlink:
-    case SYS_readlink: case SYS_truncate:
+    case SYS_readlink: case SYS_truncate: case SYS_chmod: case SYS_chown: case SYS_lchown: case SYS_utimes:
+    case SYS_statfs: case SYS_getxattr: case SYS_lgetxattr: case SYS_listxattr: case SYS_llistxattr:
         return 1;
     case SYS_openat: case SYS_newfstatat: case SYS_statx: case SYS_faccessat: case SYS_faccessat2: case SYS_mkdirat: case SYS_unlinkat:
-    case SYS_readlinkat:
+    case SYS_readlinkat: case SYS_fchmodat: case SYS_fchownat: case SYS_utimensat: case SYS_inotify_add_watch:
         return 2;
     default:
         return 0;

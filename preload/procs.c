@@ -367,3 +367,16 @@ u32 mr_hold_find(u32 proc, s32 fd)
         if (mr_hold_at(h - 1)->fd == fd) return mr_hold_at(h - 1)->ofd;
     return MR_NONE;
 }
+
+u32 mr_hold_arrived(u32 proc, s32 fd, u32 file)
+{
+    for (u32 i = 0, n = mr_used(MR_OFDS); i < n; i++) {
+        struct mr_ofd *o = mr_ofd_at(i);
+        if (!o->slot.used || !o->passed || o->gone || !mr_same_file(o->file, file)) continue;
+        if (mr_hold_add(proc, fd, i) < 0) return MR_NONE;
+        o->passed--;
+        o->refs--;
+        return i;
+    }
+    return MR_NONE;
+}

@@ -18,7 +18,7 @@ void mr_recover(void)
 {
     for (u32 i = 0; i < mr_used(MR_STEPS); i++) mr_step_at(i)->running = 0;
     for (u32 i = 0; i < mr_used(MR_INSTANCES); i++) mr_instance_at(i)->live = 0;
-    for (u32 i = 0; i < mr_used(MR_OFDS); i++) mr_ofd_at(i)->refs = 0;
+    for (u32 i = 0; i < mr_used(MR_OFDS); i++) mr_ofd_at(i)->refs = mr_ofd_at(i)->passed;
     for (u32 i = 0; i < mr_used(MR_PROCS); i++) {
         struct mr_proc *p = mr_proc_at(i);
         p->holds = 0;

@@ -101,11 +101,13 @@ static int fill(const char *text, const struct mr_plan *plan, const struct mr_op
     mr_b->dir = mr_text_add(real, strlen(real));
     mr_b->dir_len = (u32)strlen(real);
     mr_b->links = mr_oddities(real);
-    if (!o->owner || !is_empty(real)) mr_b->links |= mr_ways_in(real); /* nobody knows the new directory of a run yet */
-    free(real);
+    int fresh = is_empty(real);
+    if (!o->owner || !fresh) mr_b->links |= mr_ways_in(real); /* nobody knows the new directory of a run yet */
     mr_b->owner = o->owner;
     if (o->owner && !mr_task_state(o->owner, &mr_b->owner_start, 0, 0)) return mr_say(MR_USAGE, "no process %u", o->owner);
     int line = mr_plan_load(text, why, sizeof why);
+    if (!line && !fresh) mr_known_names(real);
+    free(real);
     if (line) return mr_say(MR_USAGE, "plan line %d: %s", line, why);
     if (mr_take_run(MR_EVENTS, MR_EVENT_COUNT) == MR_NONE) return mr_say(MR_FAILED_COMMAND, "no room in /dev/shm");
     return 0;

@@ -29,6 +29,7 @@ int mr_plan_more(char *line, char *why, size_t size);
 /* tool_links.c */
 u32 mr_oddities(const char *dir);
 u32 mr_ways_in(const char *dir);
+void mr_known_names(const char *dir);
 
 /* tool.c */
 int mr_open_board(const struct mr_options *o); /* 0 or an exit code, with a message */

@@ -125,7 +125,7 @@ static void report(u32 kind, u32 proc, u32 file, const char *text)
 static u64 crowd(u32 region) { return 1 + mr_used(region) / 256; }
 
 struct patience {
-    u64 began, looked, stuck_progress;
+    u64 began, looked, stuck_progress, rested;
     u32 stuck;
 };
 
@@ -166,7 +166,7 @@ int mr_wait_moment(u32 proc, u32 file, u64 began)
 {
     struct mr_guard g;
     struct mr_time moment = {0, 2000000};
-    struct patience pa = {began, began, 0, 0};
+    struct patience pa = {.began = began, .looked = began};
     mr_sys(SYS_nanosleep, &moment, 0, 0, 0);
     if (mr_load(&mr_b->gone)) return -EIO;
     int err = look(&pa, MR_NONE, proc, file);
@@ -174,6 +174,16 @@ int mr_wait_moment(u32 proc, u32 file, u64 began)
     mr_file_evaluate(file);
     mr_unlock(&g);
     return err;
+}
+
+/* A signal has cut a rest short. With one every millisecond, as profilers send them, no rest would ever be whole, and
+ * nobody would look: so those that were cut are added up. */
+static long interrupted(struct patience *pa, u64 span)
+{
+    u64 now = mr_now();
+    if (now - pa->rested < span) return -EINTR;
+    pa->rested = now;
+    return -ETIMEDOUT;
 }
 
 /* 0: go on (committed, there, or enough written); else -EIO, -EDEADLK or -ETIMEDOUT. */
@@ -193,8 +203,8 @@ int mr_wait_for(u32 proc, u32 file, u32 kind, u64 at, u64 len)
         if (ok) return ok < 0 ? ok : 0;
     }
     u32 slot = enter(proc, file, kind, at, at + len);
-    struct patience pa = {mr_now(), 0, 0, 0};
-    pa.looked = pa.began;
+    struct patience pa = {.began = mr_now()};
+    pa.looked = pa.rested = pa.began;
     int greedy = kind == MR_WAIT_DATA || (kind == MR_WAIT_EXISTS && f->mode == MR_NO_UPDATE);
     for (;;) {
         u32 seq = mr_load(&f->seq);
@@ -205,7 +215,9 @@ int mr_wait_for(u32 proc, u32 file, u32 kind, u64 at, u64 len)
         if (what == MR_WAIT_EXISTS) ask_for(f, 1);
         ok = satisfied(f, what, at, amount);
         if (ok) break;
-        long r = mr_futex_wait(&f->seq, seq, greedy || mr_load(&f->stage) ? MOMENT_NS : LOOK_NS);
+        u64 span = greedy || mr_load(&f->stage) ? MOMENT_NS : LOOK_NS;
+        long r = mr_futex_wait(&f->seq, seq, span);
+        if (unlikely(r == -EINTR)) r = interrupted(&pa, span);
         greedy = greedy && r != -ETIMEDOUT;
         ok = greedy ? satisfied(f, what, at, amount) : satisfied(f, kind, at, len);
         if (ok) break;

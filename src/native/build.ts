@@ -4,9 +4,9 @@
  */
 import { execFile } from 'node:child_process'
 import { existsSync, readFileSync, readdirSync, utimesSync } from 'node:fs'
-import { mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
-import { homedir } from 'node:os'
-import { join } from 'node:path'
+import { mkdir, readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { homedir, hostname } from 'node:os'
+import { basename, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 
@@ -95,24 +95,52 @@ function filesIn(folder: string): string[] {
 /** One process builds, the others wait for it: many may be started at once on a fresh machine. */
 async function build(sources: string, folder: string): Promise<void> {
   const lock = `${folder}.lock`
+  const fresh = `${folder}.${process.pid}-${builds++}`
   try {
     await mkdir(cacheFolder(), { recursive: true })
-    while (!(await takeLock(lock))) {
+    await removeKilled()
+    while (!(await takeLock(lock, fresh))) {
       await sleep(100)
       if (existsSync(folder)) return
     }
+    await mkdir(fresh, { recursive: true })
   } catch (error) {
     throw new BuildFailure('cache', `${cacheFolder()} cannot be written: ${(error as Error).message}`)
   }
-  const fresh = await mkdtemp(`${folder}.`)
   try {
     if (existsSync(folder)) return
     await runBuild(sources, fresh)
-    await rename(fresh, folder)
+    await rename(fresh, folder).catch(error => {
+      if (!existsSync(folder)) throw error // Else another was faster: its lock was taken for that of a killed build.
+    })
     await removeUnused()
   } finally {
     await rm(fresh, { recursive: true, force: true })
     await rm(lock, { force: true })
+  }
+}
+
+let builds = 0
+
+/** What killed builds on this machine left: their locks say who they were and where they built. */
+export async function removeKilled(): Promise<void> {
+  for (const name of await readdir(cacheFolder()).catch(() => [])) {
+    if (!/^[a-z]+-[0-9a-f]{16}\.lock$/.test(name)) continue
+    const lock = join(cacheFolder(), name)
+    const [host, pid, fresh] = (await readFile(lock, 'utf8').catch(() => '')).split(' ')
+    if (host !== hostname() || fresh === undefined || lives(Number(pid))) continue
+    if (fresh.startsWith(`${name.slice(0, -5)}.`))
+      await rm(join(cacheFolder(), fresh), { recursive: true, force: true })
+    await rm(lock, { force: true })
+  }
+}
+
+function lives(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
 }
 
@@ -128,15 +156,16 @@ export async function removeUnused(now = Date.now()): Promise<void> {
   }
 }
 
-async function takeLock(lock: string): Promise<boolean> {
+async function takeLock(lock: string, fresh: string): Promise<boolean> {
   try {
-    await writeFile(lock, String(process.pid), { flag: 'wx' })
+    await writeFile(lock, `${hostname()} ${process.pid} ${basename(fresh)}`, { flag: 'wx' })
     return true
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
     const { mtimeMs } = await stat(lock).catch(() => ({ mtimeMs: Date.now() }))
-    // Left by a build that was killed: no build takes minutes.
+    // Left by a build that was killed on another machine: no build takes minutes.
     if (Date.now() - mtimeMs > 180_000) await rm(lock, { force: true })
+    else await removeKilled()
     return false
   }
 }

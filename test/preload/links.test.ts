@@ -1,6 +1,7 @@
 // Files with two names, and names that change places; links outside that lead into the managed directory.
 import assert from 'node:assert/strict'
-import { existsSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
+import { existsSync, linkSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { eventually, rule, skip, step, withWorkflow, type Outcome, type Workflow } from './harness.ts'
 
@@ -51,14 +52,36 @@ for (const [what, begin, end] of twoNames)
     })
   })
 
+test('two names that a file had before the start are names of one file', { skip }, async () => {
+  const dir = mkdtempSync('/dev/shm/millrace-test-')
+  mkdirSync(join(dir, 'deep'))
+  for (const name of ['out', 'plain']) writeFileSync(join(dir, name), 'old\n')
+  linkSync(join(dir, 'out'), join(dir, 'grows'))
+  linkSync(join(dir, 'plain'), join(dir, 'deep/other'))
+  linkSync(join(dir, 'plain'), join(dir, 'grows2'))
+  const run = async (workflow: Workflow): Promise<void> => {
+    const produce = `exec 3> out 4> deep/other; echo a >&3; echo x >&4; exec 3>&- 4>&-; exec 3>> out 4>> plain; echo b >&3; echo y >&4; ${untilGo}; exec 3>&- 4>&-`
+    const [producer, consumer] = await together(workflow, produce, 'cat grows grows2', 'grows')
+    assert.deepEqual(
+      [producer.code, producer.stderr, consumer.stdout],
+      [0, '', 'a\nb\nx\ny\n'],
+      consumer.stderr,
+    )
+  }
+  await withWorkflow(plan, run, dir)
+})
+
 test('bytes that are cut through one name are cut for readers of the other', { skip }, async () => {
   await withWorkflow(plan, async workflow => {
-    const produce =
-      'exec 3> out; echo one >&3; ln out grows; while [ ! -e seen ]; do sleep 0.02; done; : > out'
-    const consume = 'exec 5< grows; head -c 4 <&5; touch seen; cat <&5 || echo failed'
+    const produce = `exec 3> out; echo one >&3; ln out grows; ${untilGo}; : > out`
+    const consume = 'exec 5< grows; head -c 4 <&5; cat <&5 || echo failed'
     const at = { cwd: workflow.dir }
     const producer = workflow.preloaded('S', 'bash', ['-c', produce], at)
-    const { stdout, stderr } = await workflow.preloaded('Q', 'bash', ['-c', consume], at).done
+    const consumer = workflow.preloaded('Q', 'bash', ['-c', consume], at)
+    // cat has the descriptor, and waits behind what head has read
+    await eventually(() => workflow.ps().some(line => line['for'] === 'data' && line['at'] === 4))
+    writeFileSync(workflow.path('go'), '')
+    const { stdout, stderr } = await consumer.done
     await producer.done
     assert.equal(stdout, 'one\nfailed\n', stderr)
   })

@@ -1,12 +1,14 @@
 // What outlives whom: steps end with the Millrace that started them, builds that nobody uses are removed.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { removeUnused } from '../../src/native/build.ts'
+import { removeKilled, removeUnused } from '../../src/native/build.ts'
 import { configOf, folderOf, run, pipe, toolsOrReason } from './support.ts'
 
 const { skip } = await toolsOrReason()
@@ -141,6 +143,38 @@ test('builds that nobody has used for two weeks are removed, others are not', as
     }
     await removeUnused()
     assert.deepEqual(readdirSync(folder).toSorted(), ['stream-fedcba9876543210', 'stream-mine', 'up'])
+  } finally {
+    if (before === undefined) delete process.env['XDG_CACHE_HOME']
+    else process.env['XDG_CACHE_HOME'] = before
+  }
+})
+
+test('what a killed build left is removed by the next one, that of a running one is not', async () => {
+  const cache = folderOf({})
+  const before = process.env['XDG_CACHE_HOME']
+  process.env['XDG_CACHE_HOME'] = cache
+  try {
+    const folder = join(cache, 'millrace')
+    const killed = spawn('true')
+    await once(killed, 'close')
+    const builders = [
+      ['stream-0123456789abcdef', killed.pid!, hostname()],
+      ['stream-0000000000000000', process.pid, hostname()],
+      ['stream-1111111111111111', killed.pid!, 'another-machine'],
+    ] as const
+    for (const [name, pid, host] of builders) {
+      mkdirSync(join(folder, `${name}.${pid}-0`), { recursive: true })
+      writeFileSync(join(folder, `${name}.${pid}-0`, 'file'), '')
+      writeFileSync(join(folder, `${name}.lock`), `${host} ${pid} ${name}.${pid}-0`)
+    }
+    await removeKilled()
+    assert.deepEqual(
+      readdirSync(folder).toSorted(),
+      builders
+        .slice(1)
+        .flatMap(([name, pid]) => [`${name}.${pid}-0`, `${name}.lock`])
+        .toSorted(),
+    )
   } finally {
     if (before === undefined) delete process.env['XDG_CACHE_HOME']
     else process.env['XDG_CACHE_HOME'] = before
