@@ -131,9 +131,10 @@ export class FlowState {
 
   /** The outputs are written, aside. From here on the record counts, as soon as they are in place. */
   async made(work: Work, staged: readonly string[], isTaken = false): Promise<(number | null)[]> {
-    const looks = await mapAtOnce(AT_ONCE, work.outputs, (output, i) =>
-      this.#lookAtMade(work, i, staged[i] as string, output),
-    )
+    const [looks, changed] = await Promise.all([
+      mapAtOnce(AT_ONCE, work.outputs, (output, i) => this.#lookAtMade(work, i, staged[i] as string, output)),
+      this.#changedSince(work),
+    ])
     const stamps = await mapAtOnce(AT_ONCE, looks, (look, i) => {
       if (!look) return this.#leftOut(work.outputs[i] as number)
       // Made anew in the same way it stands for what was there: those who have read that are up to date.
@@ -141,7 +142,6 @@ export class FlowState {
       const before = isReplaced ? (this.files.stamp[work.outputs[i] as number] as number) : 0
       return before || (look.stamp ?? this.#takeStamp(look.path, look.look))
     })
-    const changed = await this.#changedSince(work)
     for (const [i, output] of work.outputs.entries()) {
       this.files.setTaken(output, isTaken)
       this.#setStamp(output, looks[i], stamps[i] as number)
