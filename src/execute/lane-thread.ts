@@ -106,7 +106,7 @@ export class LaneThread {
   }
 
   sendCounted(
-    message: Extract<ToThread, { type: 'task' | 'kind' | 'memory' }>,
+    message: Extract<ToThread, { type: 'task' | 'kind' | 'memory' | 'environment' }>,
     transfer?: readonly ArrayBuffer[],
   ): void {
     this.#messages++

@@ -166,6 +166,8 @@ export type ToThread =
   | { type: 'kind'; number: number; key: string; module: string }
   /** Shared memory that records refer to by number; see kept-memory.ts. */
   | { type: 'memory'; entries: readonly number[]; buffers: readonly SharedArrayBuffer[] }
+  /** Variables that the program has set, or deleted, since the thread began. */
+  | { type: 'environment'; changes: readonly [string, string | undefined][] }
   | { type: 'forget-memory'; number: number }
   /** The task was cancelled while it waited: it gets no answers any more. */
   | { type: 'abandon'; task: number }

@@ -409,11 +409,20 @@ function announce(): void {
 
 // --- messages ---
 
+const COUNTED: readonly string[] = ['task', 'kind', 'memory', 'environment']
+
 port.on('message', (message: ToThread | null) => {
   if (message !== null) handle(message)
-  if (message === null || message.type === 'task' || message.type === 'kind' || message.type === 'memory')
-    pump()
+  if (message === null || COUNTED.includes(message.type)) pump()
 })
+
+/** What the program has set since this thread began. */
+function setEnvironment(changes: readonly [string, string | undefined][]): void {
+  for (const [name, value] of changes) {
+    if (value === undefined) delete process.env[name]
+    else process.env[name] = value
+  }
+}
 
 function handle(message: ToThread): void {
   switch (message.type) {
@@ -423,6 +432,9 @@ function handle(message: ToThread): void {
     case 'kind':
       received++
       return void kinds.set(message.number, { ...message, definition: null })
+    case 'environment':
+      received++
+      return setEnvironment(message.changes)
     case 'memory':
       received++
       return memory.add(message.entries, message.buffers)

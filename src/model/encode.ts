@@ -1,5 +1,6 @@
 import { MillraceError } from '../core/errors.ts'
 import { bytesOf, codeOf } from './typed-arrays.ts'
+import { BUILT_IN, FEW, hasHidden, hasPrivateFields, hasSymbols, isDetached, isNamed } from './looks.ts'
 import { OWN_ERRORS } from './errors.ts'
 import { ERROR_TYPES, TAG } from './tags.ts'
 
@@ -26,18 +27,6 @@ export interface EncodeHooks {
 
 /** Arrays from this size on go beside the bytes. */
 export const BLOB_SIZE = 32 * 1024
-
-/** Looking for names costs as much as encoding, and long arrays with names are not a thing. */
-const MOST_NAMED = 10_000
-
-/** Names come after all indices. */
-function isNamed(array: unknown[]): boolean {
-  const last = Object.keys(array).at(-1)
-  return last !== undefined && String(Number(last)) !== last
-}
-
-/** Classes whose instances are more than their properties. */
-const BUILT_IN = [Map, Set, Promise, Array, Date, RegExp, Error, WeakMap, WeakSet, Number, String, Boolean]
 
 export class Encoder {
   bytes: Uint8Array = new Uint8Array(1024)
@@ -227,7 +216,10 @@ export class Encoder {
 
   #array(value: unknown[]): void {
     const { length } = value
-    if (length <= MOST_NAMED && isNamed(value)) {
+    if (length < FEW && hasSymbols(value) && !this.#hooks?.lenient) {
+      this.#refuse(value, 'an array with symbol keys')
+    }
+    if (isNamed(value)) {
       this.byte(TAG.namedArray)
       this.varint(length)
       return this.#properties(value)
@@ -247,9 +239,7 @@ export class Encoder {
   }
 
   #properties(value: object): void {
-    if (Object.getOwnPropertySymbols(value).length > 0 && !this.#hooks?.lenient) {
-      this.#refuse(value, 'an object with symbol keys')
-    }
+    if (hasSymbols(value) && !this.#hooks?.lenient) this.#refuse(value, 'an object with symbol keys')
     const keys = Object.keys(value)
     this.varint(keys.length)
     const depth = this.#path.length
@@ -263,6 +253,9 @@ export class Encoder {
 
   #arrayView(view: ArrayBufferView): void {
     const code = codeOf(view)
+    if (view.byteLength === 0 && isDetached(view.buffer)) {
+      return this.#refuse(view, 'an array whose memory was given away', 'Pass it before it is transferred.')
+    }
     if (code < 0) return this.#refuse(view, `a ${view.constructor.name}, a subclass of a typed array`)
     if (view.byteLength >= BLOB_SIZE || view.buffer instanceof SharedArrayBuffer) {
       const { buffer, offset } = (this.#hooks as EncodeHooks).blob(view)
@@ -299,6 +292,13 @@ export class Encoder {
       const isUsual = ERROR_TYPES.some(type => type.prototype === prototype)
       const found = isUsual ? null : this.#classOf(prototype)
       if (isUsual || found || this.#hooks?.lenient) return this.#error(value, found)
+    }
+    if ((prototype === Map.prototype || prototype === Set.prototype) && Object.keys(value).length > 0) {
+      return this.#refuse(
+        value,
+        `a ${prototype.constructor.name} with properties of its own`,
+        'Put them into an object beside it.',
+      )
     }
     if (prototype === Map.prototype) return this.#map(value as Map<unknown, unknown>)
     if (prototype === Set.prototype) return this.#set(value as Set<unknown>)
@@ -394,6 +394,13 @@ export class Encoder {
     if (BUILT_IN.some(type => value instanceof type)) {
       return this.#refuse(value, `an instance of ${found.name}, which extends a built-in class`)
     }
+    if (hasHidden(value)) {
+      return this.#refuse(
+        value,
+        `an instance of ${found.name} with properties that are not enumerable, and so are not seen`,
+        'Set them as ordinary properties.',
+      )
+    }
     this.byte(TAG.instance)
     this.text(found.module)
     this.text(found.name)
@@ -422,20 +429,4 @@ function describe(value: unknown): string {
   } catch {
     return typeof value
   }
-}
-
-const privacy = new WeakMap<Function, boolean>()
-
-/** Private fields cannot be seen from outside, only in the source; without them an instance is not whole. */
-function hasPrivateFields(constructor: Function): boolean {
-  let answer = privacy.get(constructor)
-  if (answer === undefined) {
-    answer = false
-    for (let at: unknown = constructor; typeof at === 'function' && at !== Function.prototype;) {
-      if (/[\s;{}*.]#[\p{L}_$]/u.test(Function.prototype.toString.call(at))) answer = true
-      at = Object.getPrototypeOf(at)
-    }
-    privacy.set(constructor, answer)
-  }
-  return answer
 }

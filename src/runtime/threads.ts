@@ -6,6 +6,7 @@ import type { LaneThreadOptions, ThreadMessage } from '../execute/lane-thread.ts
 
 import type { Decoder } from '../model/decode.ts'
 import type { Stored } from '../model/stored.ts'
+import { EnvironmentWatch } from './environment-watch.ts'
 import { IoPlaces, mayAbandon, owesNothing } from './io-places.ts'
 import { jobOf, liveOf } from './job.ts'
 import type { Loans } from './loans.ts'
@@ -60,6 +61,9 @@ export class Threads {
   /** Kinds that each thread knows by number. */
   readonly #known: Set<number>[] = []
   readonly #heard: number[] = []
+  readonly #environment = new EnvironmentWatch()
+  /** The version of the environment that each thread has. */
+  readonly #told: number[] = []
   readonly #writer: TaskWriter
   readonly #loans: Loans
   readonly #events: ThreadsEvents
@@ -115,6 +119,7 @@ export class Threads {
     const live = liveOf(task)
     live.thread = lane
     this.#nameKind(task, lane, thread)
+    if (this.#told[lane] !== this.#environment.version) this.#tellEnvironment(lane, thread)
     try {
       this.#writer.write(task, thread.messages)
     } catch (error) {
@@ -156,6 +161,11 @@ export class Threads {
   /** A task of this kind ended a thread in which others waited. */
   endsThreads(kind: Kind): void {
     this.#deadly.add(kind)
+  }
+
+  #tellEnvironment(lane: number, thread: LaneThread): void {
+    this.#told[lane] = this.#environment.version
+    thread.sendCounted({ type: 'environment', changes: this.#environment.changes() })
   }
 
   #nameKind(task: Task, lane: number, thread: LaneThread): void {
@@ -280,6 +290,7 @@ export class Threads {
 
   async end(): Promise<void> {
     this.#ending = true
+    this.#environment.end()
     await Promise.all(this.#threads.map(async thread => thread?.end()))
   }
 
@@ -312,6 +323,7 @@ export class Threads {
     const existing = this.#threads[lane]
     if (existing) return existing
     this.#known[lane] = new Set()
+    this.#told[lane] = this.#environment.version
     this.#memory.reset(lane)
     const io = this.#places.owns(lane)
     const thread = new LaneThread(

@@ -181,6 +181,11 @@ test('an array keeps what it has beside its elements', () => {
   })
   strange.length = 5
   assert.deepEqual(roundTrip(strange), strange)
+  const table = Object.assign(
+    Array.from({ length: 20_000 }, (_, i) => i),
+    { columns: ['a'] },
+  )
+  assert.deepEqual(roundTrip(table), table)
   assert.deepEqual(
     roundTrip(Object.assign([] as unknown[], { name: 'empty' })),
     Object.assign([], { name: 'empty' }),
@@ -271,6 +276,12 @@ test('classes keep their prototype, also derived ones', () => {
 
 // --- what is refused ---
 
+function detached(): Uint8Array {
+  const array = new Uint8Array(8)
+  structuredClone(array.buffer, { transfer: [array.buffer] })
+  return array
+}
+
 test('what cannot be kept is refused with the path to it', () => {
   class Unknown {}
   const cases: [unknown, RegExp][] = [
@@ -278,6 +289,13 @@ test('what cannot be kept is refused with the path to it', () => {
     [{ a: [0, { b: function named() {} }] }, /^the value at \.a\[1\]\.b is a function \(named\)$/],
     [[[Symbol('x')]], /^the value at \[0\]\[0\] is a symbol$/],
     [{ [Symbol('key')]: 1 }, /symbol keys/],
+    [Object.assign([1], { [Symbol('key')]: 1 }), /an array with symbol keys/],
+    [Object.assign(new Map(), { extra: 1 }), /a Map with properties of its own/],
+    [
+      Object.defineProperty(new Vector(), 'z', { value: 1 }),
+      /Vector with properties that are not enumerable/,
+    ],
+    [detached(), /whose memory was given away/],
     [new Map([['k', Symbol('x')]]), /\(key k\) is a symbol/],
     [new Set([() => 1]), /\(member\) is a function/],
     [

@@ -525,3 +525,32 @@ test('an object with a getter, or with something fixed, is brought up to date', 
   await waitOn([box, computed])
   assert.deepEqual([box.n, computed.n, computed.self], [2, 2, 4])
 })
+
+test('a task sees the variables that the program has set before its call', async () => {
+  await waitOn([1, 2, 3, 4].map(n => tasks.add(n, n)))
+  for (const value of ['one', 'two']) {
+    process.env['MILLRACE_TEST_VARIABLE'] = value
+    const seen = await waitOn([1, 2, 3, 4].map(() => tasks.variable('MILLRACE_TEST_VARIABLE')))
+    assert.deepEqual(seen, [value, value, value, value])
+  }
+  delete process.env['MILLRACE_TEST_VARIABLE']
+  assert.equal(await tasks.variable('MILLRACE_TEST_VARIABLE'), undefined)
+})
+
+test('a shared array in an instance that a task writes is not used beside it', async () => {
+  const [gate, other] = [newGate(), newGate()]
+  await tasks.add(1, 1)
+  const grid = new tasks.Grid(shared(Int32Array, 4))
+  tasks.advance(grid, gate)
+  assert.equal(thrown(() => tasks.firstAfter(grid.cells, null)).code, 'MR_ALIAS')
+  open(gate)
+  await waitOn(grid)
+  assert.deepEqual([...grid.cells, grid.rounds], [1, 1, 1, 1, 1])
+  const first = tasks.firstAfter(grid.cells, other)
+  assert.equal(thrown(() => tasks.advance(grid, gate)).code, 'MR_ALIAS')
+  open(other)
+  assert.equal(await first, 1)
+  tasks.advance(grid, gate)
+  await waitOn(grid)
+  assert.equal(grid.cells[0], 2)
+})

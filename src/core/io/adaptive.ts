@@ -15,6 +15,8 @@ interface Share {
   since: number
   /** The limit that was told of it last. */
   told: number
+  /** Which coming of its tasks was noticed last. */
+  coming: number
 }
 
 /** What is known when a task begins. */
@@ -69,27 +71,28 @@ export class AdaptiveLimit {
   // --- fairness ---
 
   /** Whether the kind is next: none of the others that wait has had less of the device. */
-  isTurnOf(kind: Kind, waits: (kind: Kind) => boolean): boolean {
+  isTurnOf(kind: Kind, waiting: ReadonlyMap<Kind, number>): boolean {
+    for (const [other, coming] of waiting) this.#expect(other, coming)
     const own = this.#share(kind).served
-    for (const [other, { served }] of this.#shares) {
-      if (other !== kind && served < own && waits(other)) return false
-    }
+    for (const other of waiting.keys()) if (other !== kind && this.#share(other).served < own) return false
     return true
   }
 
-  /** The kind has tasks for this device; `isNew`: it had none before. */
-  expect(kind: Kind, isNew: boolean): void {
+  /** The kind has tasks again, after it had none: what it did not use meanwhile is over. */
+  #expect(kind: Kind, coming: number): void {
     const share = this.#share(kind)
-    if (isNew) share.served = Math.max(share.served, this.#leastServed(kind))
+    if (share.coming === coming) return
+    share.coming = coming
+    share.served = Math.max(share.served, this.#leastServed(kind))
   }
 
   #share(kind: Kind): Share {
     let share = this.#shares.get(kind)
-    if (!share)
-      this.#shares.set(
-        kind,
-        (share = { served: this.#leastServed(), size: 1, alone: new Alone(), since: 0, told: 0 }),
-      )
+    if (!share) {
+      const served = this.#leastServed()
+      share = { served, size: 1, alone: new Alone(), since: 0, told: 0, coming: 0 }
+      this.#shares.set(kind, share)
+    }
     return share
   }
 

@@ -86,7 +86,11 @@ export class IoCore {
     freed: (version: Version) => void,
   ) {
     this.#freed = freed
-    this.storage = new Storage(nodes, descriptions, (task, io, device) => this.limits.for(task, io, device))
+    this.storage = new Storage(nodes, descriptions, {
+      for: (task, io, device) => this.limits.for(task, io, device),
+      least: task => this.limits.least(task),
+      slots: device => this.limits.slots(device),
+    })
     this.#policy = findIoPolicy(options.ioPolicy ?? 'fcfs')
     this.queue = new IoQueue(this.devices.length, this.#policy.order)
     this.limits = new Limits(this.queue, options, observer)

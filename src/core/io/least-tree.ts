@@ -3,6 +3,8 @@ export interface Amounts {
   read: number
   write: number
   room: number
+  /** Tasks, where their number is limited. */
+  tasks: number
 }
 
 /**
@@ -15,7 +17,7 @@ export class LeastTree {
   readonly #keys: Float64Array
   readonly #amounts: Record<keyof Amounts, Float64Array>
   /** Of the search that is under way. */
-  #wish: Amounts = { read: 0, write: 0, room: 0 }
+  #wish: Amounts = { read: 0, write: 0, room: 0, tasks: 0 }
   #accepts: (place: number) => boolean = () => false
   #best = -1
   #bestKey = Infinity
@@ -26,11 +28,11 @@ export class LeastTree {
     this.#leaves = leaves
     this.#keys = new Float64Array(2 * leaves).fill(Infinity)
     const nothing = (): Float64Array => new Float64Array(2 * leaves).fill(-Infinity)
-    this.#amounts = { read: nothing(), write: nothing(), room: nothing() }
+    this.#amounts = { read: nothing(), write: nothing(), room: nothing(), tasks: nothing() }
   }
 
   /** To be called whenever a place has changed; an infinite key takes it out. */
-  update(place: number, key: number, { read, write, room }: Amounts): void {
+  update(place: number, key: number, { read, write, room, tasks }: Amounts): void {
     const keys = this.#keys
     const amounts = this.#amounts
     let at = this.#leaves + place
@@ -38,10 +40,11 @@ export class LeastTree {
     amounts.read[at] = read
     amounts.write[at] = write
     amounts.room[at] = room
+    amounts.tasks[at] = tasks
     for (at >>= 1; at >= 1; at >>= 1) {
       const [left, right] = [2 * at, 2 * at + 1]
       keys[at] = Math.min(keys[left] as number, keys[right] as number)
-      for (const of of [amounts.read, amounts.write, amounts.room]) {
+      for (const of of [amounts.read, amounts.write, amounts.room, amounts.tasks]) {
         of[at] = Math.max(of[left] as number, of[right] as number)
       }
     }
@@ -61,10 +64,10 @@ export class LeastTree {
     const keys = this.#keys
     const key = keys[at] as number
     if (key > this.#bestKey || (key === this.#bestKey && (key === Infinity || low > this.#best))) return
-    const { read, write, room } = this.#amounts
+    const { read, write, room, tasks } = this.#amounts
     const wish = this.#wish
     if ((read[at] as number) < wish.read || (write[at] as number) < wish.write) return
-    if ((room[at] as number) < wish.room) return
+    if ((room[at] as number) < wish.room || (tasks[at] as number) < wish.tasks) return
     if (size === 1) {
       if (!this.#accepts(low)) return
       this.#best = low

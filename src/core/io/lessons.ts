@@ -70,6 +70,11 @@ export class Lessons {
     return this.#underWay.size > 0 || this.isFrugal
   }
 
+  /** Nothing more will be tried. */
+  get isOver(): boolean {
+    return this.#way === 'over' && !this.isUnderWay
+  }
+
   /** Whether the choice may be made from what is known. */
   get isEnough(): boolean {
     // While it learns there is nothing to choose; one trial by itself compares with nothing.

@@ -21,9 +21,12 @@ export class Limits {
   readonly #tuners = new Map<Kind, AutoTuner[]>()
   /** What was learned of a kind, by sort of device. */
   readonly #lessons = new Map<Kind, Map<string, Lessons>>()
+  /** The least that was chosen for a kind on any device. */
+  readonly #least = new Map<Kind, number>()
   readonly #adaptive: Record<'read' | 'write', AdaptiveLimit[]> = { read: [], write: [] }
-  /** Kinds of which all these limits know. */
-  readonly #expected = new Map<Kind, AdaptiveLimit[]>()
+  /** Kinds with such tasks that wait, and how often they came after there had been none. */
+  readonly #waiting: Record<'read' | 'write', Map<Kind, number>> = { read: new Map(), write: new Map() }
+  #comings = 0
   /** Tasks that were submitted, per kind that learns. */
   readonly #known = new Map<Kind, number>()
   /** Kinds that have new tasks, for which the choice is to be made again. */
@@ -59,12 +62,8 @@ export class Limits {
   arrived({ kind, demand, io }: Task): void {
     if (this.#tuners.has(kind)) this.#arrived.add(kind)
     if (demand.storage?.bandwidth !== 'adaptive' || !io) return
-    const isNew = this.#queue.waiting(kind) === 1
-    const limits = this.#adaptive[io.direction]
-    // Those that know the kind already have nothing new to hear.
-    if (!isNew && this.#expected.get(kind) === limits) return
-    for (const limit of limits) limit?.expect(kind, isNew)
-    this.#expected.set(kind, limits)
+    const waiting = this.#waiting[io.direction]
+    if (this.#queue.waiting(kind) === 1 || !waiting.has(kind)) waiting.set(kind, ++this.#comings)
   }
 
   started(task: Task, io: TaskIo, now: number): void {
@@ -135,7 +134,12 @@ export class Limits {
     }
     for (const kind of this.#arrived) {
       const waiting = this.#queue.waiting(kind)
-      for (const tuner of this.#tuners.get(kind) ?? []) tuner?.choose(waiting, this.#allowed(kind))
+      let least = Infinity
+      for (const tuner of this.#tuners.get(kind) ?? []) {
+        tuner?.choose(waiting, this.#allowed(kind))
+        if (tuner) least = Math.min(least, tuner.choice.bandwidth)
+      }
+      this.#least.set(kind, least)
     }
     this.#arrived.clear()
   }
@@ -147,11 +151,33 @@ export class Limits {
     if (device.learner) return -1
     if (bandwidth !== 'adaptive') return (bandwidth as number | null | undefined) ?? 0
     const limit = this.#adaptiveOn(device, io.direction)
-    limit.expect(task.kind, false)
     if (limit.running >= limit.limit) return -1
-    if (this.#ignoresTurns || limit.isTurnOf(task.kind, kind => this.#queue.waiting(kind) > 0)) return 0
+    if (this.#ignoresTurns || limit.isTurnOf(task.kind, this.#stillWaiting(io.direction))) return 0
     if (limit.running === 0) this.#isIdleForTurn = true
     return -1
+  }
+
+  /** Tasks that may begin to write on the device before it has as many as are good for it, at most. */
+  slots(device: Device): number {
+    const limit = this.#adaptive.write[device.index]
+    return limit ? limit.limit - limit.running : Infinity
+  }
+
+  /** Bytes per second without which the task starts nowhere; negative while that is being learned. */
+  least({ kind, demand }: Task): number {
+    const bandwidth = demand.storage?.bandwidth ?? 0
+    if (typeof bandwidth === 'number') return bandwidth
+    if (bandwidth === 'adaptive') return -Infinity
+    // Whoever has just been heard of has not chosen yet.
+    if (this.#arrived.has(kind)) return -Infinity
+    for (const lessons of this.#lessons.get(kind)?.values() ?? []) if (!lessons.isOver) return -Infinity
+    return this.#least.get(kind) ?? -Infinity
+  }
+
+  #stillWaiting(direction: 'read' | 'write'): ReadonlyMap<Kind, number> {
+    const waiting = this.#waiting[direction]
+    for (const kind of waiting.keys()) if (this.#queue.waiting(kind) === 0) waiting.delete(kind)
+    return waiting
   }
 
   #auto(tuner: AutoTuner, device: Device): number {
@@ -250,7 +276,6 @@ export class Limits {
   #adaptiveOn(device: Device, direction: 'read' | 'write'): AdaptiveLimit {
     const known = this.#adaptive[direction][device.index]
     if (known) return known
-    this.#expected.clear()
     return (this.#adaptive[direction][device.index] = new AdaptiveLimit(device.executors, device.usual))
   }
 

@@ -11,8 +11,6 @@ export interface Search {
   /** The only device that will do; null if others will, too. */
   pinned: Device | null
   wish: Amounts
-  /** What is asked of a device may change what is learned there: then each is asked. */
-  asksAll: boolean
   /** The bandwidth that the task would hold; negative if it cannot start there. */
   onDevice(device: Device): number
   onNode(node: IoNode, bandwidth: number): boolean
@@ -40,10 +38,12 @@ export class SpotIndex {
   /** Where each device of a node is: its layer, and its place there. */
   readonly #places: { layer: Layer; place: number }[] = []
   readonly #slots: LeastTree
+  readonly #slotsOn: (device: Device) => number
   readonly #changed = new Set<IoNode>()
 
-  constructor(nodes: readonly IoNode[], devices: readonly Device[]) {
+  constructor(nodes: readonly IoNode[], devices: readonly Device[], slots: (device: Device) => number) {
     this.#nodes = nodes
+    this.#slotsOn = slots
     const byRank = new Map<number, Layer>()
     for (const device of [...devices].sort((a, b) => a.rank - b.rank || (a.node ?? -1) - (b.node ?? -1))) {
       let layer = byRank.get(device.rank)
@@ -96,25 +96,23 @@ export class SpotIndex {
   roomiest(wish: Amounts, suits: (node: IoNode) => boolean): IoNode | null {
     this.#refresh()
     const accepts = (place: number): boolean => suits(this.#nodes[place] as IoNode)
-    return this.#nodes[this.#slots.least({ ...wish, room: 0 }, accepts)] ?? null
+    return this.#nodes[this.#slots.least({ ...wish, room: 0, tasks: 0 }, accepts)] ?? null
   }
 
   #leastBusy({ devices, tree }: Layer, search: Search): Found | null {
-    const { pinned, wish, asksAll, onDevice, onNode } = search
+    const { pinned, wish, onDevice, onNode } = search
     let best: Found | null = null
     const accepts = (device: Device): boolean => {
       const node = this.#nodes[device.node as number] as IoNode
       if (node.freeSlots <= 0) return false
       const bandwidth = onDevice(device)
       if (bandwidth < 0 || !onNode(node, bandwidth)) return false
-      if (!best || device.running.size < best.device.running.size || !asksAll)
-        best = { node, device, bandwidth }
+      best = { node, device, bandwidth }
       return true
     }
     if (pinned) {
       if (this.#places[pinned.index]?.layer.tree === tree) accepts(pinned)
-    } else if (asksAll) devices.forEach(accepts)
-    else tree.least(wish, place => accepts(devices[place] as Device))
+    } else tree.least(wish, place => accepts(devices[place] as Device))
     return best
   }
 
@@ -123,7 +121,7 @@ export class SpotIndex {
     for (const node of this.#changed) {
       const { read, write, layers, freeSlots } = node
       const hasSlots = freeSlots > 0
-      const spare = { read: read.spare, write: write.spare, room: Infinity }
+      const spare = { read: read.spare, write: write.spare, room: Infinity, tasks: Infinity }
       this.#slots.update(node.node.index, hasSlots ? -freeSlots : Infinity, spare)
       for (const device of layers) {
         const at = this.#places[device.index]
@@ -132,6 +130,7 @@ export class SpotIndex {
           read: Math.min(device.read.spare, spare.read),
           write: Math.min(device.write.spare, spare.write),
           room: device.free,
+          tasks: this.#slotsOn(device),
         })
       }
     }
@@ -139,4 +138,4 @@ export class SpotIndex {
   }
 }
 
-const NOTHING: Amounts = { read: -Infinity, write: -Infinity, room: 0 }
+const NOTHING: Amounts = { read: -Infinity, write: -Infinity, room: 0, tasks: 0 }

@@ -26,14 +26,21 @@ export interface Opening {
   readonly room: number
 }
 
-/** Says how much bandwidth a task holds on a device; negative: it must not start there now. */
-export type Limit = (task: Task, io: TaskIo, device: Device) => number
+/** What storage asks of whoever knows limits. */
+export interface Limiter {
+  /** Bytes per second that a task would hold on a device; negative: it must not start there now. */
+  for(task: Task, io: TaskIo, device: Device): number
+  /** Bytes per second without which it starts nowhere; negative if nobody knows. */
+  least(task: Task): number
+  /** Tasks with an adaptive limit that may begin to write on the device, at most. */
+  slots(device: Device): number
+}
 
 /** The devices of all nodes: what is free, who holds what, and which layer a task goes to. */
 export class Storage {
   readonly nodes: IoNode[]
   readonly devices: Device[]
-  readonly #limit: Limit
+  readonly #limit: Limiter
   /** Told when the free memory of a node has changed. */
   onMemory: (node: Node) => void = () => undefined
   /** The most that a task of the kind has written: what the next one is expected to write. */
@@ -47,13 +54,16 @@ export class Storage {
   /** Tasks on any device. */
   #running = 0
 
-  constructor(nodes: readonly Node[], descriptions: readonly NodeDescription[], limit: Limit) {
+  constructor(nodes: readonly Node[], descriptions: readonly NodeDescription[], limit: Limiter) {
     this.nodes = nodes.map((node, i) => new IoNode(node, descriptions[i] as NodeDescription))
     this.devices = buildDevices(this.nodes, descriptions)
     this.#limit = limit
     this.#byRank = [...this.devices].sort((a, b) => a.rank - b.rank)
     this.#hasBareNodes = this.nodes.some(({ layers }) => layers.length === 0)
-    this.#index = nodes.length < MANY_NODES ? null : new SpotIndex(this.nodes, this.devices)
+    this.#index =
+      nodes.length < MANY_NODES
+        ? null
+        : new SpotIndex(this.nodes, this.devices, device => limit.slots(device))
   }
 
   /** Whether anything is under way on any device that will end by itself. */
@@ -94,16 +104,15 @@ export class Storage {
 
   #findByIndex(index: SpotIndex, task: Task, io: TaskIo, avoid: ReadonlySet<Device> | null): Spot | null {
     const { demand } = task
-    const given = demand.storage?.bandwidth ?? 0
-    const isGiven = typeof given === 'number'
+    const least = this.#limit.least(task)
     const search: Search = {
       pinned: io.pinned,
       wish: {
-        read: isGiven && io.direction === 'read' ? given : -Infinity,
-        write: isGiven && io.direction === 'write' ? given : -Infinity,
+        read: io.direction === 'read' ? least : -Infinity,
+        write: io.direction === 'write' ? least : -Infinity,
         room: io.direction === 'write' ? this.sizeOf(task) : -Infinity,
+        tasks: demand.storage?.bandwidth === 'adaptive' && io.direction === 'write' ? 1 : -Infinity,
       },
-      asksAll: !isGiven,
       onDevice: device => (avoid?.has(device) ? -1 : this.#onDevice(task, io, device)),
       onNode: (node, bandwidth) => node.node.fitsNow(demand) && fitsNode(task, io, node, bandwidth),
     }
@@ -208,7 +217,7 @@ export class Storage {
     if (io.direction === 'write' && !device.hasRoom(this.sizeOf(task), io.isTemporary)) return -1
     const { direction, source } = io
     if (source?.learner && source !== device) return -1
-    const bandwidth = this.#limit(task, io, device)
+    const bandwidth = this.#limit.for(task, io, device)
     return bandwidth >= 0 && device[direction].fits(bandwidth) ? bandwidth : -1
   }
 
@@ -343,7 +352,7 @@ export class Storage {
   }
 }
 
-const ANYTHING = { read: -Infinity, write: -Infinity, room: 0 }
+const ANYTHING = { read: -Infinity, write: -Infinity, room: 0, tasks: 0 }
 
 /** Whether the node has the bandwidth, and the device that it reads from, too. */
 function fitsNode(task: Task, { direction, source }: TaskIo, node: IoNode, bandwidth: number): boolean {

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { LeastTree } from '../../../src/core/io/least-tree.ts'
 import type { Amounts } from '../../../src/core/io/least-tree.ts'
+import { Deque } from '../../../src/general/deque.ts'
 import type { Storage } from '../../../src/core/io/storage.ts'
 import type { Device } from '../../../src/core/io/device.ts'
 import { Datum } from '../../../src/core/data.ts'
@@ -14,7 +15,12 @@ import { kindOf } from '../rig.ts'
 import { deviceOf } from './random-machine.ts'
 
 const amount = fc.integer({ min: 0, max: 4 })
-const amounts: fc.Arbitrary<Amounts> = fc.record({ read: amount, write: amount, room: amount })
+const amounts: fc.Arbitrary<Amounts> = fc.record({
+  read: amount,
+  write: amount,
+  room: amount,
+  tasks: amount,
+})
 
 test('given places that change at random, the least one with enough is the one that a look at all of them finds', () => {
   const step = fc.record({
@@ -29,7 +35,7 @@ test('given places that change at random, the least one with enough is the one t
       const tree = new LeastTree(count)
       const places = Array.from({ length: count }, () => ({
         key: Infinity,
-        has: { read: 0, write: 0, room: 0 },
+        has: { read: 0, write: 0, room: 0, tasks: 0 },
       }))
       for (const { place, key, has, wish, refused } of steps) {
         places[place % count] = { key, has }
@@ -40,7 +46,8 @@ test('given places that change at random, the least one with enough is the one t
             !refused.includes(i) &&
             one.has.read >= wish.read &&
             one.has.write >= wish.write &&
-            one.has.room >= wish.room,
+            one.has.room >= wish.room &&
+            one.has.tasks >= wish.tasks,
         )
         const expected = fitting.sort(([i, a], [j, b]) => a.key - b.key || i - j)[0]?.[0] ?? -1
         assert.equal(
@@ -61,7 +68,7 @@ const nodeOf = fc.record({
   tags: fc.constantFrom([], ['gpu']),
 })
 const callOf = fc.record({
-  bandwidth: fc.constantFrom(null, 0, 3, 5, 10),
+  bandwidth: fc.constantFrom(null, 0, 3, 5, 10, 'adaptive' as const),
   size: fc.constantFrom(0, 5, 20),
   memory: fc.constantFrom(0, 0, 4),
   tagged: fc.nat(5).map(n => n === 0),
@@ -177,3 +184,56 @@ function compareFinds(storage: Storage): void {
 }
 
 const nameOf = (device: Device | null): string | null => device && `${device.name} ${device.node}`
+
+for (const bandwidth of ['adaptive', 'auto'] as const) {
+  test(`on many nodes few devices are asked where a task with the limit '${bandwidth}' may start`, () => {
+    const COUNT = 400
+    const nodes = Array.from({ length: COUNT }, (_, i): NodeDescription => {
+      return {
+        name: `n${i}`,
+        cpus: 2,
+        memory: 8,
+        tags: [],
+        ioExecutors: 4,
+        storage: [deviceOf('ssd', 10, 1e9)],
+      }
+    })
+    const engine = new Engine({ nodes })
+    const { limits } = engine.io
+    const ask = limits.for.bind(limits)
+    let asked = 0
+    limits.for = (...given) => {
+      asked++
+      return ask(...given)
+    }
+    const kind = kindOf('save')
+    const demand = ioDemandOf({ bandwidth, direction: 'write', size: 1, device: null })
+    const running = new Deque<ReturnType<Engine['submit']>>()
+    let [now, started] = [0, 0]
+    const begin = (): void => {
+      for (const one of engine.decide(now)) {
+        if (one.type !== 'start') continue
+        engine.started(one.task, now)
+        running.push(one.task)
+        started++
+      }
+    }
+    for (let i = 0; i < 10 * COUNT; i++) {
+      const accesses = [{ datum: new Datum(`/f${i}`, false, false), mode: 'out' as const }]
+      engine.submit({ kind, group: engine.root, demand, payload: null }, accesses, now)
+    }
+    begin()
+    for (let task = running.shift(); task; task = running.shift()) {
+      now += 5
+      engine.finished(task, now)
+      // While something is being learned each device may be asked whether it can help.
+      if (started < 5 * COUNT) {
+        begin()
+        if (started >= 5 * COUNT) asked = 0
+      } else begin()
+    }
+    started -= 5 * COUNT
+    assert(started > COUNT, `${started} started`)
+    assert(asked < 20 * started, `${asked} devices were asked for ${started} tasks`)
+  })
+}
