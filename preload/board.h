@@ -18,6 +18,7 @@ enum { /* regions */
     MR_INSTANCES, MR_WAITS, MR_EVENTS, MR_STAGES, MR_STAGED, MR_REGIONS
 };
 
+#define MR_DIR_MAX 1000u /* bytes of the managed directory */
 #define MR_BUCKET_COUNT (1u << 16)
 #define MR_EVENT_COUNT 2048u
 #define MR_FOLDER_BITS 4096u

@@ -1,5 +1,6 @@
 #!/bin/sh
 # build.sh OUT_DIR: libmillrace.so and millrace-board, with plain cc. Nothing beyond libc is needed.
+# build.sh --trap OUT_DIR: the library only; undefined behaviour ends the program with SIGILL, without a runtime library.
 # build.sh --logic OUT_FILE: the logic without the interposing entry, as one archive for the tests.
 # build.sh --sanitize OUT_FILE: the same with the address and undefined-behaviour sanitizers.
 set -eu
@@ -21,6 +22,12 @@ compile() { # FLAGS FILES: objects into $work
     for f; do $CC $warn $flags -c "$here/$f.c" -o "$work/$f.o"; done
 }
 
+undefined=
+if [ "${1:-}" = --trap ]; then
+    undefined="-O1 -fsanitize=undefined -fsanitize-undefined-trap-on-error"
+    shift
+fi
+
 case ${1:-} in
 --logic|--sanitize)
     flags=
@@ -31,15 +38,16 @@ case ${1:-} in
     (cd "$work" && ar rcs out.a ./*.o)
     mv "$work/out.a" "$2"
     exit ;;
-''|-*) echo "usage: build.sh OUT_DIR | --logic OUT_FILE | --sanitize OUT_FILE" >&2; exit 2 ;;
+''|-*) echo "usage: build.sh [--trap] OUT_DIR | --logic OUT_FILE | --sanitize OUT_FILE" >&2; exit 2 ;;
 esac
 
 out=$1
 mkdir -p "$out"
-compile "$bare" $board $calls memory patch entry
+compile "$bare $undefined" $board $calls memory patch entry
 $CC -c "$here/stub.S" -o "$work/stub.o"
 $CC -shared -Wl,-z,now -Wl,-z,noexecstack -Wl,-soname,libmillrace.so -o "$work/libmillrace.so" "$work"/*.o
 mv "$work/libmillrace.so" "$out/libmillrace.so"
+[ -z "$undefined" ] || exit 0
 rm -f "$work"/*.o
 compile "-pthread" $board plan tool tool_links tool_exec tool_ps tool_serve
 $CC -pthread -o "$work/millrace-board" "$work"/*.o

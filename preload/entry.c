@@ -10,7 +10,7 @@
 __attribute__((visibility("default"))) const char millrace_preload_version[] = VERSION;
 
 struct env {
-    const char *dir, *workflow, *app, *off, *limit, *gather, *cache, *verbose, *links;
+    const char *dir, *workflow, *app, *off, *limit, *gather, *cache, *verbose, *links, *must;
 };
 
 static const char *value(const char *entry, const char *name)
@@ -35,6 +35,7 @@ static void read_env(char **envp, struct env *e)
             if ((v = value(s, "MILLRACE_STREAM_GATHER")) && *v) e->gather = v;
             if ((v = value(s, "MILLRACE_STREAM_CACHE")) && *v) e->cache = v;
             if ((v = value(s, "MILLRACE_STREAM_LINKS"))) e->links = v;
+            if ((v = value(s, "MILLRACE_STREAM_MUST"))) e->must = v;
             if ((v = value(s, "MILLRACE_STREAM_VERBOSE"))) e->verbose = v;
         }
     }
@@ -50,6 +51,12 @@ static void complain(const char *a, const char *b, const char *c)
     mr_put(&t, c);
     mr_put(&t, "\n");
     mr_sys(SYS_write, 2, text, t.at - text, 0);
+}
+
+/* What Millrace itself has started must not run as if there were no rules: its results would look right and be wrong. */
+static void give_up(const struct env *e)
+{
+    if (e->must && *e->must == '1') mr_sys(SYS_exit_group, 125, 0, 0, 0);
 }
 
 /* ---- libc ---- */
@@ -229,6 +236,7 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
     }
     if (!set_directory(e.dir)) {
         complain(e.dir, " is not the managed directory of workflow ", e.workflow);
+        give_up(&e);
         return;
     }
     if (e.app) {
@@ -239,7 +247,10 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
     if (e.gather) mr_stage_after = mr_number(e.gather) > 255 ? 255 : (u32)mr_number(e.gather);
     if (e.links && *e.links == '1') __atomic_fetch_or(&mr_b->links, MR_OUTER_LINKS, __ATOMIC_SEQ_CST);
     else if (!(mr_b->links & MR_OUTER_LINKS) && !e.links && argv) mr_notice_links(argv);
-    if (!patch_all(&e)) return;
+    if (!patch_all(&e)) {
+        give_up(&e);
+        return;
+    }
     u64 born = 0;
     u32 parent = 0, threads = 1;
     struct mr_guard g;

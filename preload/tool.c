@@ -94,6 +94,8 @@ static int fill(const char *text, const struct mr_plan *plan, const struct mr_op
     char why[200];
     char *real = realpath(plan->dir, 0);
     if (!real) return mr_say(MR_FAILED_COMMAND, "%s: %s", plan->dir, strerror(errno));
+    if (strlen(real) > MR_DIR_MAX)
+        return mr_say(MR_USAGE, "the name of the managed directory has %zu bytes, and may have %u at most", strlen(real), MR_DIR_MAX);
     mr_b->uid = getuid();
     mr_b->created = mr_now();
     mr_b->created_wall = mr_wall();

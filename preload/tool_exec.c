@@ -110,6 +110,7 @@ static void set_environment(const struct mr_options *o)
     setenv("CAPIO_DIR", mr_text_at(mr_b->dir), 1);
     setenv("CAPIO_WORKFLOW_NAME", o->workflow, 1);
     setenv("CAPIO_APP_NAME", o->app, 1);
+    setenv("MILLRACE_STREAM_MUST", "1", 1);
 }
 
 static void run(u32 proc, char **args)

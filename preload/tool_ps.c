@@ -13,14 +13,26 @@ static const char *const states[] = {"absent", "growing", "committed", "failed"}
 static const char *const wait_kinds[] = {"exists", "commit", "data", "list"};
 static const char *const events[] = {"committed", "failed", "ended", "killed", "deadlock", "timeout", "full", "note", "trusted", "moved"};
 
-static void string(const char *s)
+/* Bytes of the character that begins here, 0 when it is none of UTF-8. */
+static u32 character(const unsigned char *s)
+{
+    u32 n = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : s[0] < 0xf5 ? 4 : 0;
+    for (u32 i = 1; i < n; i++)
+        if ((s[i] & 0xc0) != 0x80) return 0;
+    int bad = (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f);
+    return bad ? 0 : n;
+}
+
+/* Names of files are bytes. Those that are no UTF-8 become half a surrogate pair each (src/stream/raw-names.ts). */
+static void string(const char *text)
 {
     putchar('"');
-    for (; *s; s++) {
-        unsigned char c = (unsigned char)*s;
-        if (c == '"' || c == '\\') printf("\\%c", c);
-        else if (c < 0x20) printf("\\u%04x", c);
-        else putchar(c);
+    for (const unsigned char *s = (const unsigned char *)text; *s;) {
+        u32 n = character(s);
+        if (!n) printf("\\udc%02x", *s++);
+        else if (*s == '"' || *s == '\\') printf("\\%c", *s++);
+        else if (*s < 0x20) printf("\\u%04x", *s++);
+        else for (; n; n--) putchar(*s++);
     }
     putchar('"');
 }

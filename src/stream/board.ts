@@ -72,7 +72,14 @@ export class Board {
 
   private failure(what: string, stderr: string): StreamError {
     const reason = stderr.trim().replace(/^millrace-board: /, '') || 'no reason given'
-    return new StreamError('MR_STREAM_BOARD', `the board could not ${what}: ${reason}`, 'see the reason')
+    if (what !== 'create')
+      return new StreamError('MR_STREAM_BOARD', `the board could not ${what}: ${reason}`, 'see the reason')
+    const hint = reason.includes('No space left')
+      ? 'make room in /dev/shm, where streaming keeps what it knows of the files'
+      : reason.includes('managed directory')
+        ? 'name another directory'
+        : 'see the reason'
+    return new StreamError('MR_STREAM_BOARD', `the workflow cannot begin: ${reason}`, hint)
   }
 
   private call(args: string[], input = ''): Promise<{ code: number; stdout: string; stderr: string }> {

@@ -7,6 +7,7 @@ import { lstat, mkdtemp, readdir, readFile, readlink, rename, rm, statfs, symlin
 import { dirname, join } from 'node:path'
 import type { Plan } from './plan.ts'
 import { NameIndex } from './names.ts'
+import { rawPath } from './raw-names.ts'
 import type { FileLine, Snapshot } from './snapshot.ts'
 import { codeOf, copyWhole, isTmpfs, keeps, walk, type Workspace } from './workspace.ts'
 
@@ -83,7 +84,7 @@ export class Keeper {
       const complete = state === 'committed' || (all && state !== 'failed' && state !== 'growing')
       if (link && (await this.below(path)) === undefined && (await this.isInput(source))) continue
       if (complete) {
-        const reason = await this.place(path).then(() => undefined, reasonOf)
+        const reason = await this.place(path).then(found => (found ? undefined : 'it is not there'), reasonOf)
         if (reason === undefined) kept.push(path)
         else stuck.push({ path, reason })
       } else if (!this.workspace.before.has(path)) incomplete.push(path)
@@ -135,29 +136,30 @@ export class Keeper {
     return (this.options.reserve ?? (blocks * bsize) / 20) - free
   }
 
-  /** To its place, whole; again when it has changed since. */
-  private async place(path: string): Promise<void> {
+  /** To its place, whole; again when it has changed since. False when there is no such file. */
+  private async place(path: string): Promise<boolean> {
     const source = join(this.workspace.dir, path)
     const layered = await this.below(path)
     if (!this.workspace.own) {
       if (layered !== undefined) await copyWhole(layered, source, this.side)
-      return
+      return true
     }
-    const info = await lstat(layered ?? source).catch(() => undefined)
-    if (info === undefined || !(info.isFile() || info.isSymbolicLink())) return
+    const info = await lstat(rawPath(layered ?? source)).catch(() => undefined)
+    if (info === undefined || !(info.isFile() || info.isSymbolicLink())) return false
     const target = join(this.workspace.place, path)
     const stamp = `${info.ino} ${info.size} ${info.mtimeMs}`
-    if (this.placed.get(path) === stamp) return
+    if (this.placed.get(path) === stamp) return true
     if (info.isSymbolicLink()) {
-      await rm(target, { force: true })
-      await symlink(await readlink(source), target)
+      await rm(rawPath(target), { force: true })
+      await symlink(await readlink(rawPath(source), 'buffer'), rawPath(target))
     } else await copyWhole(layered ?? source, target)
     this.placed.set(path, stamp)
+    return true
   }
 
   private async move(path: string, layer: Layer): Promise<boolean> {
     const source = join(this.workspace.dir, path)
-    const before = await lstat(source).catch(() => undefined)
+    const before = await lstat(rawPath(source)).catch(() => undefined)
     const side = before?.isFile() === true ? await this.sideFolder() : undefined
     if (before === undefined || side === undefined) {
       this.given.add(path)
@@ -168,7 +170,7 @@ export class Keeper {
     const link = join(side, 'link')
     await rm(link, { force: true })
     await symlink(target, link)
-    const after = await lstat(source).catch(() => undefined)
+    const after = await lstat(rawPath(source)).catch(() => undefined)
     if (
       after === undefined ||
       after.mtimeMs !== before.mtimeMs ||
@@ -178,7 +180,7 @@ export class Keeper {
       await rm(target, { force: true })
       return false // Somebody still writes to it, against its rule: leave it alone.
     }
-    await rename(link, source)
+    await rename(link, rawPath(source))
     this.movedTo.set(path, target)
     return true
   }
@@ -200,7 +202,7 @@ export class Keeper {
     const known = this.movedTo.get(path)
     const { layer, dir } = this.workspace
     if (known !== undefined || layer === undefined) return known
-    const target = await readlink(join(dir, path)).catch(() => undefined)
+    const target = await readlink(rawPath(join(dir, path))).catch(() => undefined)
     return target?.startsWith(`${layer}/`) === true ? target : undefined
   }
 
@@ -225,7 +227,7 @@ export class Keeper {
 
   /** A link that we made to an input is not something that a step wrote. */
   private async isInput(source: string): Promise<boolean> {
-    const target = await readlink(source).catch(() => undefined)
+    const target = await readlink(rawPath(source)).catch(() => undefined)
     return target !== undefined && target.startsWith(`${this.workspace.place}/`) && this.workspace.own
   }
 }

@@ -78,14 +78,16 @@ export interface Summary {
   removed: number | undefined
   elapsed: number
   cut: boolean
+  /** A step trusted a size that was not final. */
+  doubtful: boolean
   workspace: Workspace
 }
 
 /** At most a dozen lines, the outcome first. */
 export function summaryText(summary: Summary): string {
-  const { plan, instances, states, kept, removed, elapsed, cut, workspace } = summary
+  const { plan, instances, states, kept, removed, elapsed, cut, doubtful, workspace } = summary
   const failed = instances.filter(instance => instance.code !== 0)
-  const outcome = cut ? 'stopped' : failed.length === 0 ? 'done' : 'failed'
+  const outcome = cut ? 'stopped' : failed.length > 0 ? 'failed' : doubtful ? 'in doubt' : 'done'
   const bytes = states.reduce((sum, state) => sum + state.bytes, 0)
   const files = states.reduce((sum, state) => sum + state.files, 0)
   const busy = instances.reduce((sum, instance) => sum + (instance.ended! - instance.started), 0)
@@ -100,6 +102,8 @@ export function summaryText(summary: Summary): string {
   if (kept.moved > 0) lines.push(`  ${counted(kept.moved, 'file')} moved to another layer while it ran`)
   if (removed === undefined) lines.push(`  temporary files are left in ${workspace.dir}`)
   else if (removed > 0) lines.push(`  ${counted(removed, 'temporary file')} removed`)
+  if (doubtful)
+    lines.push('  a step may have read only a part of a file (see above): its results may be wrong')
   if (failed.length > 0 && !cut)
     lines.push(`  failed: ${[...new Set(failed.map(instance => instance.step))].join(', ')} (see above)`)
   return `${lines.join('\n')}\n`

@@ -267,6 +267,7 @@ class Run {
         removed,
         elapsed,
         cut,
+        doubtful: trust !== '',
         workspace: this.workspace,
       }),
     )

@@ -19,12 +19,13 @@ import {
 } from 'node:fs/promises'
 import { constants, existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { basename, dirname, isAbsolute, join, resolve } from 'node:path'
+import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { NameIndex } from './names.ts'
 import { compilePattern, matches, type Pattern } from './pattern.ts'
 import { LONGEST } from './plan-lines.ts'
 import { placePlan } from './place-plan.ts'
 import type { Plan } from './plan.ts'
+import { nameOfBytes, rawPath } from './raw-names.ts'
 import { StreamError } from './stream-error.ts'
 
 export interface Workspace {
@@ -55,7 +56,13 @@ export async function openWorkspace(
 ): Promise<{ plan: Plan; workspace: Workspace }> {
   if (named === undefined) {
     const base = existsSync(SHM) ? SHM : tmpdir()
-    const root = await privateFolder(base, 'dir')
+    const root = await privateFolder(base, 'dir').catch((error: unknown) => {
+      throw new StreamError(
+        'MR_STREAM_DIR',
+        `no directory can be made in ${base}: ${text(error)}`,
+        `${base} must be writable: what programs say of their files is kept there, too`,
+      )
+    })
     const real = await realpath(place)
     const workspace = {
       dir: join(root, 'files'),
@@ -124,8 +131,8 @@ async function linkInputs(plan: Plan, { dir, place }: Workspace): Promise<void> 
   const wanted = inputs.map(compilePattern)
   for (const pattern of wanted.filter(input => written.touchingTree(input).length === 0)) {
     for (const name of await namesOf(pattern, place)) {
-      await mkdir(dirname(join(dir, name)), { recursive: true })
-      await symlink(join(place, name), join(dir, name)).catch((error: unknown) => {
+      await mkdir(rawPath(dirname(join(dir, name))), { recursive: true })
+      await symlink(rawPath(join(place, name)), rawPath(join(dir, name))).catch((error: unknown) => {
         if (codeOf(error) !== 'EEXIST') throw error
       })
     }
@@ -150,7 +157,8 @@ export async function* walk(
   const waiting = [folder]
   let seen = 0
   for (let at = waiting.pop(); at !== undefined; at = waiting.pop()) {
-    const entries = await readdir(join(root, at), { withFileTypes: true }).catch(() => [])
+    const options = { withFileTypes: true, encoding: 'latin1' } as const
+    const entries = await readdir(rawPath(join(root, at)), options).catch(() => [])
     for (const entry of entries) {
       if (++seen > most) {
         const message = `more than ${most.toLocaleString('en')} files in ${root}`
@@ -160,7 +168,8 @@ export async function* walk(
           'use a directory that holds only this workflow, or name files without *',
         )
       }
-      const path = at === '' ? entry.name : `${at}/${entry.name}`
+      const name = nameOfBytes(entry.name)
+      const path = at === '' ? name : `${at}/${name}`
       if (entry.isDirectory()) waiting.push(path)
       yield {
         path,
@@ -227,13 +236,13 @@ export async function removeTemporary(plan: Plan, workspace: Workspace): Promise
       continue
     if (directory) folders.push(path)
     else {
-      await unlink(join(workspace.dir, path)).catch(() => {})
+      await unlink(rawPath(join(workspace.dir, path))).catch(() => {})
       count++
     }
   }
   // Deepest first; one that still holds something stays, and that is right.
   for (const path of folders.toSorted((a, b) => b.length - a.length))
-    await rmdir(join(workspace.dir, path)).catch(() => {})
+    await rmdir(rawPath(join(workspace.dir, path))).catch(() => {})
   return count
 }
 
@@ -252,16 +261,17 @@ let parts = 0
 
 /** A copy that appears whole or not at all, with the times of the original. */
 export async function copyWhole(from: string, to: string, partFolder = dirname(to)): Promise<void> {
-  await mkdir(dirname(to), { recursive: true })
-  const part = join(partFolder, `.${basename(to).slice(0, 200)}.millrace-${process.pid}-${parts++}`)
+  await mkdir(rawPath(dirname(to)), { recursive: true })
+  // Not named after the file, whose name may be as long as names can be.
+  const part = rawPath(join(partFolder, `.millrace-part-${process.pid}-${parts++}`))
   try {
-    await copyFile(from, part, constants.COPYFILE_FICLONE)
+    await copyFile(rawPath(from), part, constants.COPYFILE_FICLONE)
     const handle = await open(part, 'r+').catch(() => undefined) // A read-only file cannot be opened so; it is whole.
     await handle?.sync()
     await handle?.close()
-    const { atime, mtime } = await lstat(from)
+    const { atime, mtime } = await lstat(rawPath(from))
     await utimes(part, atime, mtime).catch(() => {})
-    await rename(part, to)
+    await rename(part, rawPath(to))
   } catch (error) {
     await rm(part, { force: true })
     throw error

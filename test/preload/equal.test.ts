@@ -1,11 +1,12 @@
 // Programs run plain and under the library: the same output, exit code and files, where the library has
-// nothing to say (outside), inside the managed directory on plain files, and as the producer of governed ones.
+// nothing to say (outside), inside the managed directory on plain files, and as the producer of governed ones; there with
+// the library that ends a program when its own C does something that is not defined.
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { lstatSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, readlinkSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { hasCommand, rule, skip, start, step, tools, Workflow } from './harness.ts'
+import { hasCommand, rule, skip, start, step, tools, trapped, Workflow } from './harness.ts'
 import { programs } from './programs.ts'
 
 const treeOf = (folder: string): string[] =>
@@ -55,7 +56,12 @@ for (const [needs, name, script] of programs)
         for (const [where, folderOf] of places) {
           const folder = folderOf(workflow)
           mkdirSync(folder, { recursive: true })
-          assert.deepEqual(await seen(script, folder, workflow.env('S')), expected, where)
+          const lib = where.startsWith('as the producer') ? trapped() : tools.lib
+          assert.deepEqual(
+            await seen(script, folder, { ...workflow.env('S'), LD_PRELOAD: lib }),
+            expected,
+            where,
+          )
         }
       } finally {
         workflow.destroy()

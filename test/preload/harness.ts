@@ -76,6 +76,13 @@ const fixtureDir = (): string =>
       ])
   })
 
+/** The whole library with checks for undefined behaviour, which end a program with SIGILL. */
+export const trapped = (): string =>
+  join(
+    once('trap', contentOf(preload), folder => compile('sh', [join(preload, 'build.sh'), '--trap', folder])),
+    'libmillrace.so',
+  )
+
 export const tools = skip
   ? { lib: '', board: '', fixture: (name: string) => name }
   : {

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { hasCommand, rule, skip, start, step, withWorkflow } from './harness.ts'
+import { hasCommand, rule, skip, start, step, withWorkflow, trapped } from './harness.ts'
 
 const plan = [
   step(0, 'S', '1'),
@@ -84,7 +84,10 @@ for (const [needs, make, use] of readers)
           const expected = await start('bash', ['-c', all], { cwd: plain }).done
           await withWorkflow(plan, async workflow => {
             const at = { cwd: workflow.dir, limit: 40_000 }
-            const consumer = workflow.preloaded('Q', 'bash', ['-c', script], at)
+            const consumer = workflow.preloaded('Q', 'bash', ['-c', script], {
+              ...at,
+              env: { LD_PRELOAD: trapped() },
+            })
             const pieces = `(${make}) > all; n=$(stat -c %s all); (for i in 0 1 2 3 4 5; do tail -c +$((i * n / 6 + 1)) all | head -c $(((i + 1) * n / 6 - i * n / 6)); sleep 0.02; done) > ${kind}.c`
             const producer = workflow.preloaded('S', 'bash', ['-c', pieces], at)
             const [seen, made] = await Promise.all([consumer.done, producer.done])

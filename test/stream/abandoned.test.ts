@@ -126,6 +126,7 @@ describe('a size that was not final', { skip, timeout: 240_000 }, () => {
     const { code, told } = await run({ stages: pipe, steps })
     assert.equal(code, 1)
     assert.match(told, /step 'add' may have read only a part of 'numbers'.*give it the mode update/)
+    assert.match(told, /^test: in doubt in .*: 2 of 2 steps ok$/m)
   })
 })
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { existsSync, lstatSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterEach, describe, test } from 'node:test'
 import { type RunOptions } from '../../src/stream/index.ts'
@@ -80,6 +80,37 @@ describe('where files live', { skip, timeout: 300_000 }, () => {
     })
     assert.equal(code, 0, told)
     assert.deepEqual(readdirSync(place).toSorted(), ['numbers', 'sum'])
+  })
+
+  test('permanent files are kept whatever bytes their names are made of, and however long they are', async () => {
+    const long = '\u754c'.repeat(80)
+    const names = ["$(printf 'bad\\377\\302')", "$(printf 'new\\nline')", 'x*[y] z', long]
+    const lines = names.map(name => `echo data > "out/${name}"`)
+    const { code, place, told } = await run({
+      stages: { make: { out: ['out'] } },
+      steps: { make: `mkdir out; ${lines.join('; ')}` },
+      extra: { permanent: ['out/*'] },
+    })
+    assert.equal(code, 0, told)
+    const kept = readdirSync(join(place, 'out'), 'latin1').map(name => Buffer.from(name, 'latin1'))
+    const expected = [
+      Buffer.from('bad\xff\xc2', 'latin1'),
+      ...['new\nline', 'x*[y] z', long].map(name => Buffer.from(name)),
+    ]
+    assert.deepEqual(kept.toSorted(Buffer.compare), expected.toSorted(Buffer.compare))
+    for (const name of kept)
+      assert.equal(readFileSync(Buffer.concat([Buffer.from(`${place}/out/`), name]), 'utf8'), 'data\n')
+  })
+
+  test('a managed directory with a name that is too long is refused', async () => {
+    const dir = join(folderOf({}), ...Array.from({ length: 6 }, () => 'd'.repeat(200)))
+    const { code, told } = await run({
+      stages: pipe,
+      steps: { make: 'seq 3 > numbers', add },
+      options: { dir },
+    })
+    assert.equal(code, 1)
+    assert.match(told, /the name of the managed directory has \d+ bytes, and may have 1000 at most/)
   })
 
   test('a permanent file that cannot be brought to its place is left, and it is said where', async () => {
