@@ -78,7 +78,10 @@ async function make(
     },
     ahead,
   )
-  await run.make(targets).finally(tellListed)
+  await run.make(targets).finally(() => {
+    if (isWatched()) for (const path of run.openSources()) flowState.listed.add(path)
+    tellListed()
+  })
   report(run, path, given, options)
   if (ahead?.isSlow) await buildLookTool()
 }
@@ -100,8 +103,10 @@ function tellEarlyEnd(name: string): () => void {
 
 /** Whoever watches wants to know where files were looked for, also when the run fails. */
 function tellListed(): void {
-  if (process.env['MILLRACE_WATCHED']) process.send?.([...flowState.listed])
+  if (isWatched()) process.send?.([...flowState.listed])
 }
+
+const isWatched = (): boolean => process.env['MILLRACE_WATCHED'] !== undefined
 
 function report(run: FlowRun, path: string, given: Given, { progress }: RunOptions): void {
   const graph = valueOf(given, 'graph')

@@ -20,6 +20,8 @@ export interface Look {
   readonly ctime: number
   readonly ino: number
   readonly isFolder?: boolean
+  /** How many files are in a folder. */
+  readonly entries?: number
   /** Neither file nor folder: its content is not looked at. */
   readonly isSpecial?: boolean
 }
@@ -247,6 +249,7 @@ function lookInside(folder: string, ino: number): Look {
   let size = 0
   let mark = 1
   let ctime = 0
+  let entries = 0
   const walk = (path: string, name: string): void => {
     for (const entry of readdirSync(path, { withFileTypes: true }).sort(byName)) {
       if (isOwnName(entry.name)) continue
@@ -259,13 +262,14 @@ function lookInside(folder: string, ino: number): Look {
         continue
       }
       const stats = statOf(inner)
+      entries++
       size += stats?.size ?? 0
       ctime = Math.max(ctime, stats?.ctimeMs ?? 0)
       mark = hashText(`${mark}${shown}\0${stats?.size ?? 'gone'}\0${stats?.mtimeMs ?? 0}`)
     }
   }
   walk(folder, '')
-  return { size, mtime: mark, ctime, ino, isFolder: true }
+  return { size, mtime: mark, ctime, ino, isFolder: true, entries }
 }
 
 /** What Millrace itself keeps in folders of the workflow, for a while or longer: nobody means it by a folder. */

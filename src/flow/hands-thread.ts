@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { closeSync, lstatSync, openSync, readSync, statSync } from 'node:fs'
 import { parentPort } from 'node:worker_threads'
+import { digestFolderNow } from './digest-now.ts'
 import { COLUMNS, SMALL } from './hands.ts'
 import type { HandsRequest, How } from './hands.ts'
 import { stampOf } from './stamp.ts'
@@ -9,6 +10,7 @@ const buffer = Buffer.allocUnsafeSlow(SMALL + 1)
 
 /** Leaves zeros for whatever is not a small plain file, or cannot be read. */
 function look(path: string, how: How, into: Float64Array): void {
+  if (how === 'folder') return into.set([0, 0, 0, 0, stampOf(digestFolderNow(path)), 0])
   const stats = how === 'link' ? lstatSync(path) : statSync(path)
   // After the look and before the content: what changes from here on has another time, unless it is within the tick.
   const at = Date.now()

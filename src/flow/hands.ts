@@ -19,8 +19,8 @@ export interface HandsRequest {
   readonly how: readonly How[]
 }
 
-/** What is meant where there is a link: itself, what it points to, or only what that looks like. */
-export type How = 'link' | 'target' | 'outside'
+/** What is meant where there is a link: itself, what it points to, or only what that looks like; or all that is in a folder. */
+export type How = 'link' | 'target' | 'outside' | 'folder'
 
 interface Waiting {
   path: string
@@ -37,9 +37,13 @@ export class Hands {
   #waiting: Waiting[] = []
   readonly #sent: Waiting[][] = []
   #isReady = false
+  readonly #online: Promise<void>
 
   constructor() {
     this.#worker = new Worker(new URL('./flow-hands.js', import.meta.url), { execArgv: [] })
+    this.#online = new Promise(resolve => {
+      for (const event of ['online', 'error', 'exit']) this.#worker.once(event, () => resolve())
+    })
     this.#worker.on('online', () => (this.#isReady = true))
     this.#worker.on('message', (columns: Float64Array) => this.#receive(columns))
     this.#worker.on('error', () => this.#gone())
@@ -55,6 +59,14 @@ export class Hands {
   /** The same without the content, and for files of any size. */
   async look(path: string): Promise<Look | null> {
     return (await this.#ask(path, 'outside'))?.look ?? null
+  }
+
+  /** The stamp of a folder: it may have very many files. */
+  async digest(path: string): Promise<number | null> {
+    // Nothing else may keep the process alive meanwhile.
+    this.#worker.ref()
+    await this.#online
+    return (await this.#ask(path, 'folder'))?.stamp ?? null
   }
 
   #ask(path: string, how: How): Promise<Seen | null> {

@@ -1,10 +1,12 @@
 import { existsSync, readdirSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { MillraceError } from '../core/errors.ts'
 import { append } from '../general/append.ts'
 import { nearest } from '../general/nearest.ts'
 import type { FileTable } from './file-table.ts'
 import { Makers } from './makers.ts'
 import type { RecordTable } from './record-table.ts'
+import { flowState } from './registry.ts'
 import type { Registry } from './registry.ts'
 import { checkKept, explainStale } from './reasons.ts'
 import { NO_FILE, asArgument, placeOf, textHash } from './work.ts'
@@ -232,6 +234,8 @@ export class Planner {
     // Nobody reads it: what is in a folder does not matter, and may be the whole file system.
     if (reader ? this.#files.exists(file) : existsSync(path)) return
     this.#files.forget(file)
+    // Whoever watches wants to know when it comes.
+    flowState.listed.add(resolve(path))
     const close = nearest(path, this.#candidates(path))
     const meant = close ? `; did you mean ${close}?` : ''
     if (!reader) {

@@ -9,7 +9,8 @@ import { Hands } from './hands.ts'
 import type { Planner } from './planner.ts'
 import { makeReadOnly } from './read-only.ts'
 import { checkKept } from './reasons.ts'
-import { isRacy, takeStamp } from './stamp.ts'
+import { STAMP_LIMIT, isRacy, takeStamp } from './stamp.ts'
+import type { Stamped } from './stamp.ts'
 import type { State } from './state.ts'
 import { NO_FILE, placeOf } from './work.ts'
 import type { Work } from './work.ts'
@@ -20,7 +21,7 @@ const GROWING = -1
 const UNKNOWN = -2
 /** Files of one task that are looked into at a time. */
 const AT_ONCE = 8
-/** Tasks for which another thread is worth its start. */
+/** Tasks, or files in a folder, for which another thread is worth its start. */
 const MANY = 100
 
 /** Between plan and tasks: what a task has read is stamped when it begins, what it made before it is in place. */
@@ -36,6 +37,8 @@ export class FlowState {
   readonly #unwritten = new Set<number>()
   readonly #cache: OutputCache | null
   #hands: Hands | null = null
+  /** Takes long, and nobody else is to wait for it. */
+  #folderHands: Hands | null = null
   /** What is to be kept in the cache when it is made. */
   readonly #keys = new Map<Work, string>()
 
@@ -54,7 +57,8 @@ export class FlowState {
 
   close(): void {
     this.#hands?.stop()
-    this.#hands = null
+    this.#folderHands?.stop()
+    this.#hands = this.#folderHands = null
   }
 
   makerOf(file: number): Work | null {
@@ -127,17 +131,17 @@ export class FlowState {
 
   /** The outputs are written, aside. From here on the record counts, as soon as they are in place. */
   async made(work: Work, staged: readonly string[], isTaken = false): Promise<(number | null)[]> {
-    const looks = await mapAtOnce(AT_ONCE, work.outputs, (output, i) =>
-      this.#lookAtMade(work, i, staged[i] as string, output),
-    )
+    const [looks, changed] = await Promise.all([
+      mapAtOnce(AT_ONCE, work.outputs, (output, i) => this.#lookAtMade(work, i, staged[i] as string, output)),
+      this.#changedSince(work),
+    ])
     const stamps = await mapAtOnce(AT_ONCE, looks, (look, i) => {
       if (!look) return this.#leftOut(work.outputs[i] as number)
       // Made anew in the same way it stands for what was there: those who have read that are up to date.
       const isReplaced = work.isMissed && work.rule.outputs[i]?.marks.temp
       const before = isReplaced ? (this.files.stamp[work.outputs[i] as number] as number) : 0
-      return before || (look.stamp ?? takeStamp(look.path, look.look))
+      return before || (look.stamp ?? this.#takeStamp(look.path, look.look))
     })
-    const changed = await this.#changedSince(work)
     for (const [i, output] of work.outputs.entries()) {
       this.files.setTaken(output, isTaken)
       this.#setStamp(output, looks[i], stamps[i] as number)
@@ -184,7 +188,7 @@ export class FlowState {
   async released(work: Work, i: number, staged: string): Promise<void> {
     const output = work.outputs[i] as number
     const found = await this.#lookAtMade(work, i, staged, output)
-    if (found) this.#setStamp(output, found, found.stamp ?? (await takeStamp(found.path, found.look)))
+    if (found) this.#setStamp(output, found, found.stamp ?? (await this.#takeStamp(found.path, found.look)))
   }
 
   #setStamp(output: number, found: { look: Look } | null | undefined, stamp: number): void {
@@ -276,13 +280,21 @@ export class FlowState {
       return
     }
     const started = Date.now()
-    const stamp = await takeStamp(path, seen, files.stamped(file)).catch((error: unknown) => {
+    const stamp = await this.#takeStamp(path, seen, files.stamped(file)).catch((error: unknown) => {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
       throw error
     })
     if (stamp === null) return files.see(file, null)
     files.setStamp(file, seen, stamp, isRacy(seen, started))
     this.#unwritten.add(file)
+  }
+
+  async #takeStamp(path: string, seen: Look, before: Stamped | null = null): Promise<number> {
+    // One file after the other, each costs four ways to other threads.
+    const isLarge = seen.isFolder && (seen.entries ?? 0) > MANY && seen.size <= STAMP_LIMIT
+    if (isLarge) this.#folderHands ??= new Hands()
+    const stamp = isLarge ? await this.#folderHands?.digest(resolve(this.root, path)) : null
+    return stamp ?? takeStamp(path, seen, before)
   }
 
   async #lookAtMade(

@@ -10,7 +10,7 @@ import { expectText } from './readable-name.ts'
 /** Larger files are known by what they look like: reading them again costs more than it saves; bytes. */
 export const STAMP_LIMIT = 32 * 2 ** 20
 
-const CHUNK = 4 * 2 ** 20
+export const CHUNK = 4 * 2 ** 20
 
 /** SHA-256 of a file, computed off this thread, in pieces so that memory stays small. Hex. */
 export async function digestFile(path: string, size = Infinity): Promise<string> {

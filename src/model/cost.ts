@@ -54,7 +54,15 @@ const MOST_VALUES = 10_000_000
 const LONGEST = 1e12
 const KEYS = ['compute', 'reads', 'writes', 'returns', 'ready']
 
-function checkKeys(what: string, cost: object): void {
+function checkKeys(what: string, cost: unknown): void {
+  if (typeof cost !== 'object' || cost === null || Array.isArray(cost)) {
+    const hint = `Write for instance cost: { compute: 3, writes: '10MB' }.`
+    throw new MillraceError(
+      'MR_SIMULATION',
+      `${what}: cost is ${JSON.stringify(cost) ?? typeof cost}, not an object`,
+      { hint },
+    )
+  }
   for (const key of Object.keys(cost)) {
     if (KEYS.includes(key)) continue
     const close = nearest(key, KEYS)

@@ -1,3 +1,4 @@
+import { constants } from 'node:buffer'
 import { MillraceError } from '../core/errors.ts'
 import { bytesOf, codeOf } from './typed-arrays.ts'
 import { BUILT_IN, FEW, hasHidden, hasPrivateFields, hasSymbols, isDetached, isNamed } from './looks.ts'
@@ -81,7 +82,8 @@ export class Encoder {
   reserve(more: number): void {
     const needed = this.length + more
     if (needed <= this.bytes.length) return
-    const grown = new Uint8Array(Math.max(needed, this.bytes.length * 2))
+    if (needed > constants.MAX_LENGTH) throw tooLarge(needed)
+    const grown = new Uint8Array(Math.min(Math.max(needed, this.bytes.length * 2), constants.MAX_LENGTH))
     grown.set(this.bytes.subarray(0, this.length))
     this.bytes = grown
     this.#view = new DataView(grown.buffer)
@@ -127,7 +129,10 @@ export class Encoder {
     this.length += bytes.length
   }
 
-  /** Text with its length in front. Lone surrogates are legal in JavaScript and must survive. */
+  /**
+   * Text with its length in front. Lone surrogates are legal in JavaScript and must survive; and no more bytes of UTF-8
+   * can be read than a text may have characters.
+   */
   text(value: string): void {
     const { length } = value
     if (length < 24) {
@@ -143,8 +148,8 @@ export class Encoder {
       if (i === length) return
       this.length = start
     }
-    if (value.isWellFormed()) {
-      const size = Buffer.byteLength(value)
+    const size = value.isWellFormed() ? Buffer.byteLength(value) : Infinity
+    if (size <= constants.MAX_STRING_LENGTH) {
       this.varint(size * 2)
       this.reserve(size)
       this.#buffer.write(value, this.length, 'utf8')
@@ -420,6 +425,13 @@ export class Encoder {
     )
   }
 }
+
+const tooLarge = (bytes: number): MillraceError =>
+  new MillraceError(
+    'MR_NOT_CLONEABLE',
+    `the value has ${(bytes / 1e9).toFixed(1)} GB, more than can go to a thread at once`,
+    { hint: 'Pass large data as typed arrays, which are shared, or as files.' },
+  )
 
 const named = (value: Function): string => (value.name ? ` (${value.name})` : '')
 

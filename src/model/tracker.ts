@@ -162,10 +162,10 @@ export class Tracker {
       if (value.object) this.#refresh(value.object)
       return addSlot(call, value.datum, 'in', 'value')
     }
+    this.rejectPart(value)
     if (isSharedView(value)) {
       return addSlot(call, this.#shared.track(value, () => this.#encode(value, null)).datum, 'in', 'value')
     }
-    this.rejectPart(value)
     const tracked = this.#known(value)
     if (!tracked || (!tracked.dirty && this.#isCollection(value))) return -1
     checkRemoved(tracked.datum)
@@ -213,12 +213,12 @@ export class Tracker {
         `${direction} needs an object that the task can write, and got ${what}`,
       )
     }
+    this.rejectPart(value)
     if (isSharedView(value)) {
       return new SlotArgument(
         addSlot(call, this.#shared.track(value, () => this.#encode(value, null)).datum, mode, 'value'),
       )
     }
-    this.rejectPart(value)
     let tracked = this.#known(value)
     if (!tracked?.dirty && this.#isCollectionToWrite(value)) {
       if (this.#holdsOthers(value)) throw mixed(direction)
@@ -379,11 +379,22 @@ export class Tracker {
     return stored
   }
 
+  /** Tasks write it; or it is memory that they have in common, and they read it. */
+  #isBusy(inner: object): boolean {
+    if (!isSharedView(inner)) return this.#known(inner)?.dirty ?? false
+    const current = this.#shared.find(inner)?.datum.current
+    return current !== undefined && (!current.settled || current.readers > 0)
+  }
+
   #takePart(inner: object, owner: Tracked): void {
-    if (inner instanceof Future || inner instanceof Stream || this.#known(inner)?.dirty) {
-      throw new MillraceError('MR_ALIAS', 'it holds something that tasks have not made or written yet', {
-        hint: 'waitOn() that first, or pass it as an argument of its own.',
-      })
+    if (inner instanceof Future || inner instanceof Stream || this.#isBusy(inner)) {
+      throw new MillraceError(
+        'MR_ALIAS',
+        'it holds something that tasks are still making, writing, or sharing',
+        {
+          hint: 'waitOn() that first, or pass it as an argument of its own.',
+        },
+      )
     }
     this.rejectPart(inner, owner)
     this.#partOf.set(inner, owner)

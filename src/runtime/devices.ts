@@ -176,6 +176,8 @@ export class Devices {
   // --- moving ---
 
   move(move: Move): void {
+    // All is brought to its place now, which must not be done twice at one time.
+    if (this.#isEnding) return this.#engine.io.moveFailed(move, 'the run ends', this.#now())
     const done = this.#move(move).finally(() => this.#moves.delete(done))
     this.#moves.add(done)
   }
@@ -216,7 +218,7 @@ export class Devices {
   /** Lets moves that are on their way arrive, at full speed. */
   async end(): Promise<void> {
     this.#isEnding = true
-    await Promise.all(this.#moves)
+    while (this.#moves.size > 0) await Promise.all(this.#moves)
     this.#sampledAt = -Infinity
     this.sample()
   }

@@ -12,6 +12,7 @@ import { FlowState } from '../flow/run-state.ts'
 import { State } from '../flow/state.ts'
 import { touchAll } from '../flow/touch.ts'
 import { TempFiles } from '../flow/temp-files.ts'
+import { NO_FILE } from '../flow/work.ts'
 import type { Work } from '../flow/work.ts'
 import { CancelledError, messageOf } from '../model/errors.ts'
 import { mapAtOnce } from '../general/at-once.ts'
@@ -91,6 +92,17 @@ export class FlowRun {
     if (this.#options.mode !== 'dry') this.state.tidy()
     this.state.close()
     if (failure !== null && !this.#ended) throw failure
+  }
+
+  /** What was not made is made of these: to change one of them may help. */
+  openSources(): string[] {
+    const { files } = this.state
+    const sources = new Set<number>()
+    for (const { state, inputs } of this.planned) {
+      if (state === 'done') continue
+      for (const input of inputs) if (input !== NO_FILE && !this.planner.makers.of(input)) sources.add(input)
+    }
+    return [...sources].map(file => resolve(this.#options.root, files.path(file)))
   }
 
   /** `held`: temporary files that stay as long as whoever asked for them goes on. */

@@ -96,6 +96,9 @@ export class Reporting {
     await this.#terminal?.close()
     this.#release()
     if (!this.#journal) return
+    const { error } = this.#journal
+    if (error && madeFromJournal(this.#options)) throw error
+    if (error) this.#say('warning', `${error.message.replaceAll(/\s*\n\s*/g, ': ')}`)
     await this.#exports()
     if (!this.#hasMany) return
     const { pruneRuns } = await import('../report/runs.ts')

@@ -36,7 +36,7 @@ export function outcomeOf(simulation: Simulation): SimulatedOutcome {
   const devices = new Map<string, DeviceOutcome>()
   for (const device of stores.devices) {
     const { name } = device.model
-    const sum = devices.get(name) ?? { ...UNUSED, name }
+    const sum = devices.get(name) ?? { name, ...UNUSED }
     sum.read += device.moved.read
     sum.written += device.moved.write
     const reading = device.busy('read') / 1000

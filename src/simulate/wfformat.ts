@@ -75,6 +75,7 @@ const HINT = 'It should be WfFormat 1.5: workflow.specification.tasks and files,
 export function readWfFormat(text: string, file: string, large = LARGE): WfInstance {
   const reader = new JsonReader(text, file, large)
   const top = reader.object(reader.root, 'the file', TOP)
+  if (top) checkVersion(reader, top)
   const workflow =
     top && reader.object(reader.member(top, 'workflow'), 'workflow', ['specification', 'execution'])
   const specification =
@@ -86,7 +87,6 @@ export function readWfFormat(text: string, file: string, large = LARGE): WfInsta
     reader.expectNone(HINT)
     throw new TypeError('something was wrong and nobody complained')
   }
-  checkVersion(reader, top)
   const files = readFiles(reader, specification)
   const tasks = readTasks(reader, specification)
   const runs = readRuns(reader, execution, tasks)

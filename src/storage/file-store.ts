@@ -14,6 +14,7 @@ import type { Going } from './mover.ts'
 import { FULL_SPEED } from './pace.ts'
 import type { Pace } from './pace.ts'
 import { Tiers, unusable } from './tiers.ts'
+import { Turns } from './turns.ts'
 import { isKept, removeKept } from './tier-folders.ts'
 
 export { FileCopy } from './file-copy.ts'
@@ -36,7 +37,7 @@ export class FileStore {
   /** The version that is at the user's path. */
   readonly #inPlace = new WeakMap<Datum, Version>()
   /** What is being done with a file: it moves, so nobody may look for it meanwhile. */
-  readonly #moving = new WeakMap<Datum, Promise<unknown>>()
+  readonly #turns = new Turns<Datum>()
   readonly #arrivals = new Arrivals()
   /** Paths that are being removed, and the last version that was there. */
   readonly #removing = new Map<string, { last: Version | null; done: Promise<void> }>()
@@ -57,7 +58,7 @@ export class FileStore {
    * it is, where that is known.
    */
   async read(version: Version, mustLook = true, known: number | null = null): Promise<string> {
-    await this.#moving.get(version.datum)
+    await this.#turns.now(version.datum)
     const path = this.pathOf(version)
     if (isKept(path)) this.tiers.use(path)
     if (!mustLook && !this.found) return path
@@ -169,7 +170,9 @@ export class FileStore {
 
   /** Returns the version whose readers are in the way, if there is one; those of `own`, which made this one, are not. */
   publish(version: Version, hasReaders?: boolean, own: readonly Access[] = []): Promise<Version | null> {
-    return this.#alone(version.datum, () => this.#publish(version, hasReaders ?? version.readers > 0, own))
+    return this.#turns.take(version.datum, () =>
+      this.#publish(version, hasReaders ?? version.readers > 0, own),
+    )
   }
 
   async #publish(version: Version, hasReaders: boolean, own: readonly Access[]): Promise<Version | null> {
@@ -247,11 +250,13 @@ export class FileStore {
     const wanted = (): boolean => version.value === copy && !version.superseded && !datum.removed
     const bring = (going: Going): Promise<boolean> =>
       this.#bring(copy.path, datum.path as string, pace, going)
+    // Two who bring it to its place at one time are in each other's way.
+    await this.#turns.over(datum)
     const isThere =
       this.#inPlace.get(datum) === version ||
       (await this.#arrivals.begin(version, () => wanted() && this.#isUnread(datum), bring))
     if (!isThere) return null
-    return this.#alone(datum, async () => {
+    return this.#turns.take(datum, async () => {
       this.#inPlace.set(datum, version)
       await this.tiers.published(version)
       await this.tiers.forget(version, copy)
@@ -278,7 +283,7 @@ export class FileStore {
     version.value = undefined
     await this.tiers.uncache(version)
     if (!(copy instanceof FileCopy)) return
-    await this.#alone(version.datum, async () => {
+    await this.#turns.take(version.datum, async () => {
       if (copy.tier) await this.tiers.forget(version, copy)
       else if (copy.staged) await this.drop(copy.path)
     })
@@ -365,17 +370,6 @@ export class FileStore {
     const left = (this.#folders.get(folder) ?? 1) - 1
     this.#folders.set(folder, left)
     if (left <= 0) await rmdir(folder).catch(() => undefined)
-  }
-
-  #alone<T>(datum: Datum, action: () => Promise<T>): Promise<T> {
-    const before = this.#moving.get(datum) ?? Promise.resolve()
-    const run = before.then(action)
-    const ended = run.then(
-      () => undefined,
-      () => undefined,
-    )
-    this.#moving.set(datum, ended)
-    return run
   }
 
   /** A directory cannot be renamed over one that has files in it. */

@@ -218,26 +218,25 @@ export class MachineParser {
     }
     const bandwidth = this.#rate(entries.get('bandwidth'))
     const path = entries.get('path')
-    return name === null
-      ? null
-      : {
-          name,
-          path: path ? this.#text(path) : null,
-          read: this.#rate(entries.get('readBandwidth')) ?? bandwidth,
-          write: this.#rate(entries.get('writeBandwidth')) ?? bandwidth,
-          capacity: this.#bytes(entries.get('capacity')),
-          shared: this.#truth(entries.get('shared')) ?? shared,
-          cpus: this.#cpuList(entries.get('cpus')),
-          maxIntermediate: this.#bytes(entries.get('maxIntermediate')),
-          latency: this.#duration(entries.get('latency')),
-          stream: this.#rate(entries.get('streamBandwidth')),
-          streamWrite: this.#rate(entries.get('streamWriteBandwidth')),
-          knee: this.#count(entries.get('knee'), 1, 'a whole number from 1'),
-          falloff: this.#number(entries.get('falloff')),
-          oneArm: this.#truth(entries.get('oneArm')) ?? false,
-          buffer: this.#bytes(entries.get('writeBuffer')),
-          syncTime: this.#duration(entries.get('syncTime')),
-        }
+    // All of it is read, so that all that is wrong is said.
+    const device = {
+      path: path ? this.#text(path) : null,
+      read: this.#rate(entries.get('readBandwidth')) ?? bandwidth,
+      write: this.#rate(entries.get('writeBandwidth')) ?? bandwidth,
+      capacity: this.#bytes(entries.get('capacity')),
+      shared: this.#truth(entries.get('shared')) ?? shared,
+      cpus: this.#cpuList(entries.get('cpus')),
+      maxIntermediate: this.#bytes(entries.get('maxIntermediate')),
+      latency: this.#duration(entries.get('latency')),
+      stream: this.#rate(entries.get('streamBandwidth')),
+      streamWrite: this.#rate(entries.get('streamWriteBandwidth')),
+      knee: this.#count(entries.get('knee'), 1, 'a whole number from 1'),
+      falloff: this.#number(entries.get('falloff')),
+      oneArm: this.#truth(entries.get('oneArm')) ?? false,
+      buffer: this.#bytes(entries.get('writeBuffer')),
+      syncTime: this.#duration(entries.get('syncTime')),
+    }
+    return name === null ? null : { name, ...device }
   }
 
   /** A shared device is one device, so all nodes must say the same of it. */

@@ -39,7 +39,12 @@ export class YamlSource {
       logLevel: 'error',
     })
     for (const { message, pos } of this.#document.errors) {
-      this.complain(pos[0], message.split('\n')[0] ?? 'it cannot be read', 'Correct the syntax first.')
+      // The library's own words for this are meant for programmers.
+      const isSecond = message.includes('multiple documents')
+      const text = isSecond
+        ? 'a second document begins here'
+        : (message.split('\n')[0] ?? 'it cannot be read')
+      this.complain(pos[0], text, isSecond ? 'Leave out the line ---.' : 'Correct the syntax first.')
     }
     this.root = this.#document.contents
   }

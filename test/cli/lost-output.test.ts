@@ -79,3 +79,21 @@ test('an answer that cannot be written is an error without a stack', async conte
     assert.match(text, /^millrace: what was printed is lost: .*\n$/, args.join(' '))
   }
 })
+
+test('a journal that cannot be written to its end is told, and fails what is made from it', async () => {
+  const many = PROGRAM.replace('i < 3', 'i < 300').replace("writeFileSync('a.txt', '')", '')
+  const folder = makeFolder({ 'app.mjs': many })
+  for (const [options, wanted] of [
+    [[], 0],
+    [['--trace', 'trace.json'], 1],
+  ] as const) {
+    const words = [process.execPath, bin, 'run', 'app.mjs', '--progress', 'plain', ...options]
+    const child = spawn('sh', ['-c', 'ulimit -f 1; exec "$@"', 'sh', ...words], { cwd: folder })
+    let text = ''
+    child.stderr.on('data', (part: Buffer) => (text += String(part)))
+    child.stdout.resume()
+    const code = await new Promise<number | null>(resolve => child.on('close', resolve))
+    assert.equal(code, wanted)
+    assert.match(text, /the journal .* cannot be written/)
+  }
+})

@@ -26,6 +26,9 @@ test('an index of patterns leaves out none that matches, and keeps their order',
         const matches = (rule: Rule): boolean =>
           rule.outputs.some(output => output.pattern.match(one) !== null)
         assert.deepEqual(index.candidates(one).filter(matches), rules.filter(matches))
+        const kept = rules.slice(0, rules.length / 2)
+        index.keepFirst(kept.length)
+        assert.deepEqual(index.candidates(one).filter(matches), kept.filter(matches))
       },
     ),
   )

@@ -1,9 +1,18 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { MISSING, UNSEEN, lookAt } from '../../src/flow/file-table.ts'
+import { takeLock } from '../../src/flow/lock.ts'
 import { LooksOfTool } from '../../src/flow/looks-of-tool.ts'
 import { State } from '../../src/flow/state.ts'
 import { lookTool } from '../../src/native/look-tool.ts'
@@ -187,4 +196,16 @@ test('a second run in the same folder is refused while the first goes on', async
   const next = new State(path)
   next.open()
   next.close()
+})
+
+test('the lock of a run that was killed is not taken away while somebody else is about to', () => {
+  const inner = mkdtempSync(join(folder, 'lock-'))
+  const path = join(inner, 'lock')
+  writeFileSync(path, '999999999 1\n')
+  const release = takeLock(`${path}.old`)
+  assert.throws(() => takeLock(path), /another run/)
+  assert.equal(readFileSync(path, 'utf8'), '999999999 1\n')
+  release()
+  takeLock(path)()
+  assert.deepEqual(readdirSync(inner), [])
 })

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { Running, makeFolder } from '../cli/folder.ts'
@@ -54,4 +54,24 @@ test('--watch makes again when a file is edited, comes or goes, and outlives a b
   for (let count = 9; text() !== 'new\n4\n'; count++) await runs(running, count)
   running.process.kill('SIGINT')
   assert.equal((await running.ended).code, 0)
+})
+
+test('--watch makes again when what was missing comes, and when what a failed command reads is edited', async () => {
+  const folder = makeFolder({
+    'flow.mjs': `import { rule, sh } from 'millrace/flow'
+rule('middle', 'in/source', ({ out, in: from }) => sh\`grep good \${from} > \${out}\`)
+rule('out', 'middle', ({ out, in: from }) => ['cp', from, out])`,
+    'in/other': '',
+  })
+  const running = new Running(folder, ['make', 'out', '--watch'], { MILLRACE_PROGRESS: 'plain' })
+  await runs(running, 1)
+  assert.match(running.stderr, /in\/source, which middle is made of, does not exist/)
+  writeFileSync(join(folder, 'in/source'), 'bad\n')
+  await runs(running, 2)
+  writeFileSync(join(folder, 'in/source'), 'good\n')
+  await runs(running, 3)
+  while (!existsSync(join(folder, 'out'))) await new Promise(resolve => setTimeout(resolve, 20))
+  running.process.kill('SIGINT')
+  assert.equal((await running.ended).code, 0)
+  assert.equal(readFileSync(join(folder, 'out'), 'utf8'), 'good\n')
 })

@@ -536,3 +536,21 @@ test('a task sees the variables that the program has set before its call', async
   delete process.env['MILLRACE_TEST_VARIABLE']
   assert.equal(await tasks.variable('MILLRACE_TEST_VARIABLE'), undefined)
 })
+
+test('a shared array in an instance that a task writes is not used beside it', async () => {
+  const [gate, other] = [newGate(), newGate()]
+  await tasks.add(1, 1)
+  const grid = new tasks.Grid(shared(Int32Array, 4))
+  tasks.advance(grid, gate)
+  assert.equal(thrown(() => tasks.firstAfter(grid.cells, null)).code, 'MR_ALIAS')
+  open(gate)
+  await waitOn(grid)
+  assert.deepEqual([...grid.cells, grid.rounds], [1, 1, 1, 1, 1])
+  const first = tasks.firstAfter(grid.cells, other)
+  assert.equal(thrown(() => tasks.advance(grid, gate)).code, 'MR_ALIAS')
+  open(other)
+  assert.equal(await first, 1)
+  tasks.advance(grid, gate)
+  await waitOn(grid)
+  assert.equal(grid.cells[0], 2)
+})

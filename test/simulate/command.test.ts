@@ -69,6 +69,11 @@ import { task, main } from 'millrace'
 export const f = task({ name: 'f' }, () => 1)
 main(() => { f() })
 `,
+  'number.ts': `
+import { task, main } from 'millrace'
+export const f = task({ name: 'f', cost: 5 as never }, () => 1)
+main(() => { f() })
+`,
   'never.ts': `
 import { main } from 'millrace'
 main(() => new Promise(() => undefined))
@@ -184,6 +189,7 @@ test('equal input gives equal bytes: results, journal, trace, graph and picture'
 const WRONG: [string, string[], RegExp][] = [
   ['no platform', ['flow.json'], /simulate needs a platform/],
   ['a task without a cost', ['no-cost.ts', '--platform', 'p.yaml'], /task f has no cost/],
+  ['a cost that is a number', ['number.ts', '--platform', 'p.yaml'], /task f: cost is 5, not an object/],
   [
     'a program that waits for nothing',
     ['never.ts', '--platform', 'p.yaml'],

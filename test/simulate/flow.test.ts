@@ -17,7 +17,7 @@ rule(dir('tree'), 'proj/a', { cost: { compute: 1 } }, ({ out }) => sh\`never \${
 rule('leaf', 'tree/leaf', { cost: { compute: 1 } }, ({ out }) => sh\`never \${out}\`)
 target('all', async ({ need }) => {
   await need('proj/a')
-  rule('late', 'proj/a', { cost: { compute: 3 } }, ({ out }) => sh\`never \${out}\`)
+  rule('{name:late}', 'proj/a', { cost: { compute: 3 } }, ({ out }) => sh\`never \${out}\`)
   await need([...expand('part/{i}', { i: Array.from({ length: parts }, (_, i) => i) }), 'late'])
 })
 `,

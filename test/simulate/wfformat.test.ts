@@ -14,6 +14,14 @@ const text = (change: (given: Sample) => void = () => undefined): string => {
   return JSON.stringify(given, null, 2)
 }
 
+test('a file of another version is told to be one, though nothing in it is where it should be', () => {
+  const text = '{"schemaVersion": "1.4", "workflow": {"tasks": []}}'
+  assert.throws(
+    () => readWfFormat(text, 'w.json'),
+    /^MillraceError: w\.json:1:19: schemaVersion is '1\.4', not 1\.5/m,
+  )
+})
+
 test('an instance is read in an order in which each task comes after what it needs', () => {
   const { tasks, files, makespan } = readWfFormat(
     text(given => given.workflow.specification.tasks.reverse()),

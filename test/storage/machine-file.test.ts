@@ -112,6 +112,13 @@ const MISTAKES: Row[] = [
     /storage\[0\] is '\/nvme', not a list/,
   ],
   ['a device without name', 'nodes: [{ storage: [{ path: /a }] }]', '1:21', /has no name/],
+  [
+    'what else is wrong with it',
+    'nodes: [{ storage: [{ capacity: 1TB/s }] }]',
+    '1:21',
+    /has no name[^]*1:33: .*not a size/,
+  ],
+  ['a second document', 'nodes: [{ cpus: 1 }]\n---\n', '2:1', /a second document begins here/],
   ['two devices of one name', 'nodes: [{ storage: [{ name: a }, { name: a }] }]', '1:34', /another device/],
   ['CPUs that are no range', 'nodes: [{ storage: [{ name: a, cpus: 4-1 }] }]', '1:38', /list of CPUs/],
   ['no nodes', 'storage: []', '1:1', /no key 'nodes'/],
