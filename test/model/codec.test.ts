@@ -198,7 +198,8 @@ test('a date that is none stays so', () => {
 })
 
 test('a text with more bytes than a text may have characters comes back', context => {
-  if (freemem() < 6e9) return context.skip('it takes 2 GB of memory')
+  // A container may have less than the machine.
+  if (Math.min(freemem(), process.availableMemory()) < 6e9) return context.skip('it takes 2 GB of memory')
   const text = 'é'.repeat(2 ** 28)
   // Comparing as such is quick, showing the difference would not be.
   assert(roundTrip(text) === text)
