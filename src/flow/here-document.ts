@@ -1,3 +1,5 @@
+import { Substitution } from './substitution.ts'
+
 const WORD_END = /[\s;|&<>()]/
 
 /** The lines after a command with `<<WORD`, up to one that is that word alone. */
@@ -8,13 +10,18 @@ export class HereDocument {
   /** `<<-WORD`: tabs in front of lines do not count. */
   readonly #stripsTabs: boolean
   #line = ''
-  /** There is a command inside, whose quoting would be another one. */
-  hasCommand = false
+  #isEscaped = false
+  readonly #inside = new Substitution()
 
   constructor(word: string, isVerbatim: boolean, stripsTabs: boolean) {
     this.word = word
     this.isVerbatim = isVerbatim
     this.#stripsTabs = stripsTabs
+  }
+
+  /** We are in a command, whose quoting would be another one. */
+  get isInCommand(): boolean {
+    return this.#inside.isOpen
   }
 
   /** What `<<` at this place begins, and where the text goes on; null where the word is not all there. */
@@ -47,12 +54,11 @@ export class HereDocument {
     if (char === '\n') {
       const line = this.#stripsTabs ? this.#line.replace(/^\t+/, '') : this.#line
       this.#line = ''
+      this.#isEscaped = false
       return line === this.word
     }
-    const isEscaped = /(?<!\\)(?:\\\\)*\\$/.test(this.#line)
-    if (!this.isVerbatim && !isEscaped && (char === '`' || (char === '$' && /[({]/.test(next ?? '')))) {
-      this.hasCommand = true
-    }
+    if (!this.isVerbatim) this.#inside.read(char, next, this.#isEscaped)
+    this.#isEscaped = char === '\\' && !this.#isEscaped
     this.#line += char
     return false
   }
@@ -60,6 +66,7 @@ export class HereDocument {
   /** Something was put in: the line is not the word any more. */
   interpolated(): void {
     this.#line += '\0'
+    this.#isEscaped = false
   }
 
   /** The value as it has to be written here; null where it would end the document. */

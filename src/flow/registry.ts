@@ -100,15 +100,21 @@ export class Registry {
     const files: string[] = []
     const bodies: Target[] = []
     const seen = new Set<Target>()
+    /** Lists that lead to where we are. */
+    const open = new Set<Target>()
     const add = (list: readonly string[]): void => {
       for (const name of list) {
         const target = this.targets.get(name)
         // A target may be called as a file that it names.
-        if (!target || (seen.has(target) && !target.body)) files.push(name)
+        if (!target || open.has(target)) files.push(name)
         else if (!seen.has(target)) {
           seen.add(target)
           if (target.body) bodies.push(target)
-          else add(target.files)
+          else {
+            open.add(target)
+            add(target.files)
+            open.delete(target)
+          }
         }
       }
     }

@@ -100,12 +100,14 @@ export class FlowState {
       growing.size === 0 &&
       first !== undefined &&
       this.#state.records.matches(first, work.text, work.outputs, work.inputs, files.stamp)
+    const wasMissed = work.isMissed
     work.isMissed &&= isSame
     if (isSame && !work.isMissed) {
       this.#inputStamps.delete(work)
       return 'kept'
     }
-    if (work.wasMaybe) checkKept(work, files, work.reason)
+    // Temporary files that are missed are no reason to replace others with something else.
+    if (work.wasMaybe || (wasMissed && !isSame)) checkKept(work, files, work.reason)
     // What is not complete yet cannot be looked for.
     return this.#cache && growing.size === 0 ? this.#fromCache(this.#cache, work, staged) : null
   }

@@ -22,7 +22,7 @@ export class ShellScanner {
 
   get place(): Place {
     const [document] = this.#documents
-    if (this.#isInDocument && document) return document.hasCommand ? 'unsafe' : document
+    if (this.#isInDocument && document) return document.isInCommand ? 'unsafe' : document
     return this.#comment || this.#isLost ? 'unsafe' : this.#place
   }
 

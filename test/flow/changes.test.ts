@@ -7,7 +7,7 @@ import { makeFolder, millrace } from '../cli/folder.ts'
 import { make, read } from './flows.ts'
 
 const rules = (text: string): string =>
-  `import { dir, rule, sh, target, temp } from 'millrace/flow'
+  `import { dir, keep, rule, sh, target, temp } from 'millrace/flow'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 ${text}`
@@ -146,6 +146,38 @@ target('all', async ({ need }) => {
   assert.match(overtaken.stderr, /another run has worked in this folder/)
   assert.match((await make(folder, ['b'])).stderr, /nothing to do/)
   assert.equal(readFileSync(join(folder, 'b-ran'), 'utf8'), '\n')
+})
+
+test('a list that several lists name is made once', async () => {
+  const folder = makeFolder({
+    'flow.mjs': rules(`
+rule('f.txt', [], ({ out }) => ['touch', out])
+target('c', ['f.txt'])
+target('a', ['c'])
+target('b', ['c'])
+target('f.txt', ['f.txt'])
+target('all', ['a', 'b'])`),
+  })
+  await make(folder, ['all'])
+  assert.match((await make(folder, ['c', 'c', 'f.txt', 'f.txt'])).stderr, /nothing to do/)
+})
+
+test('what is to be kept is not replaced because a temporary file beside it is gone', async () => {
+  const folder = makeFolder({
+    source: '1\n',
+    'flow.mjs': rules(`
+rule('a', 'source', ({ out, in: from }) => ['cp', from, out])
+rule([temp('t'), keep('k')], ['a'], ({ out: [t, k], in: [a] }) => sh\`cp \${a} \${t}; cp \${a} \${k}\`)
+rule('end', 't', ({ out, in: from }) => ['cp', from, out])
+target('all', ['k', 'end'])`),
+  })
+  await make(folder)
+  assert(!existsSync(join(folder, 't')))
+  write(folder, 'source', '2\n')
+  const { code, stderr } = await millrace(folder, ['make'])
+  assert.equal(code, 1)
+  assert.match(stderr, /MR_FLOW_KEPT/)
+  assert.equal(read(folder, 'k'), '1\n')
 })
 
 test('pipes and devices are inputs whose content is not looked for', async () => {

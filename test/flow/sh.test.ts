@@ -113,6 +113,47 @@ END`,
   assert.equal(run(sh`cat <<< ${"it's"}; cat`), "it's\n")
 })
 
+test('in a here-document values may stand after a command, but not where its end is not certain', () => {
+  const name = '$(echo no) `x` \\'
+  const text = run(sh`cat <<EOF
+$(printf %s "a)" '(' $((1 + 1)); (echo b)) \${HOME:+c} \`echo d\`
+Name: ${name}
+EOF
+`)
+  assert.equal(text, `a)(2b c d\nName: ${name}\n`)
+  const inside = (refused: () => unknown): void => assert.throws(refused, /MR_FLOW_SH/)
+  inside(
+    () => sh`cat <<EOF
+$(echo a; (echo b) ${name})
+EOF`,
+  )
+  inside(
+    () => sh`cat <<EOF
+$(echo ")" ${name})
+EOF`,
+  )
+  inside(
+    () => sh`cat <<EOF
+$(case x in x) echo ${name};; esac)
+EOF`,
+  )
+  inside(
+    () => sh`cat <<EOF
+$(echo "$(echo ')' ${name})")
+EOF`,
+  )
+  inside(
+    () => sh`cat <<EOF
+\${x:-${name}}
+EOF`,
+  )
+  inside(
+    () => sh`cat <<EOF
+\`echo ${name}\`
+EOF`,
+  )
+})
+
 test('what cannot be quoted is refused', () => {
   const name = 'x'
   assert.throws(() => sh`echo \`cat ${name}\``, /MR_FLOW_SH/)
