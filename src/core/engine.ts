@@ -114,6 +114,7 @@ export class Engine {
     task.queueable =
       (spec.kind.form === 'function' || spec.queues === true) &&
       !task.timed &&
+      !spec.kind.endsThreads &&
       task.demand.cpus === 1 &&
       task.demand.memory === 0 &&
       !this.io.concerns(task) &&

@@ -167,6 +167,8 @@ export interface Kind {
   readonly form: 'function' | 'command'
   readonly module: string
   readonly implementations: Implementation[]
+  /** Has ended a thread under others: it waits for a lane of its own. */
+  endsThreads?: boolean
 }
 
 /**

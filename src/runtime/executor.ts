@@ -319,7 +319,8 @@ export class Executor {
 
   #launch(task: Task): void {
     const isCommand = jobOf(task).definition.form === 'command'
-    if (task.queueable && this.#headOf(task.lane) !== task && this.#mustWait(task, isCommand)) {
+    const head = task.queueable ? this.#headOf(task.lane) : task
+    if (head !== task && this.#mustWait(task, head, isCommand)) {
       liveOf(task).held = true
       this.#queued.add(task.lane)
     } else if (isCommand) this.#commands.launch(task)
@@ -327,8 +328,8 @@ export class Executor {
   }
 
   /** It cannot wait for its turn where it runs. */
-  #mustWait(task: Task, isCommand: boolean): boolean {
-    return isCommand ? !this.#commands.processes.hasLanes : this.#threads.mustWait(task)
+  #mustWait(task: Task, head: Task | undefined, isCommand: boolean): boolean {
+    return isCommand ? !this.#commands.processes.hasLanes : this.#threads.mustWait(task, head)
   }
 
   /** Sends the tasks that waited for their turn on a lane, and have it now, and lets go what was started. */
@@ -550,7 +551,7 @@ export class Executor {
     for (const task of tasks) {
       if (isHopeless) task.retries = 0
       if (guilty && task !== guilty && task.state === 'blocked') {
-        this.#threads.endsThreads(guilty.kind)
+        guilty.kind.endsThreads = true
         if (this.#fellTooOften(task, guilty)) {
           const why = `${guilty.name}, which it called, ended its thread again and again: ${reason}`
           this.#lost(task, true, why)

@@ -24,6 +24,7 @@ export class Kinds {
         form: definition.form,
         module: definition.module,
         implementations: [new Implementation(definition.name)],
+        endsThreads: false,
       }
       definition.kind = kind
       this.#engine.observer?.({

@@ -1,6 +1,6 @@
 import type { Engine } from '../core/engine.ts'
 import { WAITED_IN_VAIN } from '../core/events.ts'
-import type { Kind, Task } from '../core/task.ts'
+import type { Task } from '../core/task.ts'
 import { LaneThread } from '../execute/lane-thread.ts'
 import type { LaneThreadOptions, ThreadMessage } from '../execute/lane-thread.ts'
 
@@ -72,8 +72,6 @@ export class Threads {
   readonly #lanes: number
   /** Who is on which thread apart. */
   readonly #apart = new Map<number, Task>()
-  /** Kinds that have ended a thread under others. */
-  readonly #deadly = new WeakSet<Kind>()
   readonly #memory = new SentMemory((lane, number) =>
     this.#threads[lane]?.send({ type: 'forget-memory', number }),
   )
@@ -106,9 +104,13 @@ export class Threads {
     })
   }
 
-  /** Whether the task has to wait for its turn on the lane before it is sent. */
-  mustWait(task: Task): boolean {
-    return this.#writer.hasOwnMemory(task)
+  /** Whether the task has to wait for its turn on the lane before it is sent: `head` may not be in the thread of the lane. */
+  mustWait(task: Task, head: Task | undefined): boolean {
+    return this.#writer.hasOwnMemory(task) || (this.#apart.size > 0 && this.#isApart(head))
+  }
+
+  #isApart(task: Task | undefined): boolean {
+    return task !== undefined && this.#apart.get(jobOf(task).live?.thread ?? -1) === task
   }
 
   send(task: Task): void {
@@ -148,7 +150,7 @@ export class Threads {
    * among them, and would begin again, call it again, and never end.
    */
   #laneOf(task: Task): number {
-    if (!task.timed && !this.#deadly.has(task.kind)) return task.lane
+    if (!task.timed && !task.kind.endsThreads) return task.lane
     if (this.#events.isAlone(task)) return task.lane
     for (let thread = this.#lanes; thread < this.#lanes + MOST_APART; thread++) {
       if (this.#apart.has(thread)) continue
@@ -156,11 +158,6 @@ export class Threads {
       return thread
     }
     return task.lane
-  }
-
-  /** A task of this kind ended a thread in which others waited. */
-  endsThreads(kind: Kind): void {
-    this.#deadly.add(kind)
   }
 
   #tellEnvironment(lane: number, thread: LaneThread): void {
