@@ -129,6 +129,22 @@ target('careful', async ({ need }) => {
   assert.equal(read(folder, 'bad'), 'found')
 })
 
+test('with --keep-going, what cannot be planned does not have others planned twice', async () => {
+  const folder = makeFolder({
+    source: '1\n',
+    'flow.mjs': rules(`
+rule('common', 'source', ({ out }) => sh\`echo >> common-ran; cp source \${out}\`)
+rule('a', 'common', ({ out }) => ['touch', out])
+rule('c', 'nowhere', ({ out }) => ['touch', out])
+rule('d', 'common', ({ out }) => ['touch', out])`),
+  })
+  const { code, stderr } = await millrace(folder, ['make', '-k', 'a', 'c', 'd'])
+  assert.equal(code, 1)
+  assert.match(stderr, /nowhere, which c is made of/)
+  assert(existsSync(join(folder, 'a')) && existsSync(join(folder, 'd')))
+  assert.equal(read(folder, 'common-ran'), '\n')
+})
+
 test('a run that was overtaken by another one says so, and what that one did stays done', async () => {
   const folder = makeFolder({
     'flow.mjs': rules(`
