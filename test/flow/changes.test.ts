@@ -71,6 +71,22 @@ test('a source that changes while it is read, and changes back, is not taken as 
   assert.equal(read(folder, 'out'), '1\n')
 })
 
+test('a source that is written again as it was while it is read is taken as read', async () => {
+  const folder = makeFolder({
+    source: '1\n',
+    'inside/a': '1\n',
+    'flow.mjs': rules(`
+rule('file', 'source', ({ out }) => sh\`cp source \${out}; cat \${out} > source\`)
+rule('folder', 'inside', ({ out }) => sh\`touch inside/b \${out}\`)
+target('all', ['file', 'folder'])`),
+  })
+  await make(folder)
+  const { stderr } = await make(folder, ['--explain'])
+  assert.match(stderr, /folder: inside has changed/)
+  assert.doesNotMatch(stderr, /file: /)
+  assert.match((await make(folder)).stderr, /nothing to do/)
+})
+
 test('parameters that only functions ask for count, and which functions were run does not', async () => {
   const folder = makeFolder({
     'flow.mjs': rules(`
