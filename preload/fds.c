@@ -9,7 +9,7 @@ s64 mr_pos[MR_FDS];
 void mr_fd_set(long fd, u64 entry, s64 pos)
 {
     if ((unsigned long)fd >= MR_FDS) return;
-    mr_store(&mr_pos[fd], pos);
+    if (mr_entry_kind(entry) != MR_DIRECTORY) mr_store(&mr_pos[fd], pos);
     if (mr_entry_kind(entry) == MR_READER) {
         mr_store(&mr_told[fd], 0);
         mr_touched[fd] = 0;
@@ -131,7 +131,7 @@ long mr_opened(const struct mr_name *n, struct mr_rights *r, long fd, long flags
         return fd;
     }
     u32 state = r->file == MR_NONE ? MR_ABSENT : mr_load(&mr_file_at(r->file)->state);
-    if (state == MR_COMMITTED && !r->is_dir && (!mr_file_at(r->file)->lower || mr_is_below(fd, mr_file_at(r->file)))) return fd;
+    if (state == MR_COMMITTED && !r->is_dir && !(flags & O_DIRECTORY) && (!mr_file_at(r->file)->lower || mr_is_below(fd, mr_file_at(r->file)))) return fd;
     if (mr_who(0).foreign) return fd; /* the program it will become learns by itself */
     if (r->is_dir || (flags & O_DIRECTORY)) {
         u32 file = r->is_dir && !r->producer ? mr_record(n, r) : MR_NONE;

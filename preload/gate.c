@@ -59,6 +59,16 @@ u64 mr_size_of(long fd)
     return err < 0 || !S_ISREG(st.st_mode) ? 0 : (u64)st.st_size;
 }
 
+/* A temporary file of a step, whose name a wildcard of another step happens to match, or one without a name: nobody
+ * will ever begin it, so nobody waits until it is whole. */
+int mr_is_strangers(long dirfd, const char *path, u32 file)
+{
+    struct stat st;
+    if (file != MR_NONE && mr_load(&mr_file_at(file)->state) != MR_ABSENT) return 0;
+    if (mr_sys(SYS_newfstatat, dirfd, path, &st, 0) != 0) return 0;
+    return st.st_nlink == 0 || (file != MR_NONE && mr_load(&mr_file_at(file)->pinned));
+}
+
 /* A consumer that names a governed file: waits until its rule lets it see it. Others pass. */
 long mr_gate(long dirfd, const char *path, const struct mr_name *n, struct mr_rights *r)
 {

@@ -230,6 +230,7 @@ long mr_do_lseek(const struct mr_call *c)
     }
     long ret = mr_on(c, 0, e);
     if (ret >= 0 && mr_entry_kind(e) == MR_WRITER) mr_store(&mr_pos[c->a[0]], ret);
+    if (ret >= 0 && f && c->a[2] == SEEK_END && !mr_who(0).foreign) mr_store(&mr_told[c->a[0]], 0); /* it knows the last size */
     return ret;
 }
 

@@ -29,7 +29,7 @@ static int is_plain_by_now(const struct mr_file *f)
 /* A file that may be complete, for reading. MR_GO: it is not as simple. */
 long mr_open_complete(const struct mr_call *c, u32 file, long flags)
 {
-    if ((flags & (O_ACCMODE | O_TRUNC | O_NOFOLLOW)) || !is_plain_by_now(mr_file_at(file))) return MR_GO;
+    if ((flags & (O_ACCMODE | O_TRUNC | O_NOFOLLOW | O_DIRECTORY | O_PATH)) || !is_plain_by_now(mr_file_at(file))) return MR_GO;
     long fd = mr_plain(c);
     mr_passes++;
     if (fd < 0 || likely(!mr_load(&mr_file_at(file)->lower))) return fd;
@@ -135,6 +135,7 @@ long mr_do_close(const struct mr_call *c)
     }
     struct mr_who who = mr_who(0);
     u64 entry = take_entry(&who, c->a[0]);
+    if (mr_entry_kind(entry) == MR_DIRECTORY && !who.foreign) return MR_GO;
     if (!who.foreign) mr_size_at_close(c->a[0], entry);
     /* Booked first: once the kernel has freed the number, another thread may open a file under it and fork,
      * and the child would inherit both bookings. All bytes are written already. */
@@ -151,7 +152,7 @@ long mr_do_close_range(const struct mr_call *c)
     for (u32 fd = first; fd <= last && fd < top; fd++) {
         if (!mr_entry_now((long)fd) && !who.foreign) continue;
         u64 entry = take_entry(&who, (long)fd);
-        mr_size_at_close((long)fd, entry);
+        if (!who.foreign) mr_size_at_close((long)fd, entry);
         dropped(&who, (long)fd, entry);
         mr_sys(SYS_close, fd, 0, 0, 0);
     }

@@ -31,6 +31,7 @@ static void count_passed(long fd, u32 by)
     u64 e = mr_entry_now(fd);
     if (!e) return;
     __atomic_fetch_or(&mr_fd[fd], MR_SHARED, __ATOMIC_SEQ_CST); /* the position is */
+    mr_touched[fd] = 1;
     if (mr_entry_kind(e) != MR_WRITER) return;
     mr_lock(&g);
     struct mr_ofd *o = mr_ofd_at(mr_entry_index(e));

@@ -215,6 +215,8 @@ static long whole(long dirfd, const char *path, const struct mr_name *n, u32 fil
     struct mr_rights r = {.file = file};
     if (likely(file != MR_NONE && mr_load(&mr_file_at(file)->state) == MR_COMMITTED)) return 0;
     mr_rights_found(n, &r);
+    if (r.rule == MR_NONE || r.producer) return 0;
+    if (mr_is_strangers(dirfd, path, r.file)) return 0;
     long err = mr_gate(dirfd, path, n, &r);
     if (err == 0 && r.rule != MR_NONE && !r.producer && !r.is_dir && mr_load(&mr_file_at(r.file)->state) == MR_GROWING)
         err = mr_wait_for(mr_who(0).proc, r.file, MR_WAIT_COMMIT, 0, 0);
@@ -230,6 +232,7 @@ static long move_path(const struct mr_call *c, long dir1, const char *path1, lon
     struct mr_rights r = {.rule = MR_NONE};
     u32 old = a ? mr_completed(a) : MR_NONE;
     long err = a ? whole(dir1, path1, a, old) : 0;
+    if (!err && b && (flags & 2 /* RENAME_EXCHANGE */)) err = whole(dir2, path2, b, mr_completed(b));
     if (err < 0) return err;
     if (b) {
         r.file = mr_completed(b);

@@ -21,15 +21,18 @@ long mr_stat_descriptor(const struct mr_call *c)
     }
     const struct mr_file *f = mr_file_at(mr_entry_index(e));
     struct mr_who who = mr_who(0);
-    if (mr_load(&f->state) == MR_COMMITTED || who.foreign) return mr_on(c, 0, e);
+    if (who.foreign) return mr_on(c, 0, e);
     int again = mr_load(&mr_told[fd]) != 0;
-    int err = mr_wait_for(who.proc, mr_entry_index(e), again ? MR_WAIT_COMMIT : MR_WAIT_EXISTS, 0, 0);
-    if (!err && !again) err = mr_wait_for(who.proc, mr_entry_index(e), MR_WAIT_DATA, 0, 1);
-    if (err < 0) return err;
+    if (mr_load(&f->state) != MR_COMMITTED) {
+        int err = mr_wait_for(who.proc, mr_entry_index(e), again ? MR_WAIT_COMMIT : MR_WAIT_EXISTS, 0, 0);
+        if (!err && !again) err = mr_wait_for(who.proc, mr_entry_index(e), MR_WAIT_DATA, 0, 1);
+        if (err < 0) return err;
+    }
+    int last = mr_load(&f->state) == MR_COMMITTED; /* before the call: what it answers may be older than a commit after it */
     long ret = mr_on(c, 0, e);
-    if (ret < 0 || mr_load(&f->state) == MR_COMMITTED) return ret;
-    mr_store(&mr_told[fd], (s64)mr_size_of(fd) + 1);
-    mr_store(&mr_self.told, 1);
+    if (ret < 0) return ret;
+    mr_store(&mr_told[fd], last ? 0 : (s64)mr_size_of(fd) + 1); /* who has the last word need not be watched */
+    if (!last) mr_store(&mr_self.told, 1);
     return ret;
 }
 
@@ -75,5 +78,7 @@ void mr_size_at_close(long fd, u64 e)
 void mr_size_at_exit(void)
 {
     if (likely(!mr_self.told)) return;
-    for (u32 i = 0, n = mr_load(&mr_self.fd_top); i < n; i++) mr_size_at_close((long)i, mr_fd[i]);
+    /* what is shared goes on elsewhere: python and node ask for the size of any input that they inherit */
+    for (u32 i = 0, n = mr_load(&mr_self.fd_top); i < n; i++)
+        if (!(mr_fd[i] & MR_SHARED)) mr_size_at_close((long)i, mr_fd[i]);
 }

@@ -166,6 +166,7 @@ void mr_rights_of(const struct mr_name *n, struct mr_rights *r);
 void mr_rights_found(const struct mr_name *n, struct mr_rights *r);
 u32 mr_record(const struct mr_name *n, struct mr_rights *r);
 long mr_gate(long dirfd, const char *path, const struct mr_name *n, struct mr_rights *r);
+int mr_is_strangers(long dirfd, const char *path, u32 file); /* a temporary file that no rule is about */
 u64 mr_size_of(long fd);
 int mr_is_special(long fd); /* a pipe, a socket or a device */
 

@@ -74,15 +74,19 @@ export class Tracker {
     if (isSharedView(value)) return
     const dirty = this.writesOf(datum) !== writes
     const seen = dirty ? null : datum.current
-    const tracked = this.#tracked.get(value)
-    if (tracked?.datum === datum) Object.assign(tracked, { dirty, seen })
-    else this.#tracked.set(value, { datum, dirty, seen })
+    const known = this.#tracked.get(value)
+    const tracked = known?.datum === datum ? Object.assign(known, { dirty, seen }) : { datum, dirty, seen }
+    if (tracked !== known) this.#tracked.set(value, tracked)
+    if (!dirty) this.#views.drop(tracked)
+    else if (ArrayBuffer.isView(value)) this.#views.add(value, tracked, false)
   }
 
   /** After a wait that failed: the datum is what it was before; perhaps that is what the program's object still is. */
   fellBack(value: object): void {
     const tracked = this.#tracked.get(value)
-    if (tracked && tracked.datum.current === tracked.seen) tracked.dirty = false
+    if (!tracked || tracked.datum.current !== tracked.seen) return
+    tracked.dirty = false
+    this.#views.drop(tracked)
   }
 
   call(definition: Definition, given: readonly unknown[]): Call {
@@ -159,7 +163,10 @@ export class Tracker {
     }
     if (value instanceof Future) {
       checkRemoved(value.datum)
-      if (value.object) this.#refresh(value.object)
+      if (value.object) {
+        this.#claim(value.object, value.datum)
+        this.#refresh(value.object)
+      }
       return addSlot(call, value.datum, 'in', 'value')
     }
     this.rejectPart(value)
@@ -176,10 +183,21 @@ export class Tracker {
   /** What is inside an object that tasks write is known only after the whole is waited for. */
   rejectPart(value: object, owner: Tracked | null = null): void {
     const part = this.#partOf.get(value)
-    if (part?.dirty && part !== owner) {
+    if (part?.dirty && part !== owner && !part.datum.removed) {
       throw new MillraceError('MR_ALIAS', 'the object is part of another object that a task is writing')
     }
     if (ArrayBuffer.isView(value)) this.#views.reject(value, owner)
+  }
+
+  /** What the program has of a future's value may have been written under another name of the same memory. */
+  #claim(value: object, datum: Datum): void {
+    this.rejectPart(value)
+    const tracked = this.#known(value)
+    if (!tracked || tracked.datum === datum) return
+    if (tracked.dirty && !tracked.datum.removed) {
+      throw new MillraceError('MR_ALIAS', 'a task is writing its memory as another array')
+    }
+    this.#tracked.set(value, { datum, dirty: false, seen: datum.current })
   }
 
   /** Captures the program's own object again, if it has changed since. */
@@ -202,7 +220,10 @@ export class Tracker {
     }
     if (value instanceof Future) {
       checkRemoved(value.datum)
-      if (value.object) this.#refreshAndGiveAway(value.object)
+      if (value.object) {
+        this.#claim(value.object, value.datum)
+        this.#refreshAndGiveAway(value.object)
+      }
       this.#countWrite(value.datum)
       return SlotArgument.of(addSlot(call, value.datum, mode === 'out' ? 'inout' : mode, 'value'))
     }
@@ -288,7 +309,9 @@ export class Tracker {
   #refreshAndGiveAway(value: object): void {
     this.#refresh(value, true)
     const tracked = this.#tracked.get(value)
-    if (tracked) tracked.dirty = true
+    if (!tracked) return
+    if (ArrayBuffer.isView(value)) this.#views.add(value, tracked, false)
+    tracked.dirty = true
   }
 
   /** What a task gets to write into: arrays of the right size, other objects as they are. */

@@ -90,6 +90,17 @@ test('cat and sort stream, whatever they ask', { skip: skip || !hasCommand('sort
   assert.deepEqual(events, [])
 })
 
+test(
+  'a program that asks for the size of an input that others go on to read is not reported, and waits for nobody',
+  { skip: skip || !hasCommand('python3') },
+  async () => {
+    const line = '{ python3 -c pass; : > "$0"; cat; } < f | wc -c'
+    const { consumed, events } = await ask(['sh', ['-c', line]], true)
+    assert.equal(consumed.stdout.trim(), '1500', consumed.stderr)
+    assert.deepEqual(events, [])
+  },
+)
+
 // The producer goes on when the consumer waits to see whether what it was told is true.
 for (const line of ['wc -c f', 'wc -c < f', 'cmp -s f whole'])
   test(`a program that only asks a descriptor for the size is reported: ${line}`, { skip }, async () => {

@@ -56,6 +56,46 @@ for (const mode of both)
       },
     )
 
+test(
+  'a temporary file whose name a wildcard of another step matches is nobody to wait for',
+  { skip: skip || (hasCommand('perl') ? false : 'perl is not installed') },
+  async () => {
+    const others = [step(0, 'S', '1'), step(1, 'Q', '1'), rule('file', 't*', '0', 'on_close:1', 'no_update')]
+    await withWorkflow(others, async workflow => {
+      const at = { cwd: workflow.dir }
+      const producer = workflow.preloaded('S', 'sh', ['-c', `${untilGo}; echo y > t1`], at)
+      const rename = 'chmod(0600, "t.tmp") && rename("t.tmp", "g") or die'
+      const line = `echo x > t.tmp; perl -e '${rename}'; : > go; cat g t1`
+      const { code, stdout, stderr } = await workflow.preloaded('Q', 'sh', ['-c', line], at).done
+      assert.deepEqual([code, stdout, (await producer.done).code], [0, 'x\ny\n', 0], stderr)
+    })
+  },
+)
+
+test(
+  'a file that is being written can be watched until its writer closes it',
+  { skip: skip || (hasCommand('python3') ? false : 'python3 is not installed') },
+  async () => {
+    await withWorkflow(plan('update'), async workflow => {
+      const at = { cwd: workflow.dir }
+      const write = `exec 3> f; echo 1 >&3; ${untilGo}; exec 3>&-`
+      const producer = workflow.preloaded('S', 'sh', ['-c', write], at)
+      await eventually(() => workflow.file('f')?.['state'] === 'growing')
+      const lines = [
+        'import ctypes, os',
+        'libc = ctypes.CDLL(None)',
+        'fd = libc.inotify_init()',
+        'libc.inotify_add_watch(fd, b"f", 8)',
+        'open("go", "w").close()',
+        'print(len(os.read(fd, 100)) > 0)',
+      ]
+      const { stdout, stderr } = await workflow.preloaded('Q', 'python3', ['-c', lines.join('\n')], at).done
+      assert.equal(stdout, 'True\n', stderr)
+      await producer.done
+    })
+  },
+)
+
 // They name what they make from a descriptor of the directory that was opened with O_PATH.
 for (const line of ['cp s out/', 'mv s out/', 'ln s out/', 'install s out/', 'cp -t out s'])
   test(`a file that comes into a directory by its program is complete then: ${line}`, { skip }, async () => {

@@ -499,6 +499,85 @@ test('what overlaps an array that a task writes is refused until that is waited 
   assert.deepEqual([...matrix], [2, 2, 4, 4, 2, 2, 1, 1])
 })
 
+test('the memory of a removed array can be used again, also when a task was writing it', async () => {
+  const matrix = new Float64Array(8).fill(1)
+  const row = matrix.subarray(0, 4)
+  tasks.scale(row, 2)
+  await waitOn(row)
+  remove(row)
+  const again = matrix.subarray(0, 4)
+  tasks.scale(again, 2)
+  await waitOn(again)
+  assert.equal(await tasks.total(matrix.subarray(0, 4)), 16)
+  tasks.scale(again, 2)
+  remove(again)
+  assert.equal(await tasks.total(matrix), 20)
+  assert.equal(await tasks.total(matrix.subarray(0, 4)), 16)
+  assert.equal(thrown(() => tasks.total(again)).code, 'MR_REMOVED')
+})
+
+test('what is inside a removed object can be used again', async () => {
+  const inner = { list: [1] }
+  const box: Box = { n: 1, inner }
+  tasks.bump(box)
+  remove(box)
+  assert.deepEqual(await tasks.identity(inner), inner)
+})
+
+test('equal parts have the right numbers whichever of them was waited for', async () => {
+  const matrix = new Float64Array(8).fill(1)
+  const [one, two, three] = [matrix.subarray(0, 4), matrix.subarray(0, 4), matrix.subarray(0, 4)]
+  tasks.scale(one, 2)
+  tasks.scale(two, 2)
+  await waitOn(two)
+  assert.equal(await tasks.total(one), 16)
+  tasks.scale(three, 2)
+  assert.equal(await tasks.total(one), 32)
+  tasks.scale(one, 2)
+  await waitOn(two)
+  assert.deepEqual([...three], [16, 16, 16, 16])
+  assert.equal(await tasks.total(three), 64)
+})
+
+test('an array without elements overlaps nothing', async () => {
+  const matrix = new Float64Array(8).fill(1)
+  tasks.scale(matrix, 2)
+  assert.equal(await tasks.total(matrix.subarray(4, 4)), 0)
+  await waitOn(matrix)
+})
+
+test('arrays in one object that overlap are all being written', async () => {
+  const matrix = new Float64Array(8).fill(1)
+  const box: Box = { n: 1, self: [matrix, matrix.subarray(0, 2)] }
+  tasks.bump(box)
+  for (const from of [0, 4]) {
+    assert.equal(thrown(() => tasks.total(matrix.subarray(from))).code, 'MR_ALIAS')
+  }
+  await waitOn(box)
+  assert.equal(await tasks.total(matrix.subarray(4)), 4)
+})
+
+test('parts of what a future gave are refused while it is written again', async () => {
+  const future = tasks.identity(new Float64Array(8).fill(1)) as Future<Float64Array>
+  const matrix = await waitOn(future)
+  tasks.scale(future, 2)
+  assert.equal(thrown(() => tasks.total(matrix.subarray(0, 4))).code, 'MR_ALIAS')
+  await waitOn(future)
+  assert.equal(await tasks.total(matrix.subarray(0, 4)), 8)
+})
+
+test('a future whose memory is written as another array has the new numbers, or is refused', async () => {
+  const future = tasks.identity(new Float64Array(8).fill(1)) as Future<Float64Array>
+  const matrix = await waitOn(future)
+  for (const part of [matrix.subarray(0), matrix.subarray(0, 4)]) {
+    tasks.scale(part, 2)
+    assert.equal(thrown(() => tasks.total(future)).code, 'MR_ALIAS')
+    assert.equal(thrown(() => tasks.scale(future, 2)).code, 'MR_ALIAS')
+    await waitOn(part)
+  }
+  assert.equal(await tasks.total(future), 24)
+})
+
 test('an object that is inside two others is refused while one of them is written', async () => {
   const inner = { list: [1] }
   const one: Box = { n: 1, inner }
