@@ -9,7 +9,7 @@ s64 mr_pos[MR_FDS];
 void mr_fd_set(long fd, u64 entry, s64 pos)
 {
     if ((unsigned long)fd >= MR_FDS) return;
-    mr_store(&mr_pos[fd], pos);
+    if (mr_entry_kind(entry) != MR_DIRECTORY) mr_store(&mr_pos[fd], pos);
     if (mr_entry_kind(entry) == MR_READER) {
         mr_store(&mr_told[fd], 0);
         mr_touched[fd] = 0;

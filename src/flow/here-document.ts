@@ -11,6 +11,7 @@ export class HereDocument {
   readonly #stripsTabs: boolean
   #line = ''
   #isEscaped = false
+  #endsInDollar = false
   readonly #inside = new Substitution()
 
   constructor(word: string, isVerbatim: boolean, stripsTabs: boolean) {
@@ -19,9 +20,9 @@ export class HereDocument {
     this.#stripsTabs = stripsTabs
   }
 
-  /** We are in a command, whose quoting would be another one. */
+  /** We are in a command, whose quoting would be another one, or at the `$` of one. */
   get isInCommand(): boolean {
-    return this.#inside.isOpen
+    return this.#inside.isOpen || this.#endsInDollar
   }
 
   /** What `<<` at this place begins, and where the text goes on; null where the word is not all there. */
@@ -45,6 +46,8 @@ export class HereDocument {
         word += text[++i] ?? ''
       } else word += char
     }
+    // It may be arithmetic.
+    if (!isVerbatim && /^\d|[[\]{}$=]/.test(word)) return null
     if (word === '' || quote !== '' || i >= text.length) return null
     return { document: new HereDocument(word, isVerbatim, stripsTabs), next: i }
   }
@@ -54,10 +57,11 @@ export class HereDocument {
     if (char === '\n') {
       const line = this.#stripsTabs ? this.#line.replace(/^\t+/, '') : this.#line
       this.#line = ''
-      this.#isEscaped = false
+      this.#isEscaped = this.#endsInDollar = false
       return line === this.word
     }
     if (!this.isVerbatim) this.#inside.read(char, next, this.#isEscaped)
+    this.#endsInDollar = char === '$' && !this.#isEscaped && !this.isVerbatim
     this.#isEscaped = char === '\\' && !this.#isEscaped
     this.#line += char
     return false
@@ -66,7 +70,7 @@ export class HereDocument {
   /** Something was put in: the line is not the word any more. */
   interpolated(): void {
     this.#line += '\0'
-    this.#isEscaped = false
+    this.#isEscaped = this.#endsInDollar = false
   }
 
   /** The value as it has to be written here; null where it would end the document. */

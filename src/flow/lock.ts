@@ -33,11 +33,10 @@ export function takeLock(path: string): () => void {
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== 'EEXIST' || attempt > 5) throw error
       }
-      expectNoHolder(path)
+      if (!isLeftBehind(path)) continue
       const release = takeLock(`${path}.old`)
       try {
-        expectNoHolder(path)
-        rmSync(path, { force: true })
+        if (isLeftBehind(path)) rmSync(path, { force: true })
       } finally {
         release()
       }
@@ -47,22 +46,19 @@ export function takeLock(path: string): () => void {
   }
 }
 
-function expectNoHolder(path: string): void {
-  const holder = holderOf(path)
-  if (holder === null) return
-  throw new MillraceError('MR_FLOW_STATE', `another run (process ${holder}) works in this folder`, {
-    hint: 'Wait for it, or stop it.',
-  })
-}
-
-function holderOf(path: string): string | null {
+/** Its holder has ended. One that is gone meanwhile is not: the next may be somebody else's already. */
+function isLeftBehind(path: string): boolean {
   let text: string
   try {
     text = readFileSync(path, 'utf8')
-  } catch {
-    return null
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false
+    throw error
   }
   const [pid = '', born] = text.trim().split(' ')
   const found = bornAt(Number(pid))
-  return found !== null && found === born ? pid : null
+  if (found === null || found !== born) return true
+  throw new MillraceError('MR_FLOW_STATE', `another run (process ${pid}) works in this folder`, {
+    hint: 'Wait for it, or stop it.',
+  })
 }

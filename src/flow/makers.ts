@@ -86,12 +86,14 @@ export class Makers {
   }
 
   /** It is up to date, and nobody will ask for more: of a hundred thousand tasks that is all one has to remember. */
-  release(work: Work): void {
+  release(work: Work): boolean {
     const { rule } = work
-    if (!this.#isLean || rule.hasTemps || rule.hasFolders) return
+    if (!this.#isLean || rule.hasTemps || rule.hasFolders) return false
     const [first = 0] = work.outputs
     // Rules of one output are the many.
-    if (work.outputs.length === 1) this.#makers[first] = FRESH
+    if (work.outputs.length !== 1) return false
+    this.#makers[first] = FRESH
+    return true
   }
 
   *works(): Generator<Work> {

@@ -29,6 +29,9 @@ export interface Plan {
   readonly doubts: number[]
 }
 
+/** For so many missing files others are suggested: that takes a look at all names. */
+const SUGGESTIONS = 10
+
 interface Frame {
   readonly work: Work
   next: number
@@ -41,6 +44,9 @@ export class Planner {
   readonly #files: FileTable
   readonly #records: RecordTable
   readonly #options: PlanOptions
+  /** What this plan has decided, but for what is forgotten: others may have been planned and not begun yet. */
+  #touched: Work[] = []
+  #missing = 0
 
   constructor(registry: Registry, files: FileTable, records: RecordTable, options: PlanOptions) {
     this.#registry = registry
@@ -54,6 +60,7 @@ export class Planner {
     const todo: Work[] = []
     const doubts: number[] = []
     const goals = this.#numbers(paths)
+    this.#touched = []
     try {
       for (const goal of goals) {
         const work = this.makers.of(goal)
@@ -82,7 +89,10 @@ export class Planner {
 
   /** Nothing that was decided is done. */
   #startAnew(): void {
-    for (const work of this.makers.works()) if (isOpen(work)) work.state = 'new'
+    for (const work of this.#touched) {
+      work.state = 'new'
+      work.isMissed = false
+    }
   }
 
   /** Lists most often have the order, or the reverse order, of the last time. */
@@ -105,7 +115,7 @@ export class Planner {
   /** Depth first without recursion: chains may be long. */
   #visit(root: Work, todo: Work[], doubts: number[]): void {
     const stack: Frame[] = [{ work: root, next: 0 }]
-    root.state = 'visiting'
+    this.#begin(root)
     for (let frame = stack.at(-1); frame; frame = stack.at(-1)) {
       const { work } = frame
       const input = work.inputs[frame.next++]
@@ -118,11 +128,16 @@ export class Planner {
         else if (maker.state === 'visiting') throw this.#cycle(stack, maker)
         else if (maker.state === 'failed') throw this.#failedInput(input)
         else if (maker.state === 'new') {
-          maker.state = 'visiting'
+          this.#begin(maker)
           stack.push({ work: maker, next: 0 })
         }
       }
     }
+  }
+
+  #begin(work: Work): void {
+    work.state = 'visiting'
+    this.#touched.push(work)
   }
 
   #decide(work: Work, todo: Work[], doubts: number[]): void {
@@ -171,7 +186,7 @@ export class Planner {
       todo.push(work)
     } else {
       work.state = isAbsent ? 'absent' : 'fresh'
-      if (!isAbsent) this.makers.release(work)
+      if (!isAbsent && this.makers.release(work) && this.#touched.at(-1) === work) this.#touched.pop()
     }
   }
 
@@ -215,6 +230,7 @@ export class Planner {
     const found: Work[] = []
     for (let one = stack.pop(); one; one = stack.pop()) {
       if (one.work.state !== 'absent') continue
+      this.#touched.push(one.work)
       one.work.state = 'stale'
       one.work.isMissed = true
       one.work.reason = one.reason
@@ -236,7 +252,7 @@ export class Planner {
     this.#files.forget(file)
     // Whoever watches wants to know when it comes.
     flowState.listed.add(resolve(path))
-    const close = nearest(path, this.#candidates(path))
+    const close = this.#missing++ < SUGGESTIONS ? nearest(path, this.#candidates(path)) : null
     const meant = close ? `; did you mean ${close}?` : ''
     if (!reader) {
       const target = close ? '' : ` and no target is called ${path}`
@@ -282,9 +298,6 @@ export class Planner {
 
 /** It will be run, or is: what it makes is not known yet. */
 const isToRun = ({ state }: Work): boolean => state === 'stale' || state === 'maybe' || state === 'running'
-
-const isOpen = ({ state }: Work): boolean =>
-  state === 'stale' || state === 'maybe' || state === 'fresh' || state === 'absent' || state === 'visiting'
 
 function neighbours(path: string): string[] {
   const at = path.lastIndexOf('/')

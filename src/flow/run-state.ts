@@ -171,17 +171,22 @@ export class FlowState {
   }
 
   /** Sources that somebody has changed while the task was running: nobody knows which content it has read. */
-  async #changedSince({ inputs }: Work): Promise<Set<number>> {
+  async #changedSince(work: Work): Promise<Set<number>> {
     const { files } = this
     const changed = new Set<number>()
-    await mapAtOnce(AT_ONCE, inputs, async input => {
+    const stamps = this.#inputStamps.get(work)
+    await mapAtOnce(AT_ONCE, work.inputs, async (input, i) => {
       if (input === NO_FILE || this.makerOf(input)) return
+      // To walk through it after each task takes too long; the next run sees what has changed for good. A cache would
+      // not.
+      if (files.folders.has(input) && !this.#keys.has(work)) return
       const path = resolve(this.root, files.path(input))
       const now = (await this.#hands?.look(path)) ?? (await look(path))
       // Its ctime changes also with a link to it.
       const isSame =
         now?.size === files.size[input] && now?.mtime === files.mtime[input] && now?.ino === files.ino[input]
-      if (!isSame) changed.add(input)
+      // It may have been written again as it was.
+      if (!isSame && (!now || (await this.#stampIfThere(path, now)) !== stamps?.[i])) changed.add(input)
     })
     return changed
   }
@@ -248,7 +253,7 @@ export class FlowState {
     const maker = this.makerOf(input)
     if (maker && placeOf(input, maker) >= 0 && files.stamp[input] !== 0) return
     // It came with a directory: what was seen before that was made says nothing.
-    if (maker && placeOf(input, maker) < 0) files.forget(input)
+    if (maker && maker.state !== 'fresh' && placeOf(input, maker) < 0) files.forget(input)
     // It may have changed since the plan. Then what is written down is not what it looks like now, and it is looked into
     // the next time.
     if (files.exists(input) && files.isAsStamped(input)) return
@@ -282,13 +287,17 @@ export class FlowState {
       return
     }
     const started = Date.now()
-    const stamp = await this.#takeStamp(path, seen, files.stamped(file)).catch((error: unknown) => {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
-      throw error
-    })
+    const stamp = await this.#stampIfThere(path, seen, files.stamped(file))
     if (stamp === null) return files.see(file, null)
     files.setStamp(file, seen, stamp, isRacy(seen, started))
     this.#unwritten.add(file)
+  }
+
+  #stampIfThere(path: string, seen: Look, before: Stamped | null = null): Promise<number | null> {
+    return this.#takeStamp(path, seen, before).catch((error: unknown) => {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+      throw error
+    })
   }
 
   async #takeStamp(path: string, seen: Look, before: Stamped | null = null): Promise<number> {

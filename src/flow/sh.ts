@@ -79,7 +79,8 @@ function remember(strings: TemplateStringsArray): Template {
 function insert(value: unknown, place: Place): string {
   if (place === 'unsafe')
     throw wrong(
-      'stands inside backquotes, a comment or a command in a here-document, where it cannot be quoted',
+      'stands inside backquotes, a comment or a command in a here-document, after a $ or a << of which it is not ' +
+        'certain what it begins, where it cannot be quoted',
     )
   if (value instanceof ShellCommand) {
     if (place !== 'plain') throw wrong('is shell text inside quotes')

@@ -19,16 +19,22 @@ export class ShellScanner {
   #isLost = false
   /** How deep we are when $(( )) ends, in which << is no document. */
   #math = Infinity
+  /** There was a << in there: if it is no $(( )) after all, that was a document. */
+  #hasShift = false
+  /** With what is put in next, `$` would mean something. */
+  #endsInDollar = false
 
   get place(): Place {
+    if (this.#isLost || this.#endsInDollar) return 'unsafe'
     const [document] = this.#documents
     if (this.#isInDocument && document) return document.isInCommand ? 'unsafe' : document
-    return this.#comment || this.#isLost ? 'unsafe' : this.#place
+    return this.#comment ? 'unsafe' : this.#place
   }
 
   /** Something was put between two pieces: the next character does not begin a word. */
   interpolated(): void {
     this.#wordStart = false
+    this.#endsInDollar = false
     if (this.#isInDocument) this.#documents[0]?.interpolated()
   }
 
@@ -36,6 +42,7 @@ export class ShellScanner {
     for (let i = 0; i < text.length; i++) {
       const char = text[i] as string
       const next = text[i + 1]
+      this.#endsInDollar = false
       if (this.#isInDocument) {
         if (this.#documents[0]?.read(char, next)) this.#documents.shift()
         this.#isInDocument = this.#documents.length > 0
@@ -43,7 +50,7 @@ export class ShellScanner {
       }
       if (this.#comment) this.#comment = char !== '\n'
       if (this.#comment) continue
-      if (char === '\n' && this.#place === 'plain') this.#isInDocument = this.#documents.length > 0
+      if (char === '\n' && this.#place === 'plain') this.#readLineEnd()
       const wordStart = this.#wordStart
       this.#wordStart = this.#place === 'plain' && /[\s;|&()]/.test(char)
       if (this.#place === 'single') {
@@ -56,17 +63,30 @@ export class ShellScanner {
           ...(this.#place === 'double' ? (['double', 'paren'] as const) : (['paren'] as const)),
         )
         this.#place = 'plain'
-        if (text[i + 2] === '(') this.#math = Math.min(this.#math, this.#inside.length)
+        if (text[i + 2] === '(') this.#beginMath()
         i++
-      } else if (char === '<' && next === '<' && this.#place === 'plain') i = this.#readHere(text, i)
+      } else if (char === '$' && next === undefined) this.#endsInDollar = true
+      else if (char === '<' && next === '<' && this.#place === 'plain') i = this.#readHere(text, i)
       else if (char === '"') this.#place = this.#place === 'double' ? 'plain' : 'double'
-      else if (this.#place === 'plain') this.#readPlain(char, wordStart)
+      else if (this.#place === 'plain') this.#readPlain(char, next, wordStart)
     }
+  }
+
+  #readLineEnd(): void {
+    this.#isInDocument = this.#documents.length > 0
+    this.#isLost ||= this.#hasShift
+  }
+
+  #beginMath(): void {
+    this.#math = Math.min(this.#math, this.#inside.length)
   }
 
   /** Returns the place of the last character that was read. */
   #readHere(text: string, at: number): number {
-    if (this.#inside.length >= this.#math) return at + 1
+    if (this.#inside.length >= this.#math) {
+      this.#hasShift = true
+      return at + 1
+    }
     if (text[at + 2] === '<') return at + 2
     const begun = HereDocument.begin(text, at)
     // Its end is not known, and so nothing that follows is.
@@ -75,14 +95,26 @@ export class ShellScanner {
     return begun ? begun.next - 1 : at + 1
   }
 
-  #readPlain(char: string, wordStart: boolean): void {
+  #readPlain(char: string, next: string | undefined, wordStart: boolean): void {
     if (char === "'") this.#place = 'single'
     else if (char === '#' && wordStart) this.#comment = true
-    else if (char === '(') this.#inside.push('paren')
-    else if (char === ')' && this.#inside.pop() === 'paren') {
-      if (this.#inside.length < this.#math) this.#math = Infinity
+    // Old arithmetic, with << as in $(( )).
+    else if (char === '$' && next === '[') this.#isLost = true
+    else if (char === '(') {
+      this.#inside.push('paren')
+      if (next === '(') this.#beginMath()
+    } else if (char === ')' && this.#inside.pop() === 'paren') {
+      this.#closeMath(next)
       this.#place = this.#outer()
     }
+  }
+
+  #closeMath(next: string | undefined): void {
+    // Two commands in brackets, not arithmetic.
+    if (this.#hasShift && this.#inside.length === this.#math && next !== ')') this.#isLost = true
+    if (this.#inside.length >= this.#math) return
+    this.#math = Infinity
+    this.#hasShift = false
   }
 
   #outer(): Place {

@@ -71,6 +71,22 @@ test('a source that changes while it is read, and changes back, is not taken as 
   assert.equal(read(folder, 'out'), '1\n')
 })
 
+test('a source that is written again as it was while it is read is taken as read', async () => {
+  const folder = makeFolder({
+    source: '1\n',
+    'inside/a': '1\n',
+    'flow.mjs': rules(`
+rule('file', 'source', ({ out }) => sh\`cp source \${out}; cat \${out} > source\`)
+rule('folder', 'inside', ({ out }) => sh\`touch inside/b \${out}\`)
+target('all', ['file', 'folder'])`),
+  })
+  await make(folder)
+  const { stderr } = await make(folder, ['--explain'])
+  assert.match(stderr, /folder: inside has changed/)
+  assert.doesNotMatch(stderr, /file: /)
+  assert.match((await make(folder)).stderr, /nothing to do/)
+})
+
 test('parameters that only functions ask for count, and which functions were run does not', async () => {
   const folder = makeFolder({
     'flow.mjs': rules(`
@@ -127,6 +143,22 @@ target('careful', async ({ need }) => {
   await make(folder, ['careful'])
   assert.match(read(folder, 'why'), /nowhere, which bad is made of/)
   assert.equal(read(folder, 'bad'), 'found')
+})
+
+test('with --keep-going, what cannot be planned does not have others planned twice', async () => {
+  const folder = makeFolder({
+    source: '1\n',
+    'flow.mjs': rules(`
+rule('common', 'source', ({ out }) => sh\`echo >> common-ran; cp source \${out}\`)
+rule('a', 'common', ({ out }) => ['touch', out])
+rule('c', 'nowhere', ({ out }) => ['touch', out])
+rule('d', 'common', ({ out }) => ['touch', out])`),
+  })
+  const { code, stderr } = await millrace(folder, ['make', '-k', 'a', 'c', 'd'])
+  assert.equal(code, 1)
+  assert.match(stderr, /nowhere, which c is made of/)
+  assert(existsSync(join(folder, 'a')) && existsSync(join(folder, 'd')))
+  assert.equal(read(folder, 'common-ran'), '\n')
 })
 
 test('a run that was overtaken by another one says so, and what that one did stays done', async () => {

@@ -154,6 +154,58 @@ EOF`,
   )
 })
 
+test('a << in arithmetic begins no document; where that is not certain, nothing can be put in', () => {
+  const name = '$(echo no)'
+  assert.equal(
+    run(sh`(( n = 1 << 2 )); k=3
+(( n = n << k ))
+echo $n ${name} $((1 << ${2}))
+echo ${name}`),
+    `32 ${name} 4\n${name}\n`,
+  )
+  assert.equal(
+    run(sh`( (cat <<END)
+${name}
+END
+)`),
+    `${name}\n`,
+  )
+  const refused = (command: () => unknown): void => assert.throws(command, /MR_FLOW_SH/)
+  refused(
+    () => sh`echo $[1<<k ]
+cat ${name}`,
+  )
+  refused(
+    () => sh`let n=1<<2
+cat ${name}`,
+  )
+  refused(
+    () => sh`echo "$((cat <<END) | cat)
+${name}
+END
+"`,
+  )
+  refused(
+    () => sh`((cat <<END
+${name}
+END
+) | cat)`,
+  )
+})
+
+test('nothing is put in after a $, with which it could be a command', () => {
+  const name = '(echo no)'
+  assert.throws(() => sh`echo "$${name}"`, /MR_FLOW_SH/)
+  assert.throws(() => sh`echo $${name}`, /MR_FLOW_SH/)
+  assert.throws(
+    () => sh`cat <<END
+$${name}
+END`,
+    /MR_FLOW_SH/,
+  )
+  assert.equal(run(sh`echo "\$${name}" '$${name}'`), `$${name} $${name}\n`)
+})
+
 test('what cannot be quoted is refused', () => {
   const name = 'x'
   assert.throws(() => sh`echo \`cat ${name}\``, /MR_FLOW_SH/)

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import {
+import fs, {
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -8,6 +8,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
@@ -208,4 +209,28 @@ test('the lock of a run that was killed is not taken away while somebody else is
   release()
   takeLock(path)()
   assert.deepEqual(readdirSync(inner), [])
+})
+
+test('a lock that was not there when somebody looked is not taken away', t => {
+  const inner = mkdtempSync(join(folder, 'lock-'))
+  const path = join(inner, 'lock')
+  const release = takeLock(path)
+  const held = readFileSync(path, 'utf8')
+  const { readFileSync: readNow } = fs
+  let looks = 0
+  // As if it had gone before each of these looks, and come again after it.
+  const gone = (...args: Parameters<typeof readNow>): unknown => {
+    if (args[0] !== path || ++looks > 2) return readNow(...args)
+    throw Object.assign(new Error('gone'), { code: 'ENOENT' })
+  }
+  t.mock.method(fs, 'readFileSync', gone as never)
+  syncBuiltinESMExports()
+  try {
+    assert.throws(() => takeLock(path), /another run/)
+  } finally {
+    t.mock.restoreAll()
+    syncBuiltinESMExports()
+  }
+  assert.equal(readFileSync(path, 'utf8'), held)
+  release()
 })
