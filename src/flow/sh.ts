@@ -88,7 +88,13 @@ function insert(value: unknown, place: Place): string {
   }
   if (Array.isArray(value)) return value.map(one => insert(one, place)).join(' ')
   const quoted = quoteFor(place, wordOf(value))
-  if (quoted === null) throw wrong('has a line that would end the here-document')
+  if (quoted === null) {
+    throw wrong(
+      place === 'arithmetic'
+        ? 'stands in arithmetic, where only numbers and names can be put in'
+        : 'has a line that would end the here-document',
+    )
+  }
   return quoted
 }
 

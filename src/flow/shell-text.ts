@@ -1,7 +1,7 @@
 import { HereDocument } from './here-document.ts'
 
 /** Where in a shell text an interpolation stands; it decides how it has to be quoted. */
-export type Place = 'plain' | 'single' | 'double' | 'unsafe' | HereDocument
+export type Place = 'plain' | 'single' | 'double' | 'arithmetic' | 'unsafe' | HereDocument
 
 /**
  * Reads shell text piece by piece, as far as quoting goes: quotes, backslashes, comments, here-documents and $( ) inside
@@ -23,12 +23,20 @@ export class ShellScanner {
   #hasShift = false
   /** With what is put in next, `$` would mean something. */
   #endsInDollar = false
+  /** In $'…', which knows backslashes. */
+  #isAnsi = false
+  /** Open ${ } inside double quotes. */
+  #braces = 0
+  /** The letters since a word began. */
+  #word = ''
 
   get place(): Place {
     if (this.#isLost || this.#endsInDollar) return 'unsafe'
     const [document] = this.#documents
     if (this.#isInDocument && document) return document.isInCommand ? 'unsafe' : document
-    return this.#comment ? 'unsafe' : this.#place
+    if (this.#comment || this.#isAnsi) return 'unsafe'
+    // Quotes do not help there: what looks like an element of an array is looked into.
+    return this.#inside.length >= this.#math ? 'arithmetic' : this.#place
   }
 
   /** Something was put between two pieces: the next character does not begin a word. */
@@ -50,9 +58,14 @@ export class ShellScanner {
       }
       if (this.#comment) this.#comment = char !== '\n'
       if (this.#comment) continue
+      if (this.#isAnsi) {
+        i = this.#readAnsi(char, next, i)
+        continue
+      }
       if (char === '\n' && this.#place === 'plain') this.#readLineEnd()
       const wordStart = this.#wordStart
       this.#wordStart = this.#place === 'plain' && /[\s;|&()]/.test(char)
+      this.#readWord(char)
       if (this.#place === 'single') {
         if (char === "'") this.#place = 'plain'
       } else if (char === '\\') i++
@@ -67,9 +80,38 @@ export class ShellScanner {
         i++
       } else if (char === '$' && next === undefined) this.#endsInDollar = true
       else if (char === '<' && next === '<' && this.#place === 'plain') i = this.#readHere(text, i)
-      else if (char === '"') this.#place = this.#place === 'double' ? 'plain' : 'double'
-      else if (this.#place === 'plain') this.#readPlain(char, next, wordStart)
+      else if (char === '"') this.#readQuote()
+      else if (this.#place === 'double') this.#readBrace(char, next)
+      else if (char === '$' && next === "'") {
+        this.#isAnsi = true
+        i++
+      } else this.#readPlain(char, next, wordStart)
     }
+  }
+
+  /** Shells that do not know $'…' take \' for its end. */
+  #readAnsi(char: string, next: string | undefined, at: number): number {
+    this.#isAnsi = char !== "'"
+    if (char !== '\\') return at
+    this.#isLost ||= next === "'"
+    return at + 1
+  }
+
+  /** In a `case`, a bracket closes that was not opened. */
+  #readWord(char: string): void {
+    this.#isLost ||= this.#word === 'case' && this.#inside.length > 0 && /\s/.test(char)
+    this.#word = this.#wordStart ? '' : (this.#word + char).slice(0, 5)
+  }
+
+  #readQuote(): void {
+    // Which of the quotes in "${x:-"…"}" belong together is not the same in all shells.
+    if (this.#place === 'double' && this.#braces > 0) this.#isLost = true
+    this.#place = this.#place === 'double' ? 'plain' : 'double'
+  }
+
+  #readBrace(char: string, next: string | undefined): void {
+    if (char === '$' && next === '{') this.#braces++
+    else if (char === '}' && this.#braces > 0) this.#braces--
   }
 
   #readLineEnd(): void {
@@ -134,6 +176,7 @@ export function quoteWord(word: string): string {
 /** Null where it cannot be quoted. */
 export function quoteFor(place: Place, word: string): string | null {
   if (place instanceof HereDocument) return place.quote(word)
+  if (place === 'arithmetic') return /^-?[\w.]+$/.test(word) ? word : null
   if (place === 'single') return word.replaceAll("'", String.raw`'\''`)
   if (place === 'double') return word.replaceAll(/[\\"$`]/g, String.raw`\$&`)
   return quoteWord(word)

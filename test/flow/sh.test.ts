@@ -206,6 +206,22 @@ END`,
   assert.equal(run(sh`echo "\$${name}" '$${name}'`), `$${name} $${name}\n`)
 })
 
+test('where a shell finds the end of a quote otherwise than it seems, values are quoted for it or refused', () => {
+  const refused = (command: () => unknown): void => assert.throws(command, /MR_FLOW_SH/)
+  const value = 'a; echo $(echo no) `x`'
+  refused(() => sh`echo "$(case x in x) echo ${value};; esac)"`)
+  refused(() => sh`echo "\${x:-"${value}"}"`)
+  refused(() => sh`echo $((${value}))`)
+  refused(() => sh`echo $(("${'a[$(echo no)]'}"))`)
+  refused(() => sh`((n = ${value}))`)
+  refused(() => sh`printf $'a\'b' ${value}`)
+  refused(() => sh`printf $'${value}'`)
+  assert.equal(run(sh`echo $((${3} + ${'4'})) ${value}`), `7 ${value}\n`)
+  assert.equal(run(sh`printf %s%s $'a\tb' ${value}`), `a\tb${value}`)
+  assert.equal(run(sh`echo "\${x:-${value}}" "$(echo ${value})"`), `${value} ${value}\n`)
+  assert.equal(run(sh`case ${value} in a*) echo ${value};; esac`), `${value}\n`)
+})
+
 test('what cannot be quoted is refused', () => {
   const name = 'x'
   assert.throws(() => sh`echo \`cat ${name}\``, /MR_FLOW_SH/)
