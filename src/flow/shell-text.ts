@@ -76,6 +76,7 @@ export class ShellScanner {
           ...(this.#place === 'double' ? (['double', 'paren'] as const) : (['paren'] as const)),
         )
         this.#place = 'plain'
+        this.#word = ''
         if (text[i + 2] === '(') this.#beginMath()
         i++
       } else if (char === '$' && next === undefined) this.#endsInDollar = true
