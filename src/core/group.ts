@@ -1,3 +1,4 @@
+import { MillraceError } from './errors.ts'
 import type { Task } from './task.ts'
 
 /** Tasks that are waited for, cancelled and that fail together. Groups are a tree; each task is in one of them. */
@@ -82,3 +83,6 @@ export function refusalOf(group: Group): Refusal | null {
   }
   return null
 }
+
+export const openAlready = (name: string): MillraceError =>
+  new MillraceError('MR_GROUP', `a group called '${name}' is open already`)

@@ -4,6 +4,7 @@ import type { Stats } from 'node:fs'
 import type { MessagePort } from 'node:worker_threads'
 import { Datum } from '../core/data.ts'
 import { MillraceError } from '../core/errors.ts'
+import { openAlready } from '../core/group.ts'
 import { buildDemand, priorityOf } from '../model/demand.ts'
 import type { Client } from '../model/client.ts'
 import { Decoder } from '../model/decode.ts'
@@ -156,8 +157,7 @@ export class ThreadClient implements Client {
   async group<T>(name: string, body: () => T | Promise<T>): Promise<T> {
     const task = this.#task(`group ${name} was opened`)
     const scope = this.#scope(task)
-    if (scope.groups.has(name))
-      throw new MillraceError('MR_GROUP', `a group called '${name}' is open already`)
+    if (scope.groups.has(name)) throw openAlready(name)
     scope.groups.add(name)
     this.#post({ type: 'group', task: task.id, name, parent: this.#group.getStore() ?? null })
     scope.called = true

@@ -8,6 +8,7 @@ import type { Version } from '../core/data.ts'
 import { Engine } from '../core/engine.ts'
 import type { AccessRequest, Instruction } from '../core/engine.ts'
 import { MillraceError } from '../core/errors.ts'
+import { openAlready } from '../core/group.ts'
 import type { IoOptions } from '../core/io/io-core.ts'
 import type { Observer } from '../core/events.ts'
 import type { NodeDescription } from '../core/machine.ts'
@@ -271,8 +272,7 @@ export class Runtime implements Client {
   // --- what programs and running tasks have in common ---
 
   openGroup(session: Session, name: string, parent: Group): Group {
-    if (session.groups.has(name))
-      throw new MillraceError('MR_GROUP', `a group called '${name}' is open already`)
+    if (session.groups.has(name)) throw openAlready(name)
     const group = this.engine.createGroup(name, parent)
     session.groups.set(name, group)
     return group

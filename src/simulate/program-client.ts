@@ -4,6 +4,7 @@ import { Datum } from '../core/data.ts'
 import type { Version } from '../core/data.ts'
 import type { AccessRequest } from '../core/engine.ts'
 import { MillraceError } from '../core/errors.ts'
+import { openAlready } from '../core/group.ts'
 import { Implementation } from '../core/task.ts'
 import type { Group } from '../core/group.ts'
 import type { Kind } from '../core/task.ts'
@@ -153,8 +154,7 @@ export class ProgramClient implements Client, Watcher {
   }
 
   async group<T>(name: string, body: () => T | Promise<T>): Promise<T> {
-    if (this.#groups.has(name))
-      throw new MillraceError('MR_GROUP', `a group called '${name}' is open already`)
+    if (this.#groups.has(name)) throw openAlready(name)
     const { engine } = this.#simulation
     const group = engine.createGroup(name, this.#currentGroup)
     this.#groups.set(name, group)
