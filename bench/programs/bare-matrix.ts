@@ -5,7 +5,7 @@ import { makeBlocks } from './kernel.ts'
 import type { Blocks } from './kernel.ts'
 import { computeRows } from './rows.ts'
 
-const ROUNDS = 12
+const ROUNDS = 20
 const THREADS = 2
 
 interface Work {
@@ -32,13 +32,14 @@ async function measure(): Promise<void> {
   const answer = (thread: Worker): Promise<unknown> => new Promise(resolve => thread.once('message', resolve))
   const sequential: number[] = []
   const parallel: number[] = []
+  const work = (): Work => ({
+    a: makeBlocks(count, block, 1, create),
+    b: makeBlocks(count, block, 2, create),
+    c: makeBlocks(count, block, 0, create),
+  })
+  const [alone, together] = [work(), work()]
   for (let round = 0; round < ROUNDS + 1; round++) {
-    const work = (): Work => ({
-      a: makeBlocks(count, block, 1, create),
-      b: makeBlocks(count, block, 2, create),
-      c: makeBlocks(count, block, 0, create),
-    })
-    const [alone, together] = [work(), work()]
+    for (const one of [...alone.c.flat(), ...together.c.flat()]) one.fill(0)
     const start = performance.now()
     computeRows(alone.a, alone.b, alone.c, 0, 1)
     const middle = performance.now()

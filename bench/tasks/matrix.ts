@@ -35,7 +35,7 @@ export function matrix(): Case[] {
       better: 'higher',
       take: 'best',
       rounds: 1,
-      about: `${SIZE} x ${SIZE} in blocks of ${BLOCK}: speed-up on 2 CPUs over plain calls of the same function, best of twelve each`,
+      about: `${SIZE} x ${SIZE} in blocks of ${BLOCK}: speed-up on 2 CPUs over plain calls of the same function, best of twenty each`,
       arms: [
         { system: SHARED, run: speedUp('shared') },
         { system: PLAIN, run: speedUp('plain') },

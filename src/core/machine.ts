@@ -58,8 +58,12 @@ export class Lane {
  */
 const LANE_LOAD = { function: 2, command: 32 }
 const SHORT = { function: 0.5, command: 4 }
-/** Functions of up to this many milliseconds may wait behind one other: their lane need not wait for us between the two. */
+/**
+ * Functions of up to this many milliseconds may wait behind others: their lane need not wait for us between the two, and
+ * not wake us for each. Of these, a lane holds so many milliseconds while enough are left for all lanes to the end.
+ */
 const BRIEF = 10
+const BRIEF_LOAD = 30
 export const LANE_DEPTH = 1024
 /** Functions that take no longer than it takes to start them on a thread, and how much of them a lane does before another helps. */
 const TINY = 0.005
@@ -124,16 +128,17 @@ export class Node {
 
   /**
    * The least loaded lane on which a task of this form that takes so long may queue, or null. Only those of one form
-   * queue together.
+   * queue together. `ready` tasks wait for a place.
    */
-  shallowLane(form: Form, milliseconds: number): Lane | null {
+  shallowLane(form: Form, milliseconds: number, ready: number): Lane | null {
     const short = isShort(milliseconds, form)
     if (!short && (form === 'command' || milliseconds >= BRIEF)) return null
     let best: Lane | null = null
+    const most = Math.max(1, ready / (2 * this.cpus))
     if (this.claims > 0 && this.#reserved().lanes > 0) return null
     for (const lane of this.lanes) {
       if (!lane.takes(form)) continue
-      const hasRoom = short ? lane.load < LANE_LOAD[form] : lane.queue.size === 1 && lane.load < BRIEF
+      const hasRoom = short ? lane.load < LANE_LOAD[form] : lane.queue.size <= most && lane.load < BRIEF_LOAD
       if (hasRoom && (!best || lane.load < best.load)) best = lane
     }
     return best
@@ -144,7 +149,7 @@ export class Node {
    * first of them, so that as few threads as can do it are kept busy with such tasks.
    */
   busyLane(form: Form, milliseconds: number): Lane | null {
-    if (milliseconds >= TINY || this.claims > 0) return null
+    if (!isTiny(milliseconds) || this.claims > 0) return null
     return this.lanes.find(lane => lane.load < HANDFUL && lane.takes(form)) ?? null
   }
 
@@ -182,6 +187,8 @@ export class Node {
 }
 
 export const isShort = (milliseconds: number, form: Form = 'function'): boolean => milliseconds < SHORT[form]
+
+export const isTiny = (milliseconds: number): boolean => milliseconds < TINY
 
 /** A lane is never charged less than this, so that the queue's depth stays bounded for empty tasks. */
 export const chargeFor = (milliseconds: number): number => Math.max(milliseconds, 0.002)

@@ -384,9 +384,10 @@ export class Placement {
   #queueOnLane(task: Task): boolean {
     const { implementation } = task
     if (task.kind.implementations.length > 1) return false
+    const ready = this.queue.size / this.#nodes.length
     for (const node of this.#nodes) {
       if (this.#held.has(node) || !node.suits(task.demand)) continue
-      const lane = node.shallowLane(task.kind.form, implementation.estimate)
+      const lane = node.shallowLane(task.kind.form, implementation.estimate, ready)
       if (!lane) continue
       this.#queueOn(lane, node, task)
       return true

@@ -24,6 +24,8 @@ export interface LaneThreadEvents {
   /** The class of an error that was thrown there. */
   findClass(module: string, name: string): Function | null
   /** Called once, also when the end was asked for. */
+  /** There are results in the ring. */
+  announced(): void
   ended(reason: string): void
 }
 
@@ -122,6 +124,11 @@ export class LaneThread {
     return this.#to.note
   }
 
+  /** Someone waits for a task that was sent: its result is to be announced at once. */
+  hurry(): void {
+    this.#to.hurry()
+  }
+
   revoke(position: number): boolean {
     return this.#to.revoke(position)
   }
@@ -184,7 +191,7 @@ export class LaneThread {
   }
 
   #receive(message: FromThread | null): void {
-    if (message === null) return this.drain()
+    if (message === null) return this.#events.announced()
     // What was in the ring when the message was sent comes before it.
     this.#take()
     if (message.type === 'alive') {

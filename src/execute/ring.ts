@@ -3,7 +3,7 @@
  * side takes a lock and neither needs the event loop of the other: a busy thread finds its next task here
  * without a message, and what it has finished can be seen while it is already in a long next task.
  *
- * Layout: five 32-bit words (written, read, asleep, waiting, note) and one unused, then the data. A record is its length, a state
+ * Layout: seven 32-bit words (written, read, asleep, waiting, note, records, awaited) and one unused, then the data. A record is its length, a state
  * word, and its bytes, rounded up to 8; a length of -1 says that the rest up to the end is unused.
  */
 
@@ -12,7 +12,9 @@ const READ = 1
 const ASLEEP = 2
 const WAITING = 3
 const NOTE = 4
-const HEADER = 24
+const RECORDS = 5
+const AWAITED = 6
+const HEADER = 32
 
 /** Records can be taken back by the writer until the reader has claimed them. */
 const PENDING = 0
@@ -37,6 +39,7 @@ class RingSide {
 
 export class RingWriter extends RingSide {
   #written = 0
+  #records = 0
 
   /** What the reader noted last, also when its thread has ended since. */
   get note(): number {
@@ -68,6 +71,8 @@ export class RingWriter extends RingSide {
     this.words[word + 1] = PENDING
     copyTo(this.bytes, HEADER + at + 8, bytes, length)
     const position = this.#written
+    this.#records = (this.#records + 1) | 0
+    this.words[RECORDS] = this.#records
     this.#written = (position + needed) | 0
     Atomics.store(this.words, WRITTEN, this.#written)
     return position
@@ -86,8 +91,9 @@ export class RingWriter extends RingSide {
     return Atomics.exchange(this.words, ASLEEP, 0) === 1
   }
 
-  get fill(): number {
-    return ((this.#written - Atomics.load(this.words, READ)) | 0) / this.size
+  /** Someone waits for what comes of the records so far, or of one of them. */
+  hurry(): void {
+    Atomics.store(this.words, AWAITED, this.#records)
   }
 
   waitForRoom(milliseconds: number): void {
@@ -99,6 +105,7 @@ export class RingWriter extends RingSide {
 
 export class RingReader extends RingSide {
   #read = 0
+  #taken = 0
 
   set note(number: number) {
     this.words[NOTE] = number
@@ -125,6 +132,7 @@ export class RingReader extends RingSide {
         continue
       }
       this.#length = (8 + length + 7) & ~7
+      this.#taken = (this.#taken + 1) | 0
       if (Atomics.compareExchange(this.words, word + 1, PENDING, CLAIMED) === PENDING) {
         this.end = HEADER + at + 8 + length
         return HEADER + at + 8
@@ -136,6 +144,16 @@ export class RingReader extends RingSide {
   /** The record is read; the writer may use its place. */
   release(): void {
     this.#advance(this.#length)
+  }
+
+  /** How many records wait, roughly: those that were revoked count until they are passed. */
+  get waiting(): number {
+    return ((this.words[RECORDS] as number) - this.#taken) | 0
+  }
+
+  /** Whether someone waits for what comes of the record that was taken last, or of one behind it. */
+  get isAwaited(): boolean {
+    return ((Atomics.load(this.words, AWAITED) - this.#taken) | 0) >= 0
   }
 
   get empty(): boolean {

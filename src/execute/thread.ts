@@ -10,6 +10,7 @@ import type { Definition, Variant } from '../model/definition.ts'
 import { Encoder } from '../model/encode.ts'
 import { bytesOf } from '../model/typed-arrays.ts'
 import { setHost } from '../model/client.ts'
+import { Announcements } from './announcements.ts'
 import { KeptMemory } from './kept-memory.ts'
 import { EarlyOutputs } from './early-outputs.ts'
 import type { Releasing } from './early-outputs.ts'
@@ -31,8 +32,6 @@ import { ThreadLog } from './thread-log.ts'
  * An I/O thread does the same with I/O tasks, and never waits for one before it takes the next.
  */
 
-/** A result may stay unannounced for this long while more short tasks follow; milliseconds. */
-const QUIET = 0.25
 /** How long to look for a next task before sleeping; milliseconds. */
 const LOOK_OUT = 0.05
 /** After this long in the loop over the ring, messages get their turn; milliseconds. */
@@ -54,6 +53,7 @@ const memory = new KeptMemory()
 const reader = new TaskReader(memory)
 const kinds = new Map<number, { key: string; module: string; definition: Definition | null }>()
 const patience = new Patience()
+const announcements = new Announcements()
 const inbox: Extract<ToThread, { type: 'task' }>[] = []
 const context = new AsyncLocalStorage<Running>()
 
@@ -63,7 +63,6 @@ type Running = Releasing
 let current: Running | null = null
 /** A task is on the way that does not wait for others: nothing else may start. */
 let busy = false
-let announcedAt = 0
 /** When the clock was looked at last: that costs as much as a short task. */
 let lookedAt = 0
 
@@ -177,10 +176,7 @@ function pump(): void {
       toThread.release()
       receive(new Decoder(bytes, hooksFor(null)), [])
     }
-    if (lookedAt > until) {
-      announce()
-      return schedule()
-    }
+    if (lookedAt > until) return schedule()
   }
   announce()
   if (busy) return
@@ -391,19 +387,17 @@ function send(record: Encoder, lent: ArrayBuffer[], asMessage = false): boolean 
     return true
   }
   while (fromThread.write(record.bytes, length) === null) {
-    announcedAt = 0
     announce()
     fromThread.waitForRoom(5)
   }
-  if (lookedAt - announcedAt > QUIET) {
-    announcedAt = lookedAt
-    announce()
-  }
+  const waiting = start.io ? 0 : toThread.waiting + inbox.length
+  if (announcements.isDue(lookedAt, waiting, toThread.isAwaited)) announce()
   return false
 }
 
 /** Wakes the coordinator, unless it is awake. */
 function announce(): void {
+  announcements.made(lookedAt)
   if (fromThread.shouldWake()) port.postMessage(null)
 }
 

@@ -2,7 +2,7 @@ import { source } from '../core/data.ts'
 import type { Access, Datum, Version } from '../core/data.ts'
 import { MillraceError } from '../core/errors.ts'
 import type { TaskUsage } from '../core/events.ts'
-import { isShort } from '../core/machine.ts'
+import { isShort, isTiny } from '../core/machine.ts'
 import type { Task } from '../core/task.ts'
 import { Guard } from '../execute/guard.ts'
 import { STATUS } from '../execute/protocol.ts'
@@ -173,6 +173,11 @@ export class Executor {
     this.#commands.processes.drain()
   }
 
+  /** Someone waits for what comes of a task that runs. */
+  hurry(task: Task): void {
+    if (jobOf(task).definition.form === 'function') this.#threads.hurry(task)
+  }
+
   start(task: Task): void {
     this.#running.add(task)
     const { slots, definition } = jobOf(task)
@@ -180,9 +185,14 @@ export class Executor {
     const begins = definition.form !== 'function' || this.#threads.isReady(task.lane)
     if (begins && this.#isFirst(task)) this.#runtime.engine.started(task, this.#runtime.now())
     const { form } = definition
-    if (task.queueable && form === 'function' && isShort(task.implementation.estimate)) this.#lookOut.keep()
+    if (task.queueable && form === 'function' && this.#isWorthLooking(task)) this.#lookOut.keep()
     if (slots.some(slot => slot.kind !== 'value')) void this.#startWithFiles(task)
     else this.#launch(task)
+  }
+
+  /** Where all CPUs are at work, to look out for results takes time from the tasks: unless these take next to none, sleep. */
+  #isWorthLooking({ implementation: { estimate } }: Task): boolean {
+    return isTiny(estimate) || (isShort(estimate) && (this.#runtime.engine.nodes[0]?.freeLanes ?? 0) > 0)
   }
 
   /** The task that runs on a lane of a CPU, if there is one. */

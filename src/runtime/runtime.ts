@@ -344,7 +344,7 @@ export class Runtime implements Client {
       take(isKept ? this.#executor.takeOut(version) : this.#nothingOf(version, seen))
     }
     if (version.settled) go()
-    else this.#when(this.#settled, version, () => this.engine.watch(version), go)
+    else this.#when(this.#settled, version, () => this.#watch(version), go)
   }
 
   async #nothingOf(version: Version, seen: Version | null): Promise<Kept> {
@@ -367,7 +367,12 @@ export class Runtime implements Client {
 
   settled(version: Version): Promise<void> {
     if (version.settled) return Promise.resolve()
-    return this.#wait(this.#settled, version, () => this.engine.watch(version))
+    return this.#wait(this.#settled, version, () => this.#watch(version))
+  }
+
+  #watch(version: Version): void {
+    this.engine.watch(version)
+    if (version.producer?.state === 'running') this.#executor.hurry(version.producer)
   }
 
   unread(version: Version): Promise<void> {
@@ -377,7 +382,7 @@ export class Runtime implements Client {
 
   whenSettled(version: Version, go: () => void): void {
     if (version.settled) go()
-    else this.#when(this.#settledAside, version, () => this.engine.watch(version), go)
+    else this.#when(this.#settledAside, version, () => this.#watch(version), go)
   }
 
   whenUnread(version: Version, go: () => void): void {

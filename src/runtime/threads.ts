@@ -137,6 +137,7 @@ export class Threads {
     const { message } = this.#writer
     live.position =
       isListed && encoder.length <= thread.largest ? thread.sendRecord(encoder.bytes, encoder.length) : null
+    if (live.position !== null && isAwaited(task)) thread.hurry()
     // The record waits for it; a thread that sleeps is woken by it and finds both.
     if (message) thread.sendCounted(message)
     this.#timed(task, thread)
@@ -183,6 +184,12 @@ export class Threads {
   /** Whether what is sent to the lane begins at once. */
   isReady(lane: number): boolean {
     return this.#threads[lane]?.isReady ?? false
+  }
+
+  /** Someone waits for it. */
+  hurry(task: Task): void {
+    const thread = jobOf(task).live?.thread ?? -1
+    if (thread >= 0) this.#threads[thread]?.hurry()
   }
 
   /** Wakes the threads for what was sent to them. */
@@ -331,6 +338,8 @@ export class Threads {
         },
         message: message => this.#events.message(message, lane),
         findClass: (module, name) => this.#events.findClass(module, name),
+        // Having been woken for one, we look at all of them.
+        announced: () => this.drain(),
         ended: reason => this.#ended(lane, thread, reason),
       },
     )
@@ -356,4 +365,9 @@ export class Threads {
     decoder.at = at
     return this.#places.isAbandoned(id, lane)
   }
+}
+
+function isAwaited({ accesses }: Task): boolean {
+  for (const { write } of accesses) if (write?.watched) return true
+  return false
 }

@@ -253,6 +253,27 @@ test('given functions that are short, but not that short, we should give each la
   assert.deepEqual(new Set(rig.go().map(task => task.lane)), new Set([0, 1]))
 })
 
+test('given functions of some milliseconds, we should queue a few on each lane, and one at most when few are left', () => {
+  const rig = new Rig({ cpus: 2 })
+  const first = rig.call('brief')
+  rig.go()
+  rig.finish(first, 5)
+  for (let i = 0; i < 60; i++) rig.call('brief')
+  const load = (): number[] => rig.engine.nodes[0]?.lanes.map(lane => lane.queue.size) ?? []
+  let running = rig.go()
+  assert.deepEqual(load(), [6, 6], '30 ms of them')
+  let left = 60 - running.length
+  while (running.length > 0) {
+    rig.finish(running[0] as Task, 5)
+    const sent = rig.go()
+    left -= sent.length
+    running = [...running.slice(1), ...sent]
+    const fewest = Math.min(...load())
+    for (const size of load()) assert(size - fewest <= 1 + left / 4 + 1, `${load().join()} with ${left} left`)
+  }
+  rig.assertIdle()
+})
+
 const NOT_QUEUED: Record<string, (rig: Rig) => Task> = {
   'whose time is not known': rig => rig.call('unknown'),
   'known to be long': rig => {

@@ -16,6 +16,7 @@ type Do =
   | { do: 'release' }
   | { do: 'revoke'; which: number }
   | { do: 'revokeOld' }
+  | { do: 'hurry' }
 
 const step: fc.Arbitrary<Do> = fc.oneof(
   {
@@ -26,6 +27,7 @@ const step: fc.Arbitrary<Do> = fc.oneof(
   { weight: 3, arbitrary: fc.constant({ do: 'release' as const }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('revoke' as const), which: fc.nat(20) }) },
   { weight: 1, arbitrary: fc.constant({ do: 'revokeOld' as const }) },
+  { weight: 1, arbitrary: fc.constant({ do: 'hurry' as const }) },
 )
 
 const space = (length: number): number => (8 + length + 7) & ~7
@@ -41,7 +43,7 @@ test('a ring is a queue whose records can be taken back until they are claimed',
         const reader = new RingReader(memory)
         const model: Model = { records: [], claimed: null }
         const old: number[] = []
-        let stamp = 0
+        let [stamp, written, taken, awaited] = [0, 0, 0, 0]
         for (const one of steps) {
           if (one.do === 'write') {
             const bytes = new Uint8Array(one.length).fill(++stamp & 0xff)
@@ -54,12 +56,16 @@ test('a ring is a queue whose records can be taken back until they are claimed',
                 used + held + 2 * space(one.length) + space(64) > size,
                 `refused ${one.length} with ${used} of ${size} used`,
               )
-            } else model.records.push({ position, bytes, revoked: false })
+            } else {
+              model.records.push({ position, bytes, revoked: false })
+              written++
+            }
           } else if (one.do === 'next') {
             if (model.claimed) continue
             const at = reader.next()
-            while (model.records[0]?.revoked) model.records.shift()
+            for (; model.records[0]?.revoked; taken++) model.records.shift()
             const expected = model.records.shift()
+            if (expected) taken++
             if (!expected) {
               assert.equal(at, -1)
               continue
@@ -77,11 +83,16 @@ test('a ring is a queue whose records can be taken back until they are claimed',
             if (!record) continue
             assert.equal(writer.revoke(record.position), !record.revoked)
             record.revoked = true
+          } else if (one.do === 'hurry') {
+            writer.hurry()
+            awaited = written
           } else {
             if (model.claimed) assert.equal(writer.revoke(model.claimed.position), false)
             const last = old.at(-1)
             if (last !== undefined) assert.equal(writer.revoke(last), false)
           }
+          assert.equal(reader.waiting, model.records.length)
+          assert.equal(reader.isAwaited, awaited >= taken)
         }
       },
     ),
