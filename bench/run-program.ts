@@ -29,7 +29,7 @@ export async function runProgram<T = Record<string, number>>(
 }
 
 /** A program that hangs is reported as failed; it must not stop the benchmark. Milliseconds. */
-const LIMIT = 180_000
+const LIMIT = 300_000
 
 /** Runs a command in a folder of its own and gives the last line that it prints. */
 export async function lastLine(

@@ -1,9 +1,18 @@
 import { bench } from './harness.ts'
 import { chain } from './tasks/chain.ts'
 import { flat } from './tasks/flat.ts'
+import { grain } from './tasks/grain.ts'
 import { handOver } from './tasks/hand-over.ts'
 import { matrix } from './tasks/matrix.ts'
 import { pending } from './tasks/pending.ts'
 import { startUp } from './tasks/start-up.ts'
 
-await bench('tasks', [...flat(), ...chain(), ...pending(), ...handOver(), ...startUp(), ...matrix()])
+await bench('tasks', [
+  ...flat(),
+  ...chain(),
+  ...pending(),
+  ...handOver(),
+  ...startUp(),
+  ...grain(),
+  ...matrix(),
+])

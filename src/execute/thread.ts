@@ -99,7 +99,7 @@ const early = new EarlyOutputs(modules, {
   waitForRoom: (task, items, bytes) => client.waitForRoom(task, items, bytes),
   send: (record, task) => {
     lookedAt = performance.now()
-    if (send(record, [])) task.hasPosted = true
+    if (send(record, [], false, true)) task.hasPosted = true
   },
 })
 outputs.expectSame = (task, index, value) => early.expectSame(task, index, value)
@@ -368,18 +368,18 @@ function settle(task: Running, status: number, value: unknown): void {
   const lent = outputs.write(task, status, value, task.startedAt + shift, took, printed)
   task.ended = true
   if (lent.length > 0) debtors.delete(task)
-  send(encoder, lent, task.hasPosted)
+  send(encoder, lent, task.hasPosted, status !== STATUS.ok)
 }
 
 /** A task that could not even begin. */
 function fail(id: number, error: unknown): void {
   lookedAt = performance.now()
   outputs.writeError(id, error, lookedAt + shift, 0, log.take(null))
-  send(encoder, [])
+  send(encoder, [], false, true)
 }
 
 /** Returns whether the record went as a message. */
-function send(record: Encoder, lent: ArrayBuffer[], asMessage = false): boolean {
+function send(record: Encoder, lent: ArrayBuffer[], asMessage: boolean, isUrgent: boolean): boolean {
   const { blobs, length } = record
   if (asMessage || blobs.length > 0 || lent.length > 0 || length > fromThread.largest) {
     const moved = blobs.filter((blob): blob is ArrayBuffer => !(blob instanceof SharedArrayBuffer))
@@ -390,8 +390,8 @@ function send(record: Encoder, lent: ArrayBuffer[], asMessage = false): boolean 
     announce()
     fromThread.waitForRoom(5)
   }
-  const waiting = start.io ? 0 : toThread.waiting + inbox.length
-  if (announcements.isDue(lookedAt, waiting, toThread.isAwaited)) announce()
+  const isAwaited = isUrgent || start.io || toThread.isAwaited
+  if (announcements.isDue(lookedAt, toThread.waiting + inbox.length, isAwaited)) announce()
   return false
 }
 

@@ -345,6 +345,7 @@ export class Executor {
   /** Sends the tasks that waited for their turn on a lane, and have it now, and lets go what was started. */
   sendNext(): void {
     this.#sendHeld()
+    if ((this.#runtime.engine.nodes[0]?.freeLanes ?? 0) > 0) this.#threads.hurryAll()
     this.#threads.announce()
     this.#commands.processes.flush()
   }

@@ -192,6 +192,11 @@ export class Threads {
     if (thread >= 0) this.#threads[thread]?.hurry()
   }
 
+  /** Some CPU has nothing to do: each result may be what it waits for. */
+  hurryAll(): void {
+    for (const thread of this.#threads) thread?.hurry()
+  }
+
   /** Wakes the threads for what was sent to them. */
   announce(): void {
     for (const thread of this.#threads) thread?.announce()
@@ -367,7 +372,8 @@ export class Threads {
   }
 }
 
+/** By the program, or by a task that needs no CPU. */
 function isAwaited({ accesses }: Task): boolean {
-  for (const { write } of accesses) if (write?.watched) return true
+  for (const { write } of accesses) if (write && (write.watched || write.waiters?.[0]?.demand.io)) return true
   return false
 }

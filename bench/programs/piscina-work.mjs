@@ -1,0 +1,1 @@
+export { work as default } from './grain-work.mjs'
