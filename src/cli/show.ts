@@ -16,6 +16,7 @@ import { paintFor, printJson, printLines, remark, tableLines, terminalWidth } fr
 import type { Column } from './output.ts'
 import { valueOf } from './spec.ts'
 import type { Given } from './spec.ts'
+import { checkTargets } from './targets.ts'
 
 const FAILURES_IN_FULL = 10
 
@@ -23,6 +24,7 @@ const FAILURES_IN_FULL = 10
 export async function execute(given: Given): Promise<void> {
   const base = process.cwd()
   const name = given.operands[0] ?? 'last'
+  checkTargets(given)
   if (given.flags.get('json')) {
     const run = await findRun(base, name)
     await printJson(readJournal(run.journal))
