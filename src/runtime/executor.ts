@@ -291,7 +291,10 @@ export class Executor {
     await this.#threads.end()
     await this.#streaming.end()
     await this.devices.end()
-    const stranded = await this.files.end(data)
+    const { engine } = this.#runtime
+    const stranded = await this.files.end(data, text =>
+      engine.observer?.({ type: 'note', at: this.#runtime.now(), level: 'warning', text }),
+    )
     this.#guard.end()
     return stranded
   }

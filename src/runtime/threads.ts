@@ -3,7 +3,7 @@ import { WAITED_IN_VAIN } from '../core/events.ts'
 import type { Task } from '../core/task.ts'
 import { LaneThread } from '../execute/lane-thread.ts'
 import type { LaneThreadOptions, ThreadMessage } from '../execute/lane-thread.ts'
-
+import { withRecord } from '../execute/protocol.ts'
 import type { Decoder } from '../model/decode.ts'
 import type { Stored } from '../model/stored.ts'
 import { EnvironmentWatch } from './environment-watch.ts'
@@ -143,7 +143,8 @@ export class Threads {
     this.#timed(task, thread)
     if (live.position !== null) return
     const blobs = isListed ? [] : encoder.blobs
-    thread.sendCounted({ type: 'task', bytes: encoder.copy(), blobs }, transfer)
+    const bytes = encoder.copy()
+    thread.sendCounted({ type: 'task', bytes, blobs }, withRecord(bytes, transfer))
   }
 
   /**
