@@ -219,8 +219,8 @@ export class Executor {
     if (live.handling) return
     if (live.process) this.#stopProcess(live.process)
     else if (jobOf(task).definition.form === 'function') {
-      const isWaiting = !task.demand.io && this.#headOf(task.lane) !== task
-      this.#threads.stop(task, task.reason, isWaiting)
+      // A blocked one has no place any more. One that is second on its lane may run there: the end of the first is not heard of yet.
+      this.#threads.stop(task, task.reason, !task.demand.io && task.node < 0)
     }
     // A command that has not been started yet sees that it is stopping before it starts.
   }
