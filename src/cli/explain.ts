@@ -1,6 +1,6 @@
-import { readJournal } from '../report/journal-reader.ts'
 import { DeviceStatistics } from '../report/device-statistics.ts'
 import { findRun } from '../report/runs.ts'
+import { eventsOf } from './events-of.ts'
 import { printLines } from './output.ts'
 import { SimulatedEvents } from './simulated-events.ts'
 import type { Given } from './spec.ts'
@@ -9,7 +9,7 @@ import type { Given } from './spec.ts'
 export async function execute({ operands: [name = 'last'] }: Given): Promise<void> {
   const run = await findRun(process.cwd(), name)
   const devices = new DeviceStatistics()
-  const events = new SimulatedEvents(readJournal(run.journal))
+  const events = new SimulatedEvents(eventsOf(run))
   for await (const event of events) devices.observe(event)
   const lines = devices.explain()
   printLines(events.heading)

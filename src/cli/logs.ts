@@ -2,8 +2,8 @@ import { createReadStream, existsSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { MillraceError } from '../core/errors.ts'
-import { readJournal } from '../report/journal-reader.ts'
 import { findRun } from '../report/runs.ts'
+import { eventsOf } from './events-of.ts'
 import { findTask } from './find-task.ts'
 import { paintFor, remark } from './output.ts'
 import { valueOf } from './spec.ts'
@@ -13,7 +13,7 @@ import type { Given } from './spec.ts'
 export async function execute(given: Given): Promise<void> {
   const [asked = '', runName = 'last'] = given.operands
   const run = await findRun(process.cwd(), runName)
-  const task = await findTask(readJournal(run.journal), asked)
+  const task = await findTask(eventsOf(run), asked)
   const name = `${task.kind}#${task.id}`
   const paint = paintFor(process.stderr)
   if (task.among > 1) {

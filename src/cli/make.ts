@@ -5,7 +5,7 @@ import { findPolicy } from '../core/policy.ts'
 import { checkParameters, giveParameters, unaskedParameters } from '../flow/params.ts'
 import { lookAhead } from '../flow/looks-ahead.ts'
 import { flowState } from '../flow/registry.ts'
-import { checkGraphPath, writeGraph } from '../flow/graph.ts'
+import { writeGraph } from '../flow/graph.ts'
 import { workflowPath } from '../flow/workflow-path.ts'
 import { buildLookTool } from '../native/look-tool.ts'
 import { plural } from '../report/format.ts'
@@ -20,6 +20,7 @@ import { explainLines, planLines } from './flow-plan.ts'
 import { printLines, remark } from './output.ts'
 import { valueOf } from './spec.ts'
 import type { Given } from './spec.ts'
+import { checkTargets } from './targets.ts'
 import { enableTypescript } from './typescript.ts'
 
 /** Names that are told one by one. */
@@ -29,9 +30,8 @@ const FEW = 20
 export async function execute(given: Given): Promise<void> {
   const { flags } = given
   const path = findFlow(valueOf(given, 'file'))
+  checkTargets(given)
   if (flags.get('watch')) return (await import('./flow-watch.ts')).watch(path)
-  const graph = valueOf(given, 'graph')
-  if (graph !== undefined) checkGraphPath(graph)
   const cache = valueOf(given, 'cache')
   const cacheFolder = cache === undefined ? null : usableCache(resolve(cache))
   giveParameters(given.rest)

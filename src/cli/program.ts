@@ -3,10 +3,11 @@ import { basename, dirname, extname, join, relative, resolve } from 'node:path'
 import { MillraceError } from '../core/errors.ts'
 import { nearest } from '../general/nearest.ts'
 
-const EXTENSIONS = ['.ts', '.mts', '.cts', '.tsx', '.js', '.mjs', '.cjs', '.jsx']
+export const EXTENSIONS = ['.ts', '.mts', '.cts', '.tsx', '.js', '.mjs', '.cjs', '.jsx']
 
 /** The real path of the program: tasks are found by it again, and threads see through links. */
 export function findProgram(given: string): string {
+  if (given === '') throw usage('the name of the program is empty', 'Usage: millrace run PROGRAM.')
   const path = resolve(given)
   const stats = statSync(path, { throwIfNoEntry: false })
   if (!stats) throw missing(given, path)

@@ -1,5 +1,4 @@
-import { statSync } from 'node:fs'
-import { dirname, relative, resolve } from 'node:path'
+import { relative, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { MillraceError } from '../core/errors.ts'
 import { findPolicy } from '../core/policy.ts'
@@ -13,6 +12,7 @@ import { exitCodeOf, explain } from './problem.ts'
 import { findProgram } from './program.ts'
 import { valueOf } from './spec.ts'
 import type { Given } from './spec.ts'
+import { checkTargets } from './targets.ts'
 import { enableTypescript, isTypescript } from './typescript.ts'
 
 /** `millrace run`: becomes the program. All that can be wrong with the options is said before it starts. */
@@ -68,29 +68,22 @@ function optionsOf(given: Given): RunOptions {
   if (bind !== undefined) options.bind = bind
   const journal = flags.get('journal')
   if (journal !== undefined) options.journal = journal
+  checkTargets(given)
   for (const name of ['trace', 'graph', 'picture'] as const) {
     const path = valueOf(given, name)
     if (path === undefined) continue
-    checkTarget(name, path, journal !== false)
+    if (journal === false) {
+      throw new MillraceError(
+        'MR_OPTION',
+        `--${name} is made from the journal, which --no-journal leaves out`,
+        {
+          hint: 'Leave out one of them.',
+        },
+      )
+    }
     options[name] = resolve(path)
   }
   return options
-}
-
-/** Better now than after hours of computing. */
-function checkTarget(name: string, path: string, hasJournal: boolean): void {
-  const wrong = (message: string, hint: string): MillraceError =>
-    new MillraceError('MR_OPTION', message, { hint })
-  if (!hasJournal) {
-    throw wrong(`--${name} is made from the journal, which --no-journal leaves out`, 'Leave out one of them.')
-  }
-  const folder = dirname(resolve(path))
-  if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) {
-    throw wrong(`--${name} ${path} cannot be written: there is no folder ${folder}`, 'Make the folder first.')
-  }
-  if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) {
-    throw wrong(`--${name} ${path} cannot be written: it is a folder`, 'Name a file.')
-  }
 }
 
 async function setPolicy(policy: string): Promise<void> {

@@ -12,10 +12,12 @@ import type { Statistics } from '../report/statistics.ts'
 import { summaryLines } from '../report/summary.ts'
 import { clean } from '../report/text.ts'
 import { writeTrace } from '../report/trace.ts'
+import { eventsOf, unreadText } from './events-of.ts'
 import { paintFor, printJson, printLines, remark, tableLines, terminalWidth } from './output.ts'
 import type { Column } from './output.ts'
 import { valueOf } from './spec.ts'
 import type { Given } from './spec.ts'
+import { checkTargets } from './targets.ts'
 
 const FAILURES_IN_FULL = 10
 
@@ -23,15 +25,18 @@ const FAILURES_IN_FULL = 10
 export async function execute(given: Given): Promise<void> {
   const base = process.cwd()
   const name = given.operands[0] ?? 'last'
+  checkTargets(given)
   if (given.flags.get('json')) {
     const run = await findRun(base, name)
-    await printJson(readJournal(run.journal))
+    await printJson(eventsOf(run))
     return writeFiles(run, given)
   }
-  const { run, statistics } = await showRun(base, name)
+  const { run, statistics, unread } = await showRun(base, name)
   const paint = paintFor(process.stdout)
   const lines = summaryLines(statistics, paint)
   lines.push(`  ${paint.dim('journal'.padEnd(12))} ${clean(run.journal)}`, ...stateLines(run))
+  const told = unreadText(run, unread)
+  if (told !== null) lines.push(`  ${told}`)
   if (statistics.kinds.size > 0) lines.push('', ...kindLines(statistics, paint))
   if (statistics.failureCount > 0) {
     lines.push('', ...keptFailureBlocks(statistics, FAILURES_IN_FULL, paint))

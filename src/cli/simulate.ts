@@ -27,11 +27,13 @@ import { variantsOf } from './simulate-variants.ts'
 import type { DescribedPlatform, Variant } from './simulate-variants.ts'
 import { valueOf } from './spec.ts'
 import type { Given } from './spec.ts'
+import { checkTargets } from './targets.ts'
 import { enableTypescript, isTypescript } from './typescript.ts'
 
 /** `millrace simulate` */
 export async function execute(given: Given): Promise<void> {
   const [file = '', ...args] = given.operands
+  checkTargets(given)
   const described = describedPlatforms(given)
   process.argv = [process.execPath, resolve(file), ...args, ...given.rest]
   // What the program prints is not the result: it goes to stderr.

@@ -3,7 +3,7 @@ import { canFollow, isFollower, keepsWaiting, takeFollowers } from './flow.ts'
 import type { Access, AccessMode, Datum } from './data.ts'
 import type { AfterFailure, FailureFacts, Observer, TaskUsage } from './events.ts'
 import { again, doomReason, isUnmade, othersRead } from './graph.ts'
-import { createGroup, join, leave, members, refusalOf } from './group.ts'
+import { createGroup, join, leave, members, miss, refusalOf } from './group.ts'
 import type { Group, Refusal } from './group.ts'
 import { explain } from './io/explain.ts'
 import { IoCore } from './io/io-core.ts'
@@ -295,6 +295,10 @@ export class Engine {
     if (version.flow) {
       for (const task of version.flow.followers) if (!isFollower(task)) this.unblocked(task)
     }
+  }
+
+  get isClosed(): boolean {
+    return this.#closed !== null
   }
 
   /** Nothing new starts; what has not started is cancelled. */
@@ -699,6 +703,7 @@ export class Engine {
     if (wasReady) this.#placement.forget(task)
     const at = task.move('cancelled', now)
     if (wasReady) this.#wakeParked(task, now)
+    if (this.isClosed) miss(task)
     this.observer?.({
       type: 'cancelled',
       at,

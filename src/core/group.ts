@@ -12,6 +12,8 @@ export interface Group {
   /** The failure that cancelled the rest; later members are cancelled too until it is acknowledged. */
   failure: Task | null
   cancelled: string | null
+  /** A member, here or in groups inside, that never ran because the run was closed. */
+  missing: Task | null
   watched: boolean
   closed: boolean
 }
@@ -25,6 +27,7 @@ export function createGroup(name: string, parent: Group | null): Group {
     first: null,
     failure: null,
     cancelled: null,
+    missing: null,
     watched: false,
     closed: false,
   }
@@ -68,6 +71,11 @@ export function leave(task: Task, idle: (group: Group) => void): void {
       idle(at)
     }
   }
+}
+
+/** The task never runs because the run was closed. */
+export function miss(task: Task): void {
+  for (let at: Group | null = task.group; at; at = at.parent) at.missing ??= task
 }
 
 export interface Refusal {

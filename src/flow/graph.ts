@@ -1,5 +1,4 @@
-import { accessSync, constants, existsSync, statSync, writeFileSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
+import { writeFileSync } from 'node:fs'
 import { MillraceError } from '../core/errors.ts'
 import type { FileTable } from './file-table.ts'
 import type { Makers } from './makers.ts'
@@ -8,16 +7,6 @@ import type { Work } from './work.ts'
 
 /** More tasks than a person can look at: then rules are drawn instead. */
 const MANY = 400
-
-/** What can be seen before the work is done must not be found out after it. */
-export function checkGraphPath(path: string): void {
-  try {
-    if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw new Error('it is a folder')
-    accessSync(existsSync(path) ? path : dirname(resolve(path)), constants.W_OK)
-  } catch (cause) {
-    throw unwritable(path, cause)
-  }
-}
 
 function unwritable(path: string, cause: unknown): MillraceError {
   return new MillraceError('MR_OPTION', `--graph ${path} cannot be written: ${(cause as Error).message}`, {

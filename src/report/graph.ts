@@ -1,10 +1,8 @@
-import { createWriteStream } from 'node:fs'
-import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
 import type { RunEvent } from '../core/events.ts'
 import { groupedGraph, KindGraph } from './graph-kinds.ts'
 import { detailedGraph, TaskGraph } from './graph-tasks.ts'
 import { Statistics } from './statistics.ts'
+import { writeWhole } from './write-whole.ts'
 
 /** Above this many tasks a picture of each shows nothing. */
 export const MAX_DRAWN_TASKS = 2000
@@ -16,7 +14,10 @@ export const MAX_DRAWN_TASKS = 2000
  */
 export async function writeGraph(events: AsyncIterable<RunEvent>, path: string): Promise<void> {
   const lines = await graphLines(events)
-  await pipeline(Readable.from(lines.map(line => `${line}\n`)), createWriteStream(path))
+  await writeWhole(
+    path,
+    lines.map(line => `${line}\n`),
+  )
 }
 
 export async function graphLines(events: AsyncIterable<RunEvent>): Promise<string[]> {

@@ -102,6 +102,9 @@ class JournalWriter implements Journal {
       this.#seal()
       // The first write of a queue leaves from the event loop: no file is touched inside observe.
       if (this.#queue.length === 1) setImmediate(this.#drain).unref()
+    } else if (event.type === 'run-started') {
+      // Who is killed at once is to be known by name: the first block does not wait for others.
+      if (this.#flushEvery !== Infinity) setImmediate(this.#flush).unref()
     } else if (!this.#isTimerSet) {
       this.#setTimer()
     }
@@ -147,9 +150,13 @@ class JournalWriter implements Journal {
     if (this.#flushEvery === Infinity) return
     setTimeout(() => {
       this.#isTimerSet = false
-      this.#seal()
-      this.#drain()
+      this.#flush()
     }, this.#flushEvery).unref()
+  }
+
+  readonly #flush = (): void => {
+    this.#seal()
+    this.#drain()
   }
 
   #seal(): void {

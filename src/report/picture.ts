@@ -1,8 +1,8 @@
-import { writeFile } from 'node:fs/promises'
 import type { RunEvent } from '../core/events.ts'
 import { formatCount, formatDuration } from './format.ts'
 import { Slicer } from './trace-slices.ts'
 import type { Slice } from './trace-slices.ts'
+import { writeWhole } from './write-whole.ts'
 
 /**
  * A run as a picture: a lane for each CPU, a slice for each task, a colour for each kind. It is one SVG
@@ -23,7 +23,7 @@ const TOP = 34
 const PIXEL = 1
 
 export async function writePicture(events: AsyncIterable<RunEvent>, path: string): Promise<void> {
-  await writeFile(path, await pictureText(events))
+  await writeWhole(path, [await pictureText(events)])
 }
 
 export async function pictureText(events: AsyncIterable<RunEvent>): Promise<string> {

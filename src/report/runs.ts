@@ -73,16 +73,19 @@ export async function findRun(base: string, name: string): Promise<RunInfo> {
 export interface ShownRun {
   run: RunInfo
   statistics: Statistics
+  /** Bytes at the end of its journal that cannot be read. */
+  unread: number
 }
 
 /** A run and its counts, from which `summaryLines` and `keptFailureBlocks` make text. */
 export async function showRun(base: string, name: string): Promise<ShownRun> {
   const run = await findRun(base, name)
   const statistics = new Statistics()
-  for await (const events of readJournalBlocks(run.journal)) {
+  let unread = 0
+  for await (const events of readJournalBlocks(run.journal, bytes => (unread = bytes))) {
     for (const event of events) statistics.observe(event)
   }
-  return { run, statistics }
+  return { run, statistics, unread }
 }
 
 /**

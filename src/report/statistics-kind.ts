@@ -51,6 +51,15 @@ export interface Attempt {
   blameAt: number
 }
 
+/** Since when the one that runs longest has done so; `now` if none runs. Looks at all: not for each event. */
+export function longestSince(attempts: ReadonlyMap<number, Attempt>, now: number): number {
+  let since = now
+  for (const attempt of attempts.values()) {
+    if (!attempt.isBlocked && attempt.since < since) since = attempt.since
+  }
+  return since
+}
+
 /** Adds what an attempt used that ran so long. */
 export function addUsage(kind: KindStatistics, usage: TaskUsage, ranMs: number): void {
   kind.measured++

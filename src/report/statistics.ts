@@ -2,7 +2,8 @@ import type { Outcome, RunEvent, TaskUsage } from '../core/events.ts'
 import { DeviceStatistics } from './device-statistics.ts'
 import { EarlyStarts } from './early-starts.ts'
 import { IdTable } from './id-table.ts'
-import { addUsage, emptyKind, type Attempt, type KindStatistics } from './statistics-kind.ts'
+import { addUsage, emptyKind, longestSince, type Attempt, type KindStatistics } from './statistics-kind.ts'
+import { Stretches } from './stretches.ts'
 
 type Of<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>
 
@@ -37,7 +38,6 @@ export class Statistics {
   cpuBusyMs = 0
   /** Running time of attempts that failed or were lost. */
   lostMs = 0
-  anyRanMs = 0
   /** Lane time idle while tasks waited for data that others were making. */
   starvedMs = 0
 
@@ -50,6 +50,8 @@ export class Statistics {
   #blame = 0
   /** Sum of `since` over what runs, so that running time up to now needs no loop. */
   #sinceSum = 0
+  /** When any task ran. */
+  readonly #ran = new Stretches()
 
   get cpus(): number {
     return this.#cpus
@@ -63,7 +65,8 @@ export class Statistics {
 
   get parallelism(): number {
     const ran = this.total.busyMs + this.#underWay(this.elapsed)
-    return this.anyRanMs > 0 ? ran / this.anyRanMs : 0
+    const anyRan = this.#ran.totalWith(longestSince(this.#attempts, this.elapsed), this.elapsed)
+    return anyRan > 0 ? ran / anyRan : 0
   }
 
   /** Share of the cpus' time in which no task held them, or null when no task holds cpus. */
@@ -216,7 +219,6 @@ export class Statistics {
     this.elapsed = at
     const { running, ready, waiting } = this.total
     if (running === 0) return
-    this.anyRanMs += passed
     const idle = this.#cpus - this.#cpusRunning
     if (idle > 0 && ready === 0 && waiting > 0) {
       this.starvedMs += idle * passed
@@ -308,6 +310,11 @@ export class Statistics {
 
   #pause(attempt: Attempt, at: number): void {
     const ran = Math.max(0, at - attempt.since)
+    this.#ran.add(attempt.since, at)
+    if (this.#ran.isFull) {
+      this.#ran.add(longestSince(this.#attempts, this.elapsed), this.elapsed)
+      this.#ran.close()
+    }
     attempt.ranMs += ran
     attempt.kind.busyMs += ran
     attempt.kind.blameMs += this.#blame - attempt.blameAt

@@ -1,9 +1,7 @@
-import { createWriteStream } from 'node:fs'
-import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import type { RunEvent } from '../core/events.ts'
 import { Slicer, nanos, type Slice } from './trace-slices.ts'
+import { writeWhole } from './write-whole.ts'
 
 /**
  * Chrome Trace Event JSON, which Perfetto opens: a process for each node (pid = node + 1), a thread for each
@@ -11,10 +9,7 @@ import { Slicer, nanos, type Slice } from './trace-slices.ts'
  * process 0 that stands for the run. Same events, same bytes.
  */
 export async function writeTrace(events: AsyncIterable<RunEvent>, path: string): Promise<void> {
-  const source = Readable.from(traceText(events), { objectMode: false })
-  const target = createWriteStream(path)
-  if (path.endsWith('.gz')) await pipeline(source, createGzip(), target)
-  else await pipeline(source, target)
+  await writeWhole(path, traceText(events), path.endsWith('.gz') ? createGzip() : undefined)
 }
 
 /** The text of a trace in pieces of about 64 KiB. */

@@ -8,6 +8,9 @@ import { describedStorage, ioExecutors } from './describe-storage.ts'
 import { knownDevices } from './known-devices.ts'
 import type { RunOptions } from './run-options.ts'
 
+/** Each takes memory, also if it is never used. */
+const MOST_CPUS = 10_000
+
 /** What this machine has: as the options say, else as its description says, else as it is found. */
 export function describeNode(options: RunOptions, described: MachineNode | null): NodeDescription {
   const cpus =
@@ -17,6 +20,11 @@ export function describeNode(options: RunOptions, described: MachineNode | null)
       'MR_UNIT',
       `cpus is '${String(options.cpus)}', which is not a whole number from 1`,
     )
+  }
+  if (cpus > MOST_CPUS) {
+    throw new MillraceError('MR_UNIT', `cpus is ${cpus}, and no machine has more than ${MOST_CPUS}`, {
+      hint: `This one has ${availableParallelism()}. To try out larger ones there is millrace simulate.`,
+    })
   }
   const memory = options.memory === undefined ? (described?.memory ?? totalmem()) : parseBytes(options.memory)
   if (memory === null) {

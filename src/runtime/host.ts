@@ -118,7 +118,7 @@ export class EmbeddedHost implements Host {
       at: 0,
       run: reporting.run,
       version: packageVersion(),
-      wallTime: new Date().toISOString(),
+      wallTime: new Date(Date.now() - runtime.now()).toISOString(),
       program: process.argv[1] ?? '',
       args: process.argv.slice(2),
       ...(options.again === undefined ? {} : { again: options.again }),

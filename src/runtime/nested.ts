@@ -199,6 +199,7 @@ export class Nested {
         await runtime.idle(session.group)
         for (const error of session.refused.values()) throw error
         for (const failed of session.unhandled) throw runtime.handle(failed)
+        await runtime.allRan(session.group)
         return NOTHING
       }
       case 'group-end': {

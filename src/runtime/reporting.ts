@@ -1,6 +1,7 @@
 import { mkdirSync, readdirSync } from 'node:fs'
 import { MillraceError } from '../core/errors.ts'
 import type { Observer, RunEvent } from '../core/events.ts'
+import { Guard } from '../execute/guard.ts'
 import type { Journal } from '../report/journal-writer.ts'
 import { createJournal } from '../report/journal-writer.ts'
 import { newRunName } from '../report/run-names.ts'
@@ -121,6 +122,7 @@ export class Reporting {
     const { trace, graph, picture } = this.#options
     if (!madeFromJournal(this.#options)) return
     const { readJournal } = await import('../report/journal-reader.ts')
+    const guard = await this.#guardParts()
     if (trace) {
       const { writeTrace } = await import('../report/trace.ts')
       await writeTrace(readJournal(this.#journalPath), trace)
@@ -136,6 +138,19 @@ export class Reporting {
       await writePicture(readJournal(this.#journalPath), picture)
       this.#say('picture', picture)
     }
+    guard.end()
+  }
+
+  /** Who is killed while writing leaves no part of a file. */
+  async #guardParts(): Promise<Guard> {
+    const { partOf } = await import('../report/write-whole.ts')
+    const guard = new Guard(`export-${process.pid}-${this.run}`)
+    const { trace, graph, picture } = this.#options
+    for (const path of [trace, graph, picture]) {
+      const part = path === undefined ? null : partOf(path)
+      if (part) guard.folder(part)
+    }
+    return guard
   }
 
   #say(label: string, text: string): void {

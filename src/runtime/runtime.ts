@@ -34,7 +34,7 @@ import type { Fetch } from '../model/wait.ts'
 import { bytesIn } from '../storage/file-copy.ts'
 import { Channels } from './channels.ts'
 import { Executor } from './executor.ts'
-import { taskError, versionError } from './failure.ts'
+import { cancelledError, taskError, versionError } from './failure.ts'
 import { Job, jobOf } from './job.ts'
 import { Kinds } from './kinds.ts'
 import { createSession } from './session.ts'
@@ -61,6 +61,12 @@ const BUNCH = 512
 const FIRST_BUNCHES = [64, 128, 256]
 
 const RESOLVED = Promise.resolve()
+
+/**
+ * Where nothing runs any more, waiting takes no time. A program that handles what it is told and tries again would leave
+ * no moment in which a signal is seen.
+ */
+const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
 
 /** Binds the core to threads, processes, files and a real clock, and is the main program's client. */
 export class Runtime implements Client {
@@ -217,6 +223,7 @@ export class Runtime implements Client {
     await this.idle(group)
     const [failed] = this.main.unhandled
     if (failed) throw this.handle(failed)
+    await this.allRan(group)
   }
 
   async group<T>(name: string, body: () => T | Promise<T>): Promise<T> {
@@ -284,6 +291,14 @@ export class Runtime implements Client {
     session.groups.delete(group.name)
     this.engine.closeGroup(group)
     if (group.failure) throw this.handle(group.failure)
+    await this.allRan(group)
+  }
+
+  /** Throws if the run was closed and tasks never ran because of that: nobody is to go on as if they had. */
+  async allRan({ missing }: Group): Promise<void> {
+    if (!missing) return
+    await turn()
+    throw cancelledError(missing)
   }
 
   /** The body of a group failed: what is left of it is cancelled. `isTold`: with an error of ours, perhaps that of the group. */
@@ -501,6 +516,7 @@ export class Runtime implements Client {
   }
 
   async #throwFor(version: Version, seen: Version | null = null): Promise<never> {
+    if (this.engine.isClosed) await turn()
     // What comes before may be on its way; until it is settled, it is not known what to fall back to.
     for (let at = nearestValid(version); !at.settled; at = nearestValid(version)) await this.settled(at)
     const error = versionError(version)

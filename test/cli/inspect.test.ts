@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readFileSync, readdirSync } from 'node:fs'
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
 import { jsonLines, makeFolder, millrace } from './folder.ts'
@@ -122,4 +122,26 @@ describe('looking back', () => {
     assert.equal(shown.code, 2)
     assert.match(shown.stderr, /there are no runs in/)
   })
+})
+
+test('what cannot be read of a damaged journal is told with every answer', async () => {
+  const folder = makeFolder({ 'app.mjs': squares() })
+  await millrace(folder, ['run', 'app.mjs', '--progress', 'none'])
+  const path = join(folder, '.millrace/runs', readdirSync(join(folder, '.millrace/runs'))[0] ?? '', 'journal')
+  const whole = readFileSync(path)
+  // A block in the middle that does not match its checksum.
+  const first = whole.subarray(12, 12 + 8 + whole.readUInt32LE(12))
+  const damaged = Buffer.from(first)
+  damaged[damaged.length - 1] = 255 - (damaged.at(-1) ?? 0)
+  const rest = whole.subarray(12 + first.length)
+  writeFileSync(path, Buffer.concat([whole.subarray(0, 12), first, damaged, rest, first.subarray(0, 20)]))
+  const shown = await millrace(folder, ['show'])
+  assert.equal(shown.code, 0)
+  assert.match(shown.stdout, /The last \d.* of its journal cannot be read: it was cut or damaged there/)
+  for (const args of [['story', 'square'], ['logs', 'square'], ['explain'], ['show', '--json']]) {
+    const { stderr } = await millrace(folder, args)
+    assert.match(stderr, /The last \d.* of its journal cannot be read/, args.join(' '))
+  }
+  writeFileSync(path, whole)
+  assert.doesNotMatch((await millrace(folder, ['show'])).stdout, /cannot be read/)
 })

@@ -146,6 +146,17 @@ test('flushSync writes all that was observed, and the journal goes on after it',
   assert.deepEqual(readJournalBytes(readFileSync(path)).events, sampleRun)
 })
 
+test('the start of a run is on disk at once, whatever comes after it', async () => {
+  const path = join(folder, 'early')
+  const journal = createJournal(path, { flushEvery: 3_600_000 })
+  for (const event of sampleRun.slice(0, 3)) journal.observe(event)
+  for (const end = Date.now() + 60_000; Date.now() < end && readFileSync(path).length <= HEADER_BYTES;) {
+    await new Promise(resolve => setTimeout(resolve, 5))
+  }
+  assert.equal(readJournalBytes(readFileSync(path)).events[0]?.type, 'run-started')
+  await journal.close()
+})
+
 test('observe touches no file', () => {
   const disk = fakeDisk()
   const journal = createJournal('j', { disk, blockBytes: 64 })

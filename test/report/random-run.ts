@@ -16,6 +16,9 @@ export interface RandomTask {
 
 export interface Truth {
   ranMs: Map<number, number>
+  /** Time that all tasks ran, and during which any did, up to where the run stopped. */
+  ranInAll: number
+  anyRanMs: number
   /** What became of each task; `open` if it had not ended when the run stopped. */
   states: Map<number, 'done' | 'failed' | 'ignored' | 'cancelled' | 'open'>
   /** Tasks that were running when the run stopped. */
@@ -95,8 +98,9 @@ function build(tasks: RandomTask[], batch: number): RandomRun {
 
 /** Counted the slow and obvious way. */
 function truthOf(events: RunEvent[]): Truth {
-  const truth: Truth = { ranMs: new Map(), states: new Map(), running: new Set() }
+  const truth: Truth = { ranMs: new Map(), ranInAll: 0, anyRanMs: 0, states: new Map(), running: new Set() }
   const since = new Map<number, number>()
+  const stretches: { from: number; to: number }[] = []
   for (const event of events) {
     if (!('task' in event)) continue
     const { task, at } = event
@@ -106,6 +110,7 @@ function truthOf(events: RunEvent[]): Truth {
       truth.running.add(task)
     } else if (since.has(task)) {
       truth.ranMs.set(task, (truth.ranMs.get(task) ?? 0) + at - since.get(task)!)
+      stretches.push({ from: since.get(task)!, to: at })
       since.delete(task)
       truth.running.delete(task)
     }
@@ -115,6 +120,14 @@ function truthOf(events: RunEvent[]): Truth {
       truth.states.set(task, event.next === 'ignore' ? 'ignored' : 'failed')
     }
   }
+  const latest = Math.max(0, ...events.map(({ at }) => at))
+  for (const task of truth.running) stretches.push({ from: since.get(task)!, to: latest })
+  let reached = 0
+  for (const { from, to } of stretches.toSorted((a, b) => a.from - b.from)) {
+    truth.anyRanMs += Math.max(0, to - Math.max(reached, from))
+    reached = Math.max(reached, to)
+  }
+  truth.ranInAll = stretches.reduce((sum, { from, to }) => sum + to - from, 0)
   return truth
 }
 

@@ -30,6 +30,11 @@ test('counts and running time agree with a slow count, in whatever order batches
     assert.equal(statistics.failureCount, count('failed'))
     const ran = [...truth.ranMs.values()].reduce((sum, ms) => sum + ms, 0)
     assert.ok(Math.abs(total.busyMs - ran) < 1e-6)
+    const parallelism = truth.anyRanMs > 0 ? truth.ranInAll / truth.anyRanMs : 0
+    assert.ok(
+      Math.abs(statistics.parallelism - parallelism) < 1e-6,
+      `${statistics.parallelism} ${parallelism}`,
+    )
     const kinds = [...statistics.kinds.values()]
     for (const state of ['submitted', 'waiting', 'ready', 'running', 'blocked', 'done', 'busyMs'] as const) {
       const sum = kinds.reduce((all, kind) => all + kind[state], 0)
@@ -83,6 +88,19 @@ test('the sample run', () => {
   // 1200 + 100 + 2000 + 100 + 300 + 500 + 500.25 ms in which all but 8 + 1 + 1 + 4 of 3516.25 had a task.
   assert.equal(statistics.total.busyMs, 4700.25)
   assert.equal(statistics.parallelism.toFixed(3), (4700.25 / (3516.25 - 4 - 4 - 1 - 1 - 4)).toFixed(3))
+})
+
+test('parallelism is right where very many tasks ran one by one while another ran all the time', () => {
+  const events: RunEvent[] = [runStarted, submitted(0, 0), started(0, 0)]
+  for (let task = 1; task <= 10_000; task++) {
+    events.push(submitted(task, 1), started(task, task * 2), finished(task, task * 2 + 1))
+  }
+  assert.equal(statisticsOf(events).parallelism.toFixed(6), (30_001 / 20_001).toFixed(6))
+  events.push(finished(0, 20_001))
+  assert.equal(statisticsOf(events).parallelism.toFixed(6), (30_001 / 20_001).toFixed(6))
+  // And without that other one, each by itself.
+  const alone = events.filter(event => !('task' in event) || event.task !== 0)
+  assert.equal(statisticsOf(alone).parallelism.toFixed(6), '1.000000')
 })
 
 test('only the first failures are kept', () => {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'node:test'
 import { gunzipSync } from 'node:zlib'
@@ -207,6 +207,19 @@ test('a trace is written to a file, and packed when its name says so', async () 
   await writeTrace(stream(sampleRun), packed)
   assert.equal(readFileSync(plain, 'utf8'), await textOf(sampleRun))
   assert.equal(gunzipSync(readFileSync(packed)).toString(), await textOf(sampleRun))
+})
+
+test('a trace that cannot be made to its end leaves what was there before', async () => {
+  const path = join(folder, 'kept', 'trace.json')
+  mkdirSync(join(folder, 'kept'))
+  writeFileSync(path, 'of the run before')
+  async function* cut(): AsyncGenerator<RunEvent> {
+    yield* stream(sampleRun)
+    throw new Error('damaged')
+  }
+  await assert.rejects(writeTrace(cut(), path), /damaged/)
+  assert.equal(readFileSync(path, 'utf8'), 'of the run before')
+  assert.deepEqual(readdirSync(join(folder, 'kept')), ['trace.json'])
 })
 
 test('a journal without events gives a trace without slices', async () => {
