@@ -77,6 +77,9 @@ export interface DemandFacts {
 
 /** Why a task that waited on a lane and never began is `returned`: nothing was lost. */
 export const WAITED_IN_VAIN = 'what is before it on its CPU takes longer than expected'
+export const MISPLACED = 'a CPU was free sooner than the one on which it waited'
+
+export const hadNotBegun = (reason: string): boolean => reason === WAITED_IN_VAIN || reason === MISPLACED
 
 export type RunEvent =
   | {

@@ -26,6 +26,8 @@ export class Lane {
   lentTo: Task | null = null
   /** Turned out to be long: while it runs here, nobody queues behind it. */
   long: Task | null = null
+  /** Waits here behind tasks of lower priority. */
+  urgent: Task | null = null
   /** Blocked tasks whose thread is behind this lane, and that could go on. */
   readonly resuming = new Deque<Task>()
   /** Tasks made ready by the task that ended here last, for policies that want them first. */
@@ -68,6 +70,8 @@ export const LANE_DEPTH = 1024
 /** Functions that take no longer than it takes to start them on a thread, and how much of them a lane does before another helps. */
 const TINY = 0.005
 const HANDFUL = 0.5
+/** So much expected work behind the task that runs is worth moving to another CPU; milliseconds. */
+const WORTH_MOVING = 1
 
 export class Node {
   readonly index: number
@@ -138,7 +142,12 @@ export class Node {
     if (this.claims > 0 && this.#reserved().lanes > 0) return null
     for (const lane of this.lanes) {
       if (!lane.takes(form)) continue
-      const hasRoom = short ? lane.load < LANE_LOAD[form] : lane.queue.size <= most && lane.load < BRIEF_LOAD
+      const isDeep = lane.queue.size <= most && lane.load < BRIEF_LOAD
+      // Where those before it are not as short, what is short waits as they do: all wait behind it otherwise.
+      const hasRoom =
+        isDeep && (!short || lane.load > SHORT[form] * lane.queue.size)
+          ? true
+          : short && lane.load < LANE_LOAD[form]
       if (hasRoom && (!best || lane.load < best.load)) best = lane
     }
     return best
@@ -151,6 +160,29 @@ export class Node {
   busyLane(form: Form, milliseconds: number): Lane | null {
     if (!isTiny(milliseconds) || this.claims > 0) return null
     return this.lanes.find(lane => lane.load < HANDFUL && lane.takes(form)) ?? null
+  }
+
+  /**
+   * What waits on a lane though another one is idle, or though a blocked task or one of higher priority waits for it: unless
+   * it has begun meanwhile, it is better placed anew. Where a task with several CPUs is next, it has them sooner so. Of each
+   * lane, the last comes first.
+   */
+  misplaced(): Task[] {
+    const found: Task[] = []
+    const isIdle = this.freeLanes > 0
+    for (const lane of this.lanes) {
+      const { urgent } = lane
+      lane.urgent = null
+      if (lane.queue.size < 2 || !(isIdle || urgent || lane.resuming.size > 0)) continue
+      const head = lane.queue.peek()
+      if (head?.kind.form !== 'function' || lane.load - head.charge < WORTH_MOVING) continue
+      for (const task of [...lane.queue].reverse()) {
+        if (task === head || task.state !== 'running') continue
+        const isOvertaken = urgent !== null && task.priority < urgent.priority
+        if (isOvertaken || lane.resuming.size > 0 || this.fitsNow(task.demand)) found.push(task)
+      }
+    }
+    return found
   }
 
   occupy(task: Task, demand: Demand, prefer: Lane | null): Lane {
@@ -172,6 +204,7 @@ export class Node {
   release(task: Task, demand: Demand): void {
     const lane = this.lanes[task.lane] as Lane
     if (lane.queue.peek() === task) lane.queue.shift()
+    else if (lane.queue.peekLast() === task) lane.queue.pop()
     else lane.queue.remove(task)
     lane.load = lane.queue.size === 0 ? 0 : lane.load - task.charge
     if (lane.queue.size === 0) this.freeLanes++

@@ -401,6 +401,7 @@ export class Placement {
     task.node = node.index
     task.lane = lane.index
     task.charge = chargeFor(implementation.estimate)
+    if (task.priority > (lane.queue.peekLast()?.priority ?? 0)) lane.urgent = task
     lane.queue.push(task)
     lane.load += task.charge
   }

@@ -23,9 +23,9 @@ export interface LaneThreadEvents {
   message(message: ThreadMessage): void
   /** The class of an error that was thrown there. */
   findClass(module: string, name: string): Function | null
-  /** Called once, also when the end was asked for. */
   /** There are results in the ring. */
   announced(): void
+  /** Called once, also when the end was asked for. */
   ended(reason: string): void
 }
 
@@ -124,9 +124,13 @@ export class LaneThread {
     return this.#to.note
   }
 
-  /** Someone waits for a task that was sent: its result is to be announced at once. */
-  hurry(): void {
-    this.#to.hurry()
+  /**
+   * Someone waits for a task that was sent: its result is to be announced at once. Where it went as a message, a record
+   * that comes after it may be claimed before it runs. Returns whether there are results already, of which we are not told.
+   */
+  hurry(asMessage = false): boolean {
+    this.#to.hurry(asMessage ? 1 : 0)
+    return !this.#from.empty
   }
 
   revoke(position: number): boolean {

@@ -98,9 +98,9 @@ export class RingWriter extends RingSide {
     return Atomics.exchange(this.words, ASLEEP, 0) === 1
   }
 
-  /** Someone waits for what comes of the records so far, or of one of them. */
-  hurry(): void {
-    Atomics.store(this.words, AWAITED, this.#records)
+  /** Someone waits for what comes of the records so far, or of one of them, or of so many to come. */
+  hurry(toCome = 0): void {
+    Atomics.store(this.words, AWAITED, (this.#records + toCome) | 0)
   }
 
   waitForRoom(milliseconds: number): void {

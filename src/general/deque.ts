@@ -38,6 +38,15 @@ export class Deque<T> {
     return item
   }
 
+  pop(): T | undefined {
+    if (this.#size === 0) return undefined
+    const at = (this.#head + this.#size - 1) & (this.#ring.length - 1)
+    const item = this.#ring[at]
+    this.#ring[at] = undefined
+    this.#size--
+    return item
+  }
+
   /** Takes an item out of the middle; linear, for short queues. */
   remove(item: T): boolean {
     const kept = [...this]

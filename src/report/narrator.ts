@@ -1,4 +1,4 @@
-import { WAITED_IN_VAIN } from '../core/events.ts'
+import { hadNotBegun } from '../core/events.ts'
 import type { RunEvent } from '../core/events.ts'
 import { Completions, type CompletionState } from './completions.ts'
 import { failureBlock, failureLine, keptFailureBlocks } from './failure-block.ts'
@@ -82,7 +82,7 @@ export class Narrator {
         print(`${paint.warn(clean(event.signal))} ${afterSignal(event.signal, event.times)}`)
         break
       case 'returned':
-        if (isVerbose && event.reason !== WAITED_IN_VAIN) return this.#completed('retry', event, event.reason)
+        if (isVerbose && !hadNotBegun(event.reason)) return this.#completed('retry', event, event.reason)
         break
       // A note says it, with what becomes of it.
       case 'device-failed':

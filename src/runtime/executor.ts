@@ -73,6 +73,7 @@ export class Executor {
   readonly #falls = new WeakMap<Task, number>()
   #ticking: NodeJS.Timeout | null = null
   #lookedAt = 0
+  #willDrain = false
   readonly #lookOut = new LookOut(looksAgain => this.#threads.drain(looksAgain))
 
   constructor(runtime: Runtime, options: RuntimeOptions, nested: Nested) {
@@ -175,7 +176,17 @@ export class Executor {
 
   /** Someone waits for what comes of a task that runs. */
   hurry(task: Task): void {
-    if (jobOf(task).definition.form === 'function') this.#threads.hurry(task)
+    if (jobOf(task).definition.form === 'function' && this.#threads.hurry(task)) this.#drainSoon()
+  }
+
+  /** Takes results that nobody will tell us of; not amidst others. */
+  #drainSoon(): void {
+    if (this.#willDrain || this.#lookOut.isOn) return
+    this.#willDrain = true
+    setImmediate(() => {
+      this.#willDrain = false
+      this.#threads.drain()
+    })
   }
 
   start(task: Task): void {
@@ -219,8 +230,8 @@ export class Executor {
     if (live.handling) return
     if (live.process) this.#stopProcess(live.process)
     else if (jobOf(task).definition.form === 'function') {
-      const isWaiting = !task.demand.io && this.#headOf(task.lane) !== task
-      this.#threads.stop(task, task.reason, isWaiting)
+      // A blocked one has no place any more. One that is second on its lane may run there: the end of the first is not heard of yet.
+      this.#threads.stop(task, task.reason, !task.demand.io && task.node < 0)
     }
     // A command that has not been started yet sees that it is stopping before it starts.
   }
@@ -292,7 +303,10 @@ export class Executor {
     await this.#threads.end()
     await this.#streaming.end()
     await this.devices.end()
-    const stranded = await this.files.end(data)
+    const { engine } = this.#runtime
+    const stranded = await this.files.end(data, text =>
+      engine.observer?.({ type: 'note', at: this.#runtime.now(), level: 'warning', text }),
+    )
     this.#guard.end()
     return stranded
   }
@@ -346,9 +360,20 @@ export class Executor {
   /** Sends the tasks that waited for their turn on a lane, and have it now, and lets go what was started. */
   sendNext(): void {
     this.#sendHeld()
-    if ((this.#runtime.engine.nodes[0]?.freeLanes ?? 0) > 0) this.#threads.hurryAll()
+    this.#useIdle()
     this.#threads.announce()
     this.#commands.processes.flush()
+  }
+
+  /** No CPU waits for results that are there, nor for tasks that wait on others. */
+  #useIdle(): void {
+    const { engine } = this.#runtime
+    const [node] = engine.nodes
+    if (!node) return
+    if (node.freeLanes > 0 && this.#threads.hurryAll()) return this.#drainSoon()
+    const misplaced = node.misplaced()
+    if (misplaced.length > 0 && this.#threads.move(misplaced, engine, this.#runtime.now()))
+      this.#runtime.schedule()
   }
 
   #sendHeld(): void {

@@ -20,6 +20,10 @@ export class LookOut {
     this.#drain = drain
   }
 
+  get isOn(): boolean {
+    return this.#isOn
+  }
+
   found(): void {
     this.#results++
   }

@@ -1,9 +1,9 @@
 import type { Engine } from '../core/engine.ts'
-import { WAITED_IN_VAIN } from '../core/events.ts'
+import { MISPLACED, WAITED_IN_VAIN } from '../core/events.ts'
 import type { Task } from '../core/task.ts'
 import { LaneThread } from '../execute/lane-thread.ts'
 import type { LaneThreadOptions, ThreadMessage } from '../execute/lane-thread.ts'
-
+import { withRecord } from '../execute/protocol.ts'
 import type { Decoder } from '../model/decode.ts'
 import type { Stored } from '../model/stored.ts'
 import { EnvironmentWatch } from './environment-watch.ts'
@@ -138,13 +138,14 @@ export class Threads {
     const { message } = this.#writer
     live.position =
       isListed && encoder.length <= thread.largest ? thread.sendRecord(encoder.bytes, encoder.length) : null
-    if (live.position !== null && isAwaited(task)) thread.hurry()
+    if (isAwaited(task)) thread.hurry(live.position === null)
     // The record waits for it; a thread that sleeps is woken by it and finds both.
     if (message) thread.sendCounted(message)
     this.#timed(task, thread)
     if (live.position !== null) return
     const blobs = isListed ? [] : encoder.blobs
-    thread.sendCounted({ type: 'task', bytes: encoder.copy(), blobs }, transfer)
+    const bytes = encoder.copy()
+    thread.sendCounted({ type: 'task', bytes, blobs }, withRecord(bytes, transfer))
   }
 
   /**
@@ -187,15 +188,18 @@ export class Threads {
     return this.#threads[lane]?.isReady ?? false
   }
 
-  /** Someone waits for it. */
-  hurry(task: Task): void {
-    const thread = jobOf(task).live?.thread ?? -1
-    if (thread >= 0) this.#threads[thread]?.hurry()
+  /** Someone waits for it. Returns whether results of its thread are there to be taken. */
+  hurry(task: Task): boolean {
+    const live = jobOf(task).live
+    if (!live || live.thread < 0) return false
+    return this.#threads[live.thread]?.hurry(live.position === null) ?? false
   }
 
-  /** Some CPU has nothing to do: each result may be what it waits for. */
-  hurryAll(): void {
-    for (const thread of this.#threads) thread?.hurry()
+  /** Some CPU has nothing to do: each result may be what it waits for. Returns whether some are there to be taken. */
+  hurryAll(): boolean {
+    let isAny = false
+    for (const thread of this.#threads) if (thread?.hurry()) isAny = true
+    return isAny
   }
 
   /** Wakes the threads for what was sent to them. */
@@ -242,8 +246,15 @@ export class Threads {
       if (lane.queue.size < 2 || head?.kind.form !== 'function') continue
       if (now - (this.#heard[lane.index] ?? 0) < STUCK) continue
       lane.long = head
-      for (const task of [...lane.queue].slice(1)) this.#giveBack(task, engine, now)
+      for (const task of [...lane.queue].slice(1)) this.#giveBack(task, WAITED_IN_VAIN, engine, now)
     }
+  }
+
+  /** Those that wait where they should not, and have not begun, are placed anew. Returns whether there are any. */
+  move(tasks: readonly Task[], engine: Engine, now: number): boolean {
+    let isAny = false
+    for (const task of tasks) if (this.#giveBack(task, MISPLACED, engine, now)) isAny = true
+    return isAny
   }
 
   /**
@@ -340,11 +351,12 @@ export class Threads {
     return true
   }
 
-  #giveBack(task: Task, engine: Engine, now: number): void {
-    if (!liveOf(task).held && !this.#revoke(task, liveOf(task).thread)) return
+  #giveBack(task: Task, reason: string, engine: Engine, now: number): boolean {
+    if (!liveOf(task).held && !this.#revoke(task, liveOf(task).thread)) return false
     this.left(task)
     jobOf(task).live = null
-    engine.returned(task, WAITED_IN_VAIN, now)
+    engine.returned(task, reason, now)
+    return true
   }
 
   #thread(lane: number): LaneThread {

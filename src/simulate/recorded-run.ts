@@ -1,5 +1,5 @@
 import { MillraceError } from '../core/errors.ts'
-import { WAITED_IN_VAIN } from '../core/events.ts'
+import { hadNotBegun } from '../core/events.ts'
 import type { DemandFacts, Outcome, RunEvent, TaskUsage } from '../core/events.ts'
 import { readJournal } from '../report/journal-reader.ts'
 
@@ -153,7 +153,7 @@ export class RunReader {
         break
       case 'failed':
       case 'returned':
-        if (event.type === 'failed' || event.reason !== WAITED_IN_VAIN) this.#lost++
+        if (event.type === 'failed' || !hadNotBegun(event.reason)) this.#lost++
         this.#leave(event.task, event.at)
         break
       case 'cancelled':

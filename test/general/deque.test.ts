@@ -19,6 +19,7 @@ const ACTIONS: Record<string, (both: Both, n: number) => void> = {
     model.unshift(n)
   },
   shift: ({ deque, model }) => assert.equal(deque.shift(), model.shift()),
+  pop: ({ deque, model }) => assert.equal(deque.pop(), model.pop()),
   remove: ({ deque, model }, n) => {
     // Half of the time something that is there.
     const item = n % 2 === 0 ? (model[n % Math.max(model.length, 1)] ?? n) : n
@@ -29,7 +30,17 @@ const ACTIONS: Record<string, (both: Both, n: number) => void> = {
 }
 
 test('given any actions, a deque should be like an array', () => {
-  const name = fc.constantFrom('push', 'push', 'push', 'unshift', 'unshift', 'shift', 'shift', 'remove')
+  const name = fc.constantFrom(
+    'push',
+    'push',
+    'push',
+    'unshift',
+    'unshift',
+    'shift',
+    'shift',
+    'pop',
+    'remove',
+  )
   const script = fc.array(fc.tuple(name, fc.nat(1000)), { maxLength: 150, size: 'max' })
   fc.assert(
     fc.property(script, list => {
