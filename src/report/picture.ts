@@ -1,7 +1,7 @@
 import type { RunEvent } from '../core/events.ts'
-import { formatCount, formatDuration } from './format.ts'
+import { formatDuration, plural } from './format.ts'
+import { clean } from './text.ts'
 import { Slicer } from './trace-slices.ts'
-import type { Slice } from './trace-slices.ts'
 import { writeWhole } from './write-whole.ts'
 
 /**
@@ -27,29 +27,60 @@ export async function writePicture(events: AsyncIterable<RunEvent>, path: string
 }
 
 export async function pictureText(events: AsyncIterable<RunEvent>): Promise<string> {
-  const slices: Slice[] = []
+  const slices: Shown[] = []
+  let tasks = 0
+  let cpus: readonly number[] = []
   const kinds = new Map<number, string>()
   let title = ''
   let simulated = false
-  const slicer = new Slicer(slice => slices.push(slice))
+  const slicer = new Slicer(({ start, end, node, lane, task, outcome, isFirst }) => {
+    if (isFirst) tasks++
+    // Only what is drawn is kept: there may be millions.
+    const isFailed = outcome === 'failed'
+    slices.push({ start, end, lane: node * MOST_LANES + lane, kind: task.kind, task: task.id, isFailed })
+  })
   for await (const event of events) {
     slicer.observe(event)
     if (event.type === 'kind-defined') kinds.set(event.kind, event.name)
     if (event.type === 'run-started') {
       title = event.run
+      cpus = event.nodes.map(node => node.cpus)
       simulated = event.simulated
     }
   }
   slicer.finish()
-  return draw(slices, kinds, `${title}${simulated ? ' (simulated)' : ''}`)
+  const nameOf = (lane: number): string => {
+    const own = lane % MOST_LANES
+    const ofNode = cpus[Math.floor(lane / MOST_LANES)] ?? Infinity
+    return own < ofNode ? `CPU ${own}` : `I/O ${own - ofNode}`
+  }
+  const heading = `${title}${simulated ? ' (simulated)' : ''}: ${plural(tasks, 'task')}`
+  return draw(slices, kinds, heading, nameOf)
 }
 
-function draw(slices: Slice[], kinds: ReadonlyMap<number, string>, title: string): string {
+interface Shown {
+  start: number
+  end: number
+  lane: number
+  kind: number
+  task: number
+  isFailed: boolean
+}
+
+/** Lanes of several nodes are numbered one after the other. */
+const MOST_LANES = 1_000_000
+
+function draw(
+  slices: Shown[],
+  kinds: ReadonlyMap<number, string>,
+  heading: string,
+  nameOf: (lane: number) => string,
+): string {
   const from = slices.reduce((least, { start }) => Math.min(least, start), Infinity)
   const to = slices.reduce((most, { end }) => Math.max(most, end), 0)
   const span = Math.max(1, to - (Number.isFinite(from) ? from : 0))
   const scale = (WIDTH - LEFT - 10) / span
-  const lanes = [...new Set(slices.map(laneOf))].sort((a, b) => a - b)
+  const lanes = [...new Set(slices.map(({ lane }) => lane))].sort((a, b) => a - b)
   const colours = new Map(
     [...kinds.keys()].map((kind, i) => [kind, COLOURS[Math.min(i, COLOURS.length - 1)] as string]),
   )
@@ -57,18 +88,18 @@ function draw(slices: Slice[], kinds: ReadonlyMap<number, string>, title: string
   const lines = [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" font-family="sans-serif" font-size="12">`,
     `<rect width="${WIDTH}" height="${height}" fill="#ffffff"/>`,
-    `<text x="10" y="20" font-weight="bold">${escape(title)}: ${formatCount(slices.length)} tasks in ${formatDuration(span / 1e6)}</text>`,
+    `<text x="10" y="20" font-weight="bold">${escape(heading)} in ${formatDuration(span / 1e6)}</text>`,
   ]
   lanes.forEach((lane, row) => {
     const y = TOP + row * (LANE + GAP)
     lines.push(
-      `<text x="10" y="${y + 17}">CPU ${lane % 1000}</text>`,
+      `<text x="10" y="${y + 17}">${nameOf(lane)}</text>`,
       `<rect x="${LEFT}" y="${y}" width="${WIDTH - LEFT - 10}" height="${LANE}" fill="#f2f2f2"/>`,
     )
-    const own = slices.filter(slice => laneOf(slice) === lane).sort((a, b) => a.start - b.start)
+    const own = slices.filter(slice => slice.lane === lane).sort((a, b) => a.start - b.start)
     for (const { x, width, slice, count } of merged(own, from, scale)) {
-      const fill = slice.outcome === 'failed' ? FAILED : (colours.get(slice.task.kind) ?? '#999999')
-      const name = count > 1 ? `${count} tasks` : `${kinds.get(slice.task.kind) ?? 'task'}#${slice.task.id}`
+      const fill = slice.isFailed ? FAILED : (colours.get(slice.kind) ?? '#999999')
+      const name = count > 1 ? `${count} tasks` : `${kinds.get(slice.kind) ?? 'task'}#${slice.task}`
       lines.push(
         `<rect x="${x.toFixed(1)}" y="${y}" width="${width.toFixed(1)}" height="${LANE}" fill="${fill}" stroke="#ffffff" stroke-width="0.3"><title>${escape(name)}, ${formatDuration((slice.end - slice.start) / 1e6)}</title></rect>`,
       )
@@ -79,16 +110,14 @@ function draw(slices: Slice[], kinds: ReadonlyMap<number, string>, title: string
   return lines.join('\n')
 }
 
-const laneOf = ({ node, lane }: Slice): number => node * 1000 + lane
-
 interface Drawn {
   x: number
   width: number
-  slice: Slice
+  slice: Shown
   count: number
 }
 
-function merged(slices: Slice[], from: number, scale: number): Drawn[] {
+function merged(slices: Shown[], from: number, scale: number): Drawn[] {
   const drawn: Drawn[] = []
   for (const slice of slices) {
     const x = LEFT + (slice.start - from) * scale
@@ -129,4 +158,8 @@ function legend(
 }
 
 const escape = (text: string): string =>
-  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')
+  clean(text)
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;')

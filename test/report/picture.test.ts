@@ -38,4 +38,34 @@ test('nothing lies outside the picture, whatever the run', async () => {
 test('names cannot break the picture', async () => {
   const run = { ...runStarted, run: '<script>"&' } as typeof runStarted
   assert.match(await pictureText(stream([run])), /&lt;script&gt;&quot;&amp;/)
+  // What XML has no place for.
+  const odd = { ...runStarted, run: 'a\u0007\u001b[31mb' } as typeof runStarted
+  assert.doesNotMatch(await pictureText(stream([odd])), /[\u0000-\u0009\u000b-\u001f]/)
+})
+
+test('attempts are not counted as tasks, and lanes of I/O are called so', async () => {
+  const task = { task: 1, attempt: 1 }
+  const text = await pictureText(
+    stream([
+      { ...runStarted, nodes: [{ name: 'n', cpus: 2, memory: 1 }] } as typeof runStarted,
+      {
+        type: 'submitted',
+        at: 0,
+        kind: 0,
+        parent: null,
+        group: null,
+        priority: 0,
+        reads: [],
+        writes: [],
+        task: 1,
+      },
+      { type: 'started', at: 1, ...task, node: 0, lane: 1, cpus: 1 },
+      { type: 'failed', at: 2, ...task, failure: { name: 'Error', message: 'no' }, next: 'retry' },
+      { type: 'started', at: 3, task: 1, attempt: 2, node: 0, lane: 4, cpus: 0 },
+      { type: 'finished', at: 4, task: 1, attempt: 2 },
+    ]),
+  )
+  assert.match(text, />\S+: 1 task in /)
+  assert.match(text, />CPU 1</)
+  assert.match(text, />I\/O 2</)
 })
