@@ -61,6 +61,7 @@ export class Threads {
   /** Kinds that each thread knows by number. */
   readonly #known: Set<number>[] = []
   readonly #heard: number[] = []
+  readonly #endedAt: number[] = []
   readonly #environment = new EnvironmentWatch()
   /** The version of the environment that each thread has. */
   readonly #told: number[] = []
@@ -211,8 +212,26 @@ export class Threads {
     for (const thread of this.#threads) thread?.drain(looksAgain)
   }
 
-  heard(lane: number, now: number): void {
+  /** There is a result of a task that ended at this time. */
+  heard(lane: number, now: number, endedAt: number): void {
     this.#heard[lane] = now
+    this.#endedAt[lane] = endedAt
+  }
+
+  /**
+   * A task that queued on its lane tells with its result when it began. One that takes long is told of before: it has
+   * been taken, and began when the one before it ended.
+   */
+  tellBegun(engine: Engine, now: number): void {
+    for (const { index, queue } of engine.nodes[0]?.lanes ?? []) {
+      const head = queue.peek()
+      if (!head || head.startedAt >= 0 || head.kind.form !== 'function') continue
+      if (now - (this.#heard[index] ?? 0) < STUCK) continue
+      const { live } = jobOf(head)
+      if (!live?.sent || live.position === null || !this.#threads[live.thread]?.isTaken(live.position))
+        continue
+      engine.started(head, Math.max(this.#endedAt[index] ?? now, head.begunAt))
+    }
   }
 
   /**
