@@ -201,8 +201,10 @@ function noJournalFor(options: RunOptions, folder: string): MillraceError {
 
 function openJournal(path: string, logs: string): Journal | null {
   try {
+    // First the journal: who is killed in between leaves a run that can be listed, and not an empty folder.
+    const journal = createJournal(path)
     mkdirSync(logs, { recursive: true })
-    return createJournal(path)
+    return journal
   } catch {
     // A folder that cannot be written is no reason not to compute.
     return null
