@@ -221,3 +221,10 @@ export function nearestValid(version: Version): Version {
   while ((at.state === 'failed' || at.state === 'cancelled') && at.previous) at = at.previous
   return at
 }
+
+/** The first version that is still known. */
+export function oldest(version: Version): Version {
+  let at = version
+  while (at.previous) at = at.previous
+  return at
+}

@@ -167,7 +167,7 @@ export const ERRORS = {
     remedy: 'Call the generator task once for each, or take the values once and pass their futures on.',
   },
   MR_NOT_AWAITED: {
-    meaning: 'A future was used in a sum or a comparison, where its value was meant.',
+    meaning: 'A future was used in a sum, a comparison, a text or JSON, where its value was meant.',
     remedy: 'Write `await future`, or pass it to a task, which gets the value.',
   },
   MR_WORKFLOW_FILE: {

@@ -137,6 +137,10 @@ export class LaneThread {
     return this.#to.revoke(position)
   }
 
+  isTaken(position: number): boolean {
+    return this.#to.isTaken(position)
+  }
+
   /** Takes results that are there already. Unless someone looks again soon, the thread has to wake us for more. */
   drain(looksAgain = false): void {
     if (looksAgain) this.#from.awake()

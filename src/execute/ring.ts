@@ -86,6 +86,13 @@ export class RingWriter extends RingSide {
     return Atomics.compareExchange(this.words, ((HEADER + at) >> 2) + 1, PENDING, REVOKED) === PENDING
   }
 
+  /** Whether the reader has begun with a record, or is past it. */
+  isTaken(position: number): boolean {
+    if (((position - Atomics.load(this.words, READ)) | 0) < 0) return true
+    const at = (position >>> 0) % this.size
+    return Atomics.load(this.words, ((HEADER + at) >> 2) + 1) === CLAIMED
+  }
+
   /** Whether the reader sleeps and has to be woken by a message; asked once per sleep. */
   shouldWake(): boolean {
     return Atomics.exchange(this.words, ASLEEP, 0) === 1

@@ -16,7 +16,7 @@ import { EarlyOutputs } from './early-outputs.ts'
 import type { Releasing } from './early-outputs.ts'
 import { TaskModules } from './modules.ts'
 import type { Steps } from './outlet.ts'
-import { STATUS, clockOrigin } from './protocol.ts'
+import { STATUS, clockOrigin, withRecord } from './protocol.ts'
 import type { FromThread, ThreadStart, ToThread } from './protocol.ts'
 import { RingReader, RingWriter } from './ring.ts'
 import { TaskReader } from './task-reader.ts'
@@ -117,7 +117,7 @@ function hooksFor(slots: unknown[] | null) {
   }
 }
 
-function post(message: FromThread, transfer: ArrayBuffer[] = []): void {
+function post(message: FromThread, transfer: readonly ArrayBuffer[] = []): void {
   port.postMessage(message, transfer)
 }
 
@@ -383,7 +383,8 @@ function send(record: Encoder, lent: ArrayBuffer[], asMessage: boolean, isUrgent
   const { blobs, length } = record
   if (asMessage || blobs.length > 0 || lent.length > 0 || length > fromThread.largest) {
     const moved = blobs.filter((blob): blob is ArrayBuffer => !(blob instanceof SharedArrayBuffer))
-    post({ type: 'result', bytes: record.copy(), blobs, lent }, [...moved, ...lent])
+    const bytes = record.copy()
+    post({ type: 'result', bytes, blobs, lent }, withRecord(bytes, [...moved, ...lent]))
     return true
   }
   while (fromThread.write(record.bytes, length) === null) {

@@ -29,10 +29,13 @@ export class Future<T> implements PromiseLike<T> {
     return this.then(null, rejected)
   }
 
-  /** A future in the place of its value is a mistake that would go unnoticed in sums and texts. */
-  [Symbol.toPrimitive](hint: string): string {
-    if (hint === 'string') return '[object Future]'
+  /** A future in the place of its value is a mistake that would go unnoticed in sums, names of files and keys. */
+  [Symbol.toPrimitive](): never {
     throw new MillraceError('MR_NOT_AWAITED', 'a future was used as if it were its value')
+  }
+
+  toJSON(): never {
+    throw new MillraceError('MR_NOT_AWAITED', 'a future was to be written as JSON instead of its value')
   }
 
   finally(settled?: (() => void) | null): Promise<T> {

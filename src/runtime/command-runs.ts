@@ -58,6 +58,7 @@ export class CommandRuns {
   readonly #context: CommandContext
   /** By lane: when a command was started there, or the last one ended. */
   readonly #heard: number[] = []
+  readonly #endedAt: number[] = []
   /** Tasks that were lost with the process that starts programs: a second time, they are the reason. */
   readonly #lostBefore = new WeakSet<Task>()
   /** The compiler has been told, if it is to be. */
@@ -161,7 +162,10 @@ export class CommandRuns {
     const { usage, took, beganAt, kept } = outcome
     const startedAt = this.#runtime.timeOf(beganAt)
     const now = this.#runtime.now()
-    if (task.lane >= 0) this.#heard[task.lane] = now
+    if (task.lane >= 0) {
+      this.#heard[task.lane] = now
+      this.#endedAt[task.lane] = Math.min(this.#runtime.timeOf(beganAt + took), now)
+    }
     this.#runtime.engine.started(task, Math.min(startedAt, now))
     const live = liveOf(task)
     live.usage = usage
@@ -189,8 +193,10 @@ export class CommandRuns {
     for (const lane of lanes) {
       const { queue, index } = lane
       const head = queue.peek()
-      if (queue.size < 2 || head?.kind.form !== 'command') continue
-      if (now - (this.#heard[index] ?? 0) < patience) continue
+      if (head?.kind.form !== 'command') continue
+      const silence = now - (this.#heard[index] ?? 0)
+      if (silence >= STUCK.busy) this.#tellBegun(head, this.#endedAt[index] ?? now)
+      if (queue.size < 2 || silence < patience) continue
       lane.long = head
       for (const task of [...queue].slice(1)) {
         const { live } = jobOf(task)
@@ -198,6 +204,12 @@ export class CommandRuns {
         else live?.process?.callBack?.()
       }
     }
+  }
+
+  /** One that queued tells with its end when it began. That it takes long is told before: it began after the one before it. */
+  #tellBegun(task: Task, after: number): void {
+    if (task.startedAt >= 0 || !jobOf(task).live?.process) return
+    this.#runtime.engine.started(task, Math.max(after, task.begunAt))
   }
 
   /** A value that the command reads and that a thread has at the moment. */

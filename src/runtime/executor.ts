@@ -278,6 +278,7 @@ export class Executor {
     // Tasks may start processes of their own; a run that is over soon needs nobody to look after them.
     if (this.#runtime.now() > GUARDED_FROM) this.#guard.start()
     this.#threads.drain()
+    this.#threads.tellBegun(this.#runtime.engine, this.#runtime.now())
     const isHeld = this.#threads.freeHeld()
     const isBehind = this.#takeBack() || isHeld
     this.devices.sample()
@@ -302,7 +303,10 @@ export class Executor {
     await this.#threads.end()
     await this.#streaming.end()
     await this.devices.end()
-    const stranded = await this.files.end(data)
+    const { engine } = this.#runtime
+    const stranded = await this.files.end(data, text =>
+      engine.observer?.({ type: 'note', at: this.#runtime.now(), level: 'warning', text }),
+    )
     this.#guard.end()
     return stranded
   }
@@ -455,7 +459,7 @@ export class Executor {
     // Results come in bunches, and most of a bunch were there when the clock was looked at for the first of them.
     if (result.startedAt + result.took > this.#lookedAt) this.#lookedAt = this.#runtime.now()
     const now = this.#lookedAt
-    this.#threads.heard(task.lane, now)
+    this.#threads.heard(task.lane, now, Math.min(result.startedAt + result.took, now))
     engine.started(task, Math.min(result.startedAt, now))
     this.#runtime.schedule()
     if (task.state === 'stopping' || live.timedOut) return this.#lost(task, true, task.reason)

@@ -3,7 +3,7 @@ import { MISPLACED, WAITED_IN_VAIN } from '../core/events.ts'
 import type { Task } from '../core/task.ts'
 import { LaneThread } from '../execute/lane-thread.ts'
 import type { LaneThreadOptions, ThreadMessage } from '../execute/lane-thread.ts'
-
+import { withRecord } from '../execute/protocol.ts'
 import type { Decoder } from '../model/decode.ts'
 import type { Stored } from '../model/stored.ts'
 import { EnvironmentWatch } from './environment-watch.ts'
@@ -61,6 +61,7 @@ export class Threads {
   /** Kinds that each thread knows by number. */
   readonly #known: Set<number>[] = []
   readonly #heard: number[] = []
+  readonly #endedAt: number[] = []
   readonly #environment = new EnvironmentWatch()
   /** The version of the environment that each thread has. */
   readonly #told: number[] = []
@@ -143,7 +144,8 @@ export class Threads {
     this.#timed(task, thread)
     if (live.position !== null) return
     const blobs = isListed ? [] : encoder.blobs
-    thread.sendCounted({ type: 'task', bytes: encoder.copy(), blobs }, transfer)
+    const bytes = encoder.copy()
+    thread.sendCounted({ type: 'task', bytes, blobs }, withRecord(bytes, transfer))
   }
 
   /**
@@ -210,8 +212,26 @@ export class Threads {
     for (const thread of this.#threads) thread?.drain(looksAgain)
   }
 
-  heard(lane: number, now: number): void {
+  /** There is a result of a task that ended at this time. */
+  heard(lane: number, now: number, endedAt: number): void {
     this.#heard[lane] = now
+    this.#endedAt[lane] = endedAt
+  }
+
+  /**
+   * A task that queued on its lane tells with its result when it began. One that takes long is told of before: it has
+   * been taken, and began when the one before it ended.
+   */
+  tellBegun(engine: Engine, now: number): void {
+    for (const { index, queue } of engine.nodes[0]?.lanes ?? []) {
+      const head = queue.peek()
+      if (!head || head.startedAt >= 0 || head.kind.form !== 'function') continue
+      if (now - (this.#heard[index] ?? 0) < STUCK) continue
+      const { live } = jobOf(head)
+      if (!live?.sent || live.position === null || !this.#threads[live.thread]?.isTaken(live.position))
+        continue
+      engine.started(head, Math.max(this.#endedAt[index] ?? now, head.begunAt))
+    }
   }
 
   /**

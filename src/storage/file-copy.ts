@@ -23,3 +23,10 @@ export class FileCopy {
 /** What was committed, as far as anybody has measured it. */
 export const bytesIn = ({ value, place }: Version): number =>
   (value instanceof FileCopy ? value.bytes : 0) || (place?.measured ?? 0)
+
+/** A version that could not be brought to its place, and where it is. */
+export interface Stranded {
+  version: Version
+  path: string
+  error: unknown
+}

@@ -1,13 +1,15 @@
 import { constants, existsSync, rmSync } from 'node:fs'
 import { copyFile, cp, link, lstat, rename, rm, rmdir } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { nearestValid } from '../core/data.ts'
+import { nearestValid, oldest } from '../core/data.ts'
 import type { Access, Datum, Version } from '../core/data.ts'
 import { MillraceError } from '../core/errors.ts'
 import type { Device } from '../core/io/device.ts'
 import { Arrivals } from './arrivals.ts'
 import { FileCopy } from './file-copy.ts'
+import type { Stranded } from './file-copy.ts'
 import { makeFolders } from './folders.ts'
+import { Litter } from './litter.ts'
 import { bytesAt, exists, renameTo, unwritable } from './output-place.ts'
 import { ALWAYS_WANTED, copyDurably, syncFolder } from './mover.ts'
 import type { Going } from './mover.ts'
@@ -39,6 +41,7 @@ export class FileStore {
   /** What is being done with a file: it moves, so nobody may look for it meanwhile. */
   readonly #turns = new Turns<Datum>()
   readonly #arrivals = new Arrivals()
+  readonly #litter = new Litter()
   /** Paths that are being removed, and the last version that was there. */
   readonly #removing = new Map<string, { last: Version | null; done: Promise<void> }>()
   #count = 0
@@ -211,7 +214,10 @@ export class FileStore {
       const place = dirname(copy.path)
       copy.path = path
       copy.staged = false
-      await rmdir(place).catch(() => undefined)
+      await rmdir(place).then(
+        () => this.#litter.gone(place),
+        (error: unknown) => this.#litter.found(place, path, error),
+      )
       await this.#leave(dirname(place))
     }
     this.#inPlace.set(datum, version)
@@ -320,14 +326,15 @@ export class FileStore {
 
   /**
    * Brings the last good version of each to its place, and removes the staging folders. Returns what could not
-   * be brought there; that stays where it is.
+   * be brought there, and stays where it is; and says what is removed though nobody asked for it.
    */
-  async end(data: Iterable<Datum>): Promise<{ version: Version; path: string; error: unknown }[]> {
-    const stranded: { version: Version; path: string; error: unknown }[] = []
+  async end(data: Iterable<Datum>, say: (text: string) => void = () => {}): Promise<Stranded[]> {
+    const stranded: Stranded[] = []
     const rest = data[Symbol.iterator]()
     const bring = async (): Promise<void> => {
       for (let next = rest.next(); !next.done; next = rest.next()) {
         const version = nearestValid(next.value.current)
+        if (next.value.temporary) this.#litter.declare(next.value.path as string)
         if (version.state !== 'ready' || next.value.removed || next.value.temporary) continue
         await this.publish(version).catch((error: unknown) => {
           const copy = version.value
@@ -339,6 +346,8 @@ export class FileStore {
       }
     }
     await Promise.all(Array.from({ length: AT_ONCE }, bring))
+    const left = await this.#litter.describe()
+    if (left !== null) say(left)
     const isNeeded = (folder: string): boolean => stranded.some(({ path }) => path.startsWith(`${folder}/`))
     const staging = [...this.#folders.keys()].filter(folder => !isNeeded(folder))
     // On a device that has become read-only it stays; whoever looks at it later sees that all of it has been brought home.
@@ -385,11 +394,5 @@ const lost = ({ datum }: Version, { name, path }: Device): MillraceError =>
   new MillraceError('MR_DEVICE', `${datum.path} was kept on ${name}, and is not in ${path} any more`, {
     hint: 'Bring the device back, or run the task that makes the file again.',
   })
-
-function oldest(version: Version): Version {
-  let at = version
-  while (at.previous) at = at.previous
-  return at
-}
 
 const reasonFor = ({ datum }: Version): string => (datum.path === null ? '' : ' and no task makes it')

@@ -18,6 +18,35 @@ test('a call returns a future that can be awaited, passed on, and awaited again'
   assert.equal(await waitOn(three), 3)
 })
 
+test('a future in the place of its value throws, in sums, texts, keys and JSON', async () => {
+  const sum = tasks.add(1, 2)
+  const three = sum as unknown as number
+  const uses = [
+    () => three + 1,
+    () => three < 4,
+    () => `part-${three}.txt`,
+    () => ({ [three]: 1 }),
+    () => ['a', 'b'][three],
+    () => JSON.stringify({ three }),
+  ]
+  for (const use of uses) assert.equal(thrown(use).code, 'MR_NOT_AWAITED', String(use))
+  assert.equal(await sum, 3)
+})
+
+test('values of many small parts come through, each time as they were', async () => {
+  const rows = Array.from({ length: 60 }, (_, i) => new Float64Array(200).fill(i))
+  const sum = 200 * 1770
+  tasks.scaleAll(rows, 1)
+  const read = [tasks.totals(rows), tasks.totals(rows)]
+  tasks.scaleAll(rows, 2)
+  assert.deepEqual(await waitOn(read), [sum, sum])
+  const kept = tasks.identity(rows)
+  assert.equal(await tasks.totals(kept as unknown as Float64Array[]), 2 * sum)
+  await waitOn(rows)
+  assert.deepEqual(rows, await kept)
+  assert(rows.every((row, i) => row.every(x => x === i * 2)))
+})
+
 test('values of every primitive type come through', async () => {
   for (const value of [
     0,
