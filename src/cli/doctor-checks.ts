@@ -5,6 +5,7 @@ import { availableParallelism, totalmem, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { Worker } from 'node:worker_threads'
+import { BuildFailure } from '../native/build.ts'
 import { spawnTool } from '../native/spawn-tool.ts'
 import { formatBytes, plural } from '../report/format.ts'
 import { runsFolder } from '../report/run-paths.ts'
@@ -86,7 +87,10 @@ async function checkProcesses(): Promise<Finding> {
     return {
       state: 'warn',
       found: `Node starts programs, which is slower and cannot tell what they use: ${reason}`,
-      todo: 'Install a C compiler: apt install gcc libc6-dev.',
+      todo:
+        error instanceof BuildFailure && error.reason === 'cache'
+          ? 'Set XDG_CACHE_HOME to a folder that can be written.'
+          : 'Install a C compiler: apt install gcc libc6-dev.',
     }
   }
 }

@@ -24,9 +24,22 @@ export function exitCodeOf(error: unknown): number {
   return usage.includes(codeOf(error)) ? 2 : 1
 }
 
+/** Where the system has no more of something, nobody is at fault. */
+const WAYS_OUT = new Map([
+  ['EMFILE', 'Raise the limit of open files, for instance with ulimit -n 4096.'],
+  ['ENFILE', 'Too many files are open on this machine: end what is not needed.'],
+  ['ENOMEM', 'There is not enough memory: end what is not needed, or raise the limit.'],
+  ['EAGAIN', 'There are too many processes or threads: end some, or raise the limit (ulimit -u).'],
+  ['ENOSPC', 'The disk is full: make room.'],
+  ['EDQUOT', 'Your share of the disk is used up: make room.'],
+  ['EROFS', 'It cannot be written there: start it in another folder.'],
+])
+
 /** What a person should read; a stack only for what nobody foresaw. */
 export function explain(error: unknown): string {
   if (isOurs(error)) return `millrace: ${(error as Error).message}\n`
+  const way = WAYS_OUT.get(codeOf(error) ?? '')
+  if (way !== undefined) return `millrace: ${(error as Error).message}\n  ${way}\n`
   const detail = error instanceof Error ? (error.stack ?? error.message) : String(error)
   return `millrace: ${detail}\n  This is a fault of Millrace itself. Please report it. [MR_INTERNAL]\n`
 }

@@ -1,3 +1,4 @@
+import type { EncodeHooks } from './encode.ts'
 import { bytesOf } from './typed-arrays.ts'
 
 /** A value in its encoded form: bytes, and the buffers that go beside them. */
@@ -48,4 +49,24 @@ export function shareCopy(view: ArrayBufferView): SharedArrayBuffer {
   const copy = new SharedArrayBuffer(view.byteLength)
   new Uint8Array(copy).set(bytesOf(view))
   return copy
+}
+
+/** Large arrays go beside the bytes as copies in shared memory, unless they are shared already. */
+export const shareBlob: EncodeHooks['blob'] = view =>
+  view.buffer instanceof SharedArrayBuffer
+    ? { buffer: view.buffer, offset: view.byteOffset }
+    : { buffer: shareCopy(view), offset: 0 }
+
+/** In the place of an array that has changed; no large array has its size. */
+const CHANGED = new SharedArrayBuffer(1)
+
+/** Encodes a value for a comparison with what was stored of it: nothing is copied, and the result is of no other use. */
+export function compareBlobs(before: Stored): EncodeHooks['blob'] {
+  let next = 0
+  return view => {
+    if (view.buffer instanceof SharedArrayBuffer) return shareBlob(view)
+    const blob = before.blobs[next++]
+    const isSame = blob?.byteLength === view.byteLength && sameBytes(new Uint8Array(blob), bytesOf(view))
+    return { buffer: isSame ? blob : CHANGED, offset: 0 }
+  }
 }

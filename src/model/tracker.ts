@@ -17,7 +17,7 @@ import { StreamFile } from './stream.ts'
 import { SharedMemory } from './shared.ts'
 import { addSlot, checkRemoved, forgetSlots } from './slots.ts'
 import { Stream } from './value-stream.ts'
-import { Stored, isPrimitive, sameStored, shareCopy } from './stored.ts'
+import { Stored, compareBlobs, isPrimitive, sameStored, shareBlob } from './stored.ts'
 import type { Kept } from './stored.ts'
 import { TAG } from './tags.ts'
 import { codeOf } from './typed-arrays.ts'
@@ -204,8 +204,13 @@ export class Tracker {
   #refresh(value: object, toWrite = false): void {
     const tracked = this.#tracked.get(value)
     if (!tracked || tracked.dirty) return
-    const stored = toWrite ? this.#encodeWhole(value, tracked) : this.#encode(value, null)
-    if (!sameStored(tracked.datum.current.value as Kept, stored)) this.#wrote(tracked.datum, stored)
+    const before = tracked.datum.current.value as Kept
+    const hasLarge = before instanceof Stored && before.blobs.length > 0
+    const encode = (blob: EncodeHooks['blob']): Stored =>
+      toWrite ? this.#encodeWhole(value, tracked, blob) : this.#encode(value, null, blob)
+    // To copy a large array takes many times as long as to see that it is as it was.
+    const seen = encode(hasLarge ? compareBlobs(before) : shareBlob)
+    if (!sameStored(before, seen)) this.#wrote(tracked.datum, hasLarge ? encode(shareBlob) : seen)
     tracked.seen = tracked.datum.current
   }
 
@@ -391,10 +396,10 @@ export class Tracker {
 
   // --- encoding ---
 
-  #encode(value: unknown, slot: ((inner: object) => number) | null): Stored {
+  #encode(value: unknown, slot: ((inner: object) => number) | null, blob = shareBlob): Stored {
     const encoder = this.#encoders.pop() ?? new Encoder()
     encoder.reset()
-    const hooks: EncodeHooks = { classes: this.#classes, blob: shareBlob }
+    const hooks: EncodeHooks = { classes: this.#classes, blob }
     if (slot) hooks.slot = inner => (inner === value ? -1 : slot(inner))
     encoder.value(value, hooks)
     const stored = new Stored(encoder.copy(), encoder.blobs)
@@ -425,11 +430,12 @@ export class Tracker {
   }
 
   /** An object that tasks write as a whole: what is inside it is written with it. */
-  #encodeWhole(value: object, owner: Tracked): Stored {
-    return this.#encode(value, inner => {
+  #encodeWhole(value: object, owner: Tracked, blob = shareBlob): Stored {
+    const take = (inner: object): number => {
       this.#takePart(inner, owner)
       return -1
-    })
+    }
+    return this.#encode(value, take, blob)
   }
 }
 
@@ -468,11 +474,6 @@ const isRepeated = (given: readonly unknown[], value: unknown): boolean =>
 
 const isSharedView = (value: object): value is ArrayBufferView =>
   ArrayBuffer.isView(value) && value.buffer instanceof SharedArrayBuffer
-
-const shareBlob: EncodeHooks['blob'] = view =>
-  view.buffer instanceof SharedArrayBuffer
-    ? { buffer: view.buffer, offset: view.byteOffset }
-    : { buffer: shareCopy(view), offset: 0 }
 
 /** One slot per datum and call: several uses in one call are merged, the stronger one counts. */
 function rejectUnshareable(value: unknown): void {

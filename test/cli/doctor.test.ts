@@ -12,6 +12,7 @@ import {
   judgeSharedMemory,
 } from '../../src/cli/doctor-checks.ts'
 import { cpuLimit, memoryLimit } from '../../src/cli/doctor-limits.ts'
+import { explain } from '../../src/cli/problem.ts'
 import { jsonLines, makeFolder, millrace } from './folder.ts'
 
 test('doctor looks at everything and leaves nothing behind', async () => {
@@ -89,4 +90,19 @@ test('a folder that cannot be written is a warning', { skip: process.getuid?.() 
   const { state } = await checkFolder(folder)
   chmodSync(folder, 0o700)
   assert.equal(state, 'warn')
+})
+
+test('a cache that cannot be written is not taken for a missing compiler', async () => {
+  const folder = makeFolder({ file: '' })
+  const { stdout } = await millrace(folder, ['doctor'], { XDG_CACHE_HOME: join(folder, 'file') })
+  assert.match(stdout, /^warn +processes +.*cannot be written.*\n +Set XDG_CACHE_HOME to a folder/m)
+})
+
+test('where the system has no more of something, nobody is asked to report a fault of Millrace', () => {
+  const text = explain(Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE' }))
+  assert.equal(
+    text,
+    'millrace: EMFILE: too many open files\n  Raise the limit of open files, for instance with ulimit -n 4096.\n',
+  )
+  assert.match(explain(new TypeError('x is undefined')), /fault of Millrace itself/)
 })

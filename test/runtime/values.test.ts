@@ -47,6 +47,46 @@ test('values of many small parts come through, each time as they were', async ()
   assert(rows.every((row, i) => row.every(x => x === i * 2)))
 })
 
+test('a large array is copied once for many calls, and again only when it has changed', async () => {
+  const native = SharedArrayBuffer
+  let copies = 0
+  const counted = new Proxy(native, {
+    construct: (target, args: [number]) => {
+      if (args[0] >= LARGE * 8) copies++
+      return Reflect.construct(target, args) as SharedArrayBuffer
+    },
+  })
+  const array = new Float64Array(LARGE).fill(1)
+  const pair = [new Float64Array(LARGE).fill(2), new Float64Array(LARGE).fill(3)]
+  const sums: Future<number>[] = []
+  globalThis.SharedArrayBuffer = counted
+  try {
+    for (let i = 0; i < 5; i++) sums.push(tasks.total(array), tasks.totals(pair))
+    assert.equal(copies, 3)
+    array[7] = 5
+    for (let i = 0; i < 5; i++) sums.push(tasks.total(array))
+    assert.equal(copies, 4)
+  } finally {
+    globalThis.SharedArrayBuffer = native
+  }
+  ;(pair[1] as Float64Array)[0] = 4
+  sums.push(tasks.totals(pair))
+  assert.deepEqual(await waitOn(sums), [
+    ...Array.from({ length: 5 }, () => [LARGE, 5 * LARGE]).flat(),
+    ...Array.from({ length: 5 }, () => LARGE + 4),
+    5 * LARGE + 1,
+  ])
+  tasks.scale(array, 2)
+  await waitOn(array)
+  tasks.scale(array, 2)
+  array[0] = 9
+  await waitOn(array)
+  assert.equal(array[0], 4)
+  array[0] = 9
+  tasks.scale(array, 2)
+  assert.equal((await waitOn(array))[0], 18)
+})
+
 test('values of every primitive type come through', async () => {
   for (const value of [
     0,
