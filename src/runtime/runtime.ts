@@ -177,6 +177,8 @@ export class Runtime implements Client {
       this.now(),
     )
     if (streams) Streaming.mark(task)
+    // It needs no CPU: it could begin as soon as that is known.
+    if (demand.io) for (const { read } of task.accesses) if (read) this.#hurry(read)
     if (this.channels.any || definition.stream) this.#withStreams(task, call)
     return task
   }
@@ -387,7 +389,11 @@ export class Runtime implements Client {
 
   #watch(version: Version): void {
     this.engine.watch(version)
-    if (version.producer?.state === 'running') this.#executor.hurry(version.producer)
+    this.#hurry(version)
+  }
+
+  #hurry({ producer }: Version): void {
+    if (producer?.state === 'running') this.#executor.hurry(producer)
   }
 
   unread(version: Version): Promise<void> {

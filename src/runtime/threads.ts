@@ -405,6 +405,8 @@ export class Threads {
 
 /** By the program, or by a task that needs no CPU. */
 function isAwaited({ accesses }: Task): boolean {
-  for (const { write } of accesses) if (write && (write.watched || write.waiters?.[0]?.demand.io)) return true
+  for (const { write } of accesses) {
+    if (write && (write.watched || write.waiters?.some(waiter => waiter.demand.io))) return true
+  }
   return false
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, test } from 'node:test'
 import { barrier, group, waitOn } from 'millrace'
-import { isAwaited, isAwaitedNow } from '../fixtures/awaited.ts'
+import { handOn, isAwaited, isAwaitedNow, read } from '../fixtures/awaited.ts'
 import { wait } from '../fixtures/tasks.ts'
 import type { Gate } from '../fixtures/tasks.ts'
 import { newGate, open, reached } from './gates.ts'
@@ -29,7 +29,23 @@ test('given a task that is sent when the program waits for it already, its threa
   assert.equal(await waitOn(isAwaitedNow(isAwaitedNow(0))), true)
 })
 
+test('given a task that goes as a message, its thread should know that the program waits for it', async () => {
+  assert.equal(await waitOn(isAwaitedNow('x'.repeat(200_000))), true)
+})
+
 test('given a task that nobody waits for, its thread should not hurry', async () => {
   const result = await group('quiet', () => Promise.resolve([isAwaitedNow(isAwaitedNow(0))]))
   assert.deepEqual(await waitOn(result), [false])
+})
+
+test('given a task that runs, we should tell its thread when an I/O task is called that reads its result', async () => {
+  const result = isAwaited(0)
+  await new Promise(go => setTimeout(go, 50))
+  assert.equal(await waitOn(handOn(result)), true)
+})
+
+test('given a task that is sent when an I/O task waits for it, behind another, its thread should know from the beginning', async () => {
+  const result = isAwaitedNow(0)
+  read(result)
+  assert.equal(await waitOn(handOn(result)), true)
 })
