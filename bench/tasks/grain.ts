@@ -13,7 +13,7 @@ export function grain(): Case[] {
     unit: 'x sequential',
     better: 'higher' as const,
     take: 'best' as const,
-    rounds: 3,
+    rounds: 2,
     about: `600 ms of tasks of ${milliseconds} ms each: speed-up on 2 CPUs over plain calls, best of eight each`,
     arms: [
       { system: 'millrace', run: () => speedUp('grain.mjs', [milliseconds], { journal: true }) },
@@ -27,7 +27,6 @@ export function grain(): Case[] {
           }
           return Math.max(...all)
         },
-        rounds: 1,
       },
     ],
     goals: [{ of: 'millrace', against: 'piscina, best', atLeast: 1 }],

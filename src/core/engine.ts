@@ -737,7 +737,7 @@ export class Engine {
     for (const task of members(group)) {
       if (task.state === 'waiting' || task.state === 'ready' || task.state === 'parked') {
         this.#doom(task, cause, reason)
-      }
+      } else if (task.state === 'running' && task.queueable) this.#placement.recall(task)
     }
   }
 

@@ -80,6 +80,8 @@ export class Node {
   readonly memory: number
   readonly tags: ReadonlySet<string>
   readonly lanes: Lane[]
+  /** Wait on a lane, and are not to run any more unless they have begun. */
+  recalled: Task[] = []
   freeMemory: number
   freeLanes: number
   /** Blocked tasks that could go on and wait for their lane. */
@@ -132,9 +134,9 @@ export class Node {
 
   /**
    * The least loaded lane on which a task of this form that takes so long may queue, or null. Only those of one form
-   * queue together. `ready` tasks wait for a place.
+   * queue together. `ready` tasks wait for a place. One of higher priority than what is there waits for none of these.
    */
-  shallowLane(form: Form, milliseconds: number, ready: number): Lane | null {
+  shallowLane(form: Form, milliseconds: number, ready: number, priority: number): Lane | null {
     const short = isShort(milliseconds, form)
     if (!short && (form === 'command' || milliseconds >= BRIEF)) return null
     let best: Lane | null = null
@@ -148,7 +150,8 @@ export class Node {
         isDeep && (!short || lane.load > SHORT[form] * lane.queue.size)
           ? true
           : short && lane.load < LANE_LOAD[form]
-      if (hasRoom && (!best || lane.load < best.load)) best = lane
+      const isUrgent = priority > (lane.queue.peekLast()?.priority ?? 0)
+      if ((hasRoom || isUrgent) && (!best || lane.load < best.load)) best = lane
     }
     return best
   }
@@ -169,6 +172,11 @@ export class Node {
    */
   misplaced(): Task[] {
     const found: Task[] = []
+    if (this.recalled.length > 0) {
+      const { recalled } = this
+      this.recalled = []
+      return recalled.filter(task => task.state === 'running' && this.lanes[task.lane]?.queue.peek() !== task)
+    }
     const isIdle = this.freeLanes > 0
     for (const lane of this.lanes) {
       const { urgent } = lane

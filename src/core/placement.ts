@@ -102,6 +102,13 @@ export class Placement {
     }
   }
 
+  /** What was sent to a lane and waits there behind another is not to run, unless it has begun. */
+  recall(task: Task): void {
+    const node = this.#nodes[task.node]
+    if (!node || task.kind.form !== 'function' || node.lanes[task.lane]?.queue.peek() === task) return
+    node.recalled.push(task)
+  }
+
   /** A queued task will not start after all. */
   forget(task: Task): void {
     if (task.demand.io) this.#io.unready(task)
@@ -387,7 +394,7 @@ export class Placement {
     const ready = this.queue.size / this.#nodes.length
     for (const node of this.#nodes) {
       if (this.#held.has(node) || !node.suits(task.demand)) continue
-      const lane = node.shallowLane(task.kind.form, implementation.estimate, ready)
+      const lane = node.shallowLane(task.kind.form, implementation.estimate, ready, task.priority)
       if (!lane) continue
       this.#queueOn(lane, node, task)
       return true

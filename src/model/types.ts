@@ -25,7 +25,11 @@ export type DirectionFor<T> = 0 extends 1 & T
 export type DirectionsFor<A extends readonly unknown[]> = { readonly [K in keyof A]: DirectionFor<A[K]> }
 
 /** What a caller may give for a parameter of type T: the value, a future of it, or parts that are futures. */
-export type Passable<T> = T extends Primitive | Whole
+export type Passable<T> =
+  Given<T> | ([T] extends [AsyncIterable<unknown> | ((...args: never[]) => unknown)] ? never : Future<T>)
+
+/** For each member of a union by itself: `boolean` is one. */
+type Given<T> = T extends Primitive | Whole
   ? T | Future<T> | (string extends T ? StreamFile : never)
   : T extends AsyncIterable<infer U>
     ? Stream<U>

@@ -52,6 +52,9 @@ const STUCK = 10
 /** Threads for tasks that may end theirs, while others wait in the one that they would have been given. */
 const MOST_APART = 8
 
+/** So many tasks of a group are its last: some may be on each thread. */
+const LAST = 32
+
 /** So many threads in turn that end before they are ready, and no more are tried. */
 const STILLBORN = 3
 
@@ -403,8 +406,9 @@ export class Threads {
   }
 }
 
-/** By the program, or by a task that needs no CPU. */
-function isAwaited({ accesses }: Task): boolean {
+/** By the program, or by a task that needs no CPU; or it is among the last of a group that the program waits for. */
+function isAwaited({ accesses, group }: Task): boolean {
+  if (group.watched && group.parent && group.live <= LAST) return true
   for (const { write } of accesses) {
     if (write && (write.watched || write.waiters?.some(waiter => waiter.demand.io))) return true
   }

@@ -105,10 +105,7 @@ test('given a task for all CPUs that was overtaken too often, we should have it 
 test('given a task of higher priority that comes to wait behind others, we should have it run next', () => {
   const { rig, queue, move, end } = deep()
   const urgent = rig.call('brief', [], { priority: 1 })
-  while (urgent.state === 'ready') {
-    rig.finish(queue(0)[0] as Task, 5)
-    rig.go()
-  }
+  assert.deepEqual(rig.go(), [urgent], 'however much waits there')
   assert(queue(urgent.lane).indexOf(urgent) > 1)
   const head = queue(urgent.lane)[0]
   move()
@@ -131,4 +128,19 @@ test('given a blocked task that could go on, we should not have it wait for more
   rig.finish(head as Task, 5)
   assert(rig.go().includes(blocked))
   end()
+})
+
+test('given a failure, we should take back what waits on lanes, and cancel it', () => {
+  const { rig, queue, move } = deep()
+  const [first, second] = [queue(0), queue(1)]
+  rig.fail(first[0] as Task)
+  const begun = first[1] as Task
+  const moved = move()
+  assert.deepEqual(new Set(moved), new Set([...first.slice(2), ...second.slice(1)]))
+  for (const task of moved) assert.equal(task.state, 'cancelled')
+  assert.deepEqual([begun.state, second[0]?.state], ['running', 'running'])
+  assert.deepEqual(move(), [])
+  for (const task of [begun, second[0] as Task]) rig.finish(task, 5)
+  assert.deepEqual(rig.go(), [])
+  rig.assertIdle()
 })

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, test } from 'node:test'
 import { barrier, group, waitOn } from 'millrace'
-import { handOn, isAwaited, isAwaitedNow, read } from '../fixtures/awaited.ts'
+import { handOn, isAwaited, isAwaitedNow, noteIfAwaited, read } from '../fixtures/awaited.ts'
 import { wait } from '../fixtures/tasks.ts'
 import type { Gate } from '../fixtures/tasks.ts'
 import { newGate, open, reached } from './gates.ts'
-import './embedded.ts'
+import { until } from './embedded.ts'
 
 let gate: Gate
 // Where a CPU is idle, all results are awaited.
@@ -34,8 +34,16 @@ test('given a task that goes as a message, its thread should know that the progr
 })
 
 test('given a task that nobody waits for, its thread should not hurry', async () => {
-  const result = await group('quiet', () => Promise.resolve([isAwaitedNow(isAwaitedNow(0))]))
-  assert.deepEqual(await waitOn(result), [false])
+  const note = newGate()
+  noteIfAwaited(isAwaitedNow(0), note)
+  await until(() => Atomics.load(note, 0) > 0, 'the note')
+  assert.equal(Atomics.load(note, 0), 1)
+})
+
+test('given a task that is the last of a group which the program waits for, its thread should know', async () => {
+  const note = newGate()
+  await group('last', () => void noteIfAwaited(isAwaitedNow(0), note))
+  assert.equal(Atomics.load(note, 0), 2)
 })
 
 test('given a task that runs, we should tell its thread when an I/O task is called that reads its result', async () => {

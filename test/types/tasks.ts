@@ -46,6 +46,16 @@ export const byFunction = task(
   (_n: number, _big: boolean) => 1,
 )
 
+// --- futures of unions ---
+
+export const isLarge = task({}, (n: number): boolean => n > 1)
+export const either = task({}, (n: number): string | number => (n > 1 ? n : 'few'))
+export const takes = task({}, (_yes: boolean, _value: string | number | null, _maybe?: boolean) => 1)
+takes(isLarge(1), either(2))
+takes(true, null, isLarge(3))
+// @ts-expect-error a string is no boolean
+takes(either(1), 1)
+
 // --- I/O ---
 
 export const checkpoint = task(
