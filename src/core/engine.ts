@@ -703,7 +703,7 @@ export class Engine {
     if (wasReady) this.#placement.forget(task)
     const at = task.move('cancelled', now)
     if (wasReady) this.#wakeParked(task, now)
-    if (this.isClosed) miss(task)
+    if (task.reason === this.#closed) miss(task)
     this.observer?.({
       type: 'cancelled',
       at,

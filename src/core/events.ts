@@ -79,7 +79,10 @@ export interface DemandFacts {
 export const WAITED_IN_VAIN = 'what is before it on its CPU takes longer than expected'
 export const MISPLACED = 'a CPU was free sooner than the one on which it waited'
 
-export const hadNotBegun = (reason: string): boolean => reason === WAITED_IN_VAIN || reason === MISPLACED
+export const RECALLED = 'it had not begun when all that had not was cancelled'
+
+export const hadNotBegun = (reason: string): boolean =>
+  reason === WAITED_IN_VAIN || reason === MISPLACED || reason === RECALLED
 
 export type RunEvent =
   | {

@@ -26,8 +26,6 @@ export class Lane {
   lentTo: Task | null = null
   /** Turned out to be long: while it runs here, nobody queues behind it. */
   long: Task | null = null
-  /** Waits here behind tasks of lower priority. */
-  urgent: Task | null = null
   /** Blocked tasks whose thread is behind this lane, and that could go on. */
   readonly resuming = new Deque<Task>()
   /** Tasks made ready by the task that ended here last, for policies that want them first. */
@@ -134,24 +132,24 @@ export class Node {
 
   /**
    * The least loaded lane on which a task of this form that takes so long may queue, or null. Only those of one form
-   * queue together. `ready` tasks wait for a place. One of higher priority than what is there waits for none of these.
+   * queue together. `ready` tasks wait for a place. What comes after tasks of higher priority does not fill lanes, where these
+   * would have to wait behind it.
    */
-  shallowLane(form: Form, milliseconds: number, ready: number, priority: number): Lane | null {
+  shallowLane(form: Form, milliseconds: number, ready: number, isLower: boolean): Lane | null {
     const short = isShort(milliseconds, form)
     if (!short && (form === 'command' || milliseconds >= BRIEF)) return null
     let best: Lane | null = null
-    const most = Math.max(1, ready / (2 * this.cpus))
+    const most = isLower ? 1 : Math.max(1, ready / (2 * this.cpus))
+    const limit = isLower ? BRIEF : BRIEF_LOAD
     if (this.claims > 0 && this.#reserved().lanes > 0) return null
     for (const lane of this.lanes) {
       if (!lane.takes(form)) continue
-      const isDeep = lane.queue.size <= most && lane.load < BRIEF_LOAD
+      const isDeep = lane.queue.size <= most && lane.load < limit
       // Where those before it are not as short, what is short waits as they do: all wait behind it otherwise.
       const hasRoom =
-        isDeep && (!short || lane.load > SHORT[form] * lane.queue.size)
-          ? true
-          : short && lane.load < LANE_LOAD[form]
-      const isUrgent = priority > (lane.queue.peekLast()?.priority ?? 0)
-      if ((hasRoom || isUrgent) && (!best || lane.load < best.load)) best = lane
+        (isDeep && (!short || lane.load > SHORT[form] * lane.queue.size)) ||
+        (short && lane.load < LANE_LOAD[form])
+      if (hasRoom && (!best || lane.load < best.load)) best = lane
     }
     return best
   }
@@ -165,31 +163,32 @@ export class Node {
     return this.lanes.find(lane => lane.load < HANDFUL && lane.takes(form)) ?? null
   }
 
+  /** Those that were sent to a lane and are not to run any more, unless they have begun. */
+  takeRecalled(): Task[] {
+    if (this.recalled.length === 0) return []
+    const { recalled } = this
+    this.recalled = []
+    return recalled.filter(task => task.state === 'running' && this.lanes[task.lane]?.queue.peek() !== task)
+  }
+
   /**
-   * What waits on a lane though another one is idle, or though a blocked task or one of higher priority waits for it: unless
-   * it has begun meanwhile, it is better placed anew. Where a task with several CPUs is next, it has them sooner so. Of each
-   * lane, the last comes first.
+   * What waits on a lane though another one is idle, or though a blocked task waits for it: unless it has begun meanwhile, it
+   * is better placed anew. Where a task with several CPUs is next, it has them sooner so. For each idle lane it is half of what
+   * waits on another, of each the last first.
    */
   misplaced(): Task[] {
+    if (this.freeLanes === 0 && this.claims === 0) return []
     const found: Task[] = []
-    if (this.recalled.length > 0) {
-      const { recalled } = this
-      this.recalled = []
-      return recalled.filter(task => task.state === 'running' && this.lanes[task.lane]?.queue.peek() !== task)
-    }
-    const isIdle = this.freeLanes > 0
-    for (const lane of this.lanes) {
-      const { urgent } = lane
-      lane.urgent = null
-      if (lane.queue.size < 2 || !(isIdle || urgent || lane.resuming.size > 0)) continue
-      const head = lane.queue.peek()
-      if (head?.kind.form !== 'function' || lane.load - head.charge < WORTH_MOVING) continue
-      for (const task of [...lane.queue].reverse()) {
-        if (task === head || task.state !== 'running') continue
-        const isOvertaken = urgent !== null && task.priority < urgent.priority
-        if (isOvertaken || lane.resuming.size > 0 || this.fitsNow(task.demand)) found.push(task)
+    const full = this.lanes.filter(lane => waitingOn(lane) >= WORTH_MOVING)
+    if (full.length > this.freeLanes) full.sort((a, b) => b.load - a.load)
+    full.forEach((lane, rank) => {
+      const behind = lane.queue.size - 1
+      const isWanted = lane.resuming.size > 0
+      const count = isWanted ? behind : rank < this.freeLanes ? Math.ceil(behind / 2) : 0
+      for (const task of [...lane.queue].slice(1 + behind - count).reverse()) {
+        if (task.state === 'running' && (isWanted || this.fitsNow(task.demand))) found.push(task)
       }
-    }
+    })
     return found
   }
 
@@ -225,6 +224,12 @@ export class Node {
     }
     this.freeMemory += demand.memory
   }
+}
+
+/** Milliseconds of functions that are expected behind the one that runs. */
+function waitingOn({ queue, load }: Lane): number {
+  const head = queue.size > 1 ? queue.peek() : undefined
+  return head?.kind.form === 'function' ? load - head.charge : 0
 }
 
 export const isShort = (milliseconds: number, form: Form = 'function'): boolean => milliseconds < SHORT[form]

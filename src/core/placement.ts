@@ -47,6 +47,8 @@ export class Placement {
   #releasing: { node: Node; lane: Lane }[] = []
   readonly #io: IoCore
   #now = 0
+  /** Of all tasks so far. */
+  #highest = -Infinity
   /** Nodes that are being emptied for a task that was overtaken too often. */
   readonly #held = new Set<Node>()
 
@@ -67,6 +69,7 @@ export class Placement {
 
   /** A task is new in the graph. */
   added(task: Task): void {
+    if (task.priority > this.#highest) this.#highest = task.priority
     this.#ranks?.added(task)
   }
 
@@ -105,7 +108,14 @@ export class Placement {
   /** What was sent to a lane and waits there behind another is not to run, unless it has begun. */
   recall(task: Task): void {
     const node = this.#nodes[task.node]
-    if (!node || task.kind.form !== 'function' || node.lanes[task.lane]?.queue.peek() === task) return
+    // Where there are several, nobody takes back.
+    if (
+      !node ||
+      this.#nodes.length > 1 ||
+      task.kind.form !== 'function' ||
+      node.lanes[task.lane]?.queue.peek() === task
+    )
+      return
     node.recalled.push(task)
   }
 
@@ -392,9 +402,10 @@ export class Placement {
     const { implementation } = task
     if (task.kind.implementations.length > 1) return false
     const ready = this.queue.size / this.#nodes.length
+    const isLower = task.priority < this.#highest
     for (const node of this.#nodes) {
       if (this.#held.has(node) || !node.suits(task.demand)) continue
-      const lane = node.shallowLane(task.kind.form, implementation.estimate, ready, task.priority)
+      const lane = node.shallowLane(task.kind.form, implementation.estimate, ready, isLower)
       if (!lane) continue
       this.#queueOn(lane, node, task)
       return true
@@ -408,7 +419,6 @@ export class Placement {
     task.node = node.index
     task.lane = lane.index
     task.charge = chargeFor(implementation.estimate)
-    if (task.priority > (lane.queue.peekLast()?.priority ?? 0)) lane.urgent = task
     lane.queue.push(task)
     lane.load += task.charge
   }

@@ -40,6 +40,7 @@ class RingSide {
 export class RingWriter extends RingSide {
   #written = 0
   #records = 0
+  #awaited = 0
 
   /** What the reader noted last, also when its thread has ended since. */
   get note(): number {
@@ -100,7 +101,10 @@ export class RingWriter extends RingSide {
 
   /** Someone waits for what comes of the records so far, or of one of them, or of so many to come. */
   hurry(toCome = 0): void {
-    Atomics.store(this.words, AWAITED, (this.#records + toCome) | 0)
+    const awaited = (this.#records + toCome) | 0
+    if (((awaited - this.#awaited) | 0) <= 0) return
+    this.#awaited = awaited
+    Atomics.store(this.words, AWAITED, awaited)
   }
 
   waitForRoom(milliseconds: number): void {

@@ -63,8 +63,14 @@ const CHANGED = new SharedArrayBuffer(1)
 /** Encodes a value for a comparison with what was stored of it: nothing is copied, and the result is of no other use. */
 export function compareBlobs(before: Stored): EncodeHooks['blob'] {
   let next = 0
+  const shared = new Set<SharedArrayBuffer>()
   return view => {
-    if (view.buffer instanceof SharedArrayBuffer) return shareBlob(view)
+    if (view.buffer instanceof SharedArrayBuffer) {
+      // One buffer is beside the bytes once, however many views it has.
+      if (!shared.has(view.buffer)) next++
+      shared.add(view.buffer)
+      return shareBlob(view)
+    }
     const blob = before.blobs[next++]
     const isSame = blob?.byteLength === view.byteLength && sameBytes(new Uint8Array(blob), bytesOf(view))
     return { buffer: isSame ? blob : CHANGED, offset: 0 }

@@ -1,3 +1,4 @@
+import { hadNotBegun } from '../core/events.ts'
 import type { RunEvent, TaskUsage } from '../core/events.ts'
 import { formatBytes, formatDuration, plural } from './format.ts'
 import type { StoryWorld } from './story-world.ts'
@@ -77,7 +78,10 @@ class Teller {
         return this.#say(event, `could not start: ${clean(event.reason)}`)
       case 'returned':
         this.#queuedAt = event.at
-        return this.#say(event, `lost its thread and waits to start again: ${clean(event.reason)}`)
+        return this.#say(
+          event,
+          `${hadNotBegun(event.reason) ? '' : 'lost its thread and '}waits to start again: ${clean(event.reason)}`,
+        )
     }
   }
 

@@ -1,6 +1,7 @@
 import { source } from '../core/data.ts'
 import type { Access, Datum, Version } from '../core/data.ts'
 import { MillraceError } from '../core/errors.ts'
+import { MISPLACED, RECALLED } from '../core/events.ts'
 import type { TaskUsage } from '../core/events.ts'
 import { isShort, isTiny } from '../core/machine.ts'
 import type { Task } from '../core/task.ts'
@@ -139,6 +140,9 @@ export class Executor {
       isAlone: task => this.#isAlone(task),
       sparesOthers: task => this.#sparesOthers(task),
       lost: (task, guilty, reason) => this.#lost(task, guilty, reason),
+      gaveBack: (task, reason) => this.#gaveBack(task, reason),
+      // Having been woken for one thread, we look at all of them.
+      announced: () => this.#threads.drain(this.#lookOut.isOn),
       refused: (task, error) => this.#failed(task, error, false),
       began: task => {
         if (task.timed) this.#limit(task)
@@ -370,10 +374,25 @@ export class Executor {
     const { engine } = this.#runtime
     const [node] = engine.nodes
     if (!node) return
-    if (node.freeLanes > 0 && this.#threads.hurryAll()) return this.#drainSoon()
-    const misplaced = node.misplaced()
-    if (misplaced.length > 0 && this.#threads.move(misplaced, engine, this.#runtime.now()))
+    let isChanged = this.#threads.move(node.takeRecalled(), RECALLED)
+    if (node.freeLanes > 0 && this.#threads.hurryAll()) this.#drainSoon()
+    else if (this.#threads.move(node.misplaced(), MISPLACED)) isChanged = true
+    if (isChanged) this.#runtime.schedule()
+  }
+
+  /** It was taken back from its lane before it began, and is ready as before. */
+  #gaveBack(task: Task, reason: string): void {
+    const live = liveOf(task)
+    const back = (): void => {
+      this.#forget(task)
+      this.#runtime.engine.returned(task, reason, this.#runtime.now())
+    }
+    if (!live.paths) return back()
+    live.handling = true
+    void this.taskFiles.drop(task).then(() => {
+      back()
       this.#runtime.schedule()
+    })
   }
 
   #sendHeld(): void {

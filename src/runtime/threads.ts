@@ -1,5 +1,5 @@
 import type { Engine } from '../core/engine.ts'
-import { MISPLACED, WAITED_IN_VAIN } from '../core/events.ts'
+import { WAITED_IN_VAIN } from '../core/events.ts'
 import type { Task } from '../core/task.ts'
 import { LaneThread } from '../execute/lane-thread.ts'
 import type { LaneThreadOptions, ThreadMessage } from '../execute/lane-thread.ts'
@@ -19,6 +19,10 @@ export interface ThreadsEvents {
   findClass(module: string, name: string): Function | null
   /** The attempt ended with its thread; `guilty` when the thread died because of it. */
   lost(task: Task, guilty: boolean, reason: string): void
+  /** It was taken back from its thread before it began. */
+  gaveBack(task: Task, reason: string): void
+  /** There are results. */
+  announced(): void
   /** A task with a timeout is with its thread, and the thread is ready to run it. */
   began(task: Task): void
   /** No other task can end the thread under it. */
@@ -249,14 +253,14 @@ export class Threads {
       if (lane.queue.size < 2 || head?.kind.form !== 'function') continue
       if (now - (this.#heard[lane.index] ?? 0) < STUCK) continue
       lane.long = head
-      for (const task of [...lane.queue].slice(1)) this.#giveBack(task, WAITED_IN_VAIN, engine, now)
+      for (const task of [...lane.queue].slice(1)) this.#giveBack(task, WAITED_IN_VAIN)
     }
   }
 
   /** Those that wait where they should not, and have not begun, are placed anew. Returns whether there are any. */
-  move(tasks: readonly Task[], engine: Engine, now: number): boolean {
+  move(tasks: readonly Task[], reason: string): boolean {
     let isAny = false
-    for (const task of tasks) if (this.#giveBack(task, MISPLACED, engine, now)) isAny = true
+    for (const task of tasks) if (task.state === 'running' && this.#giveBack(task, reason)) isAny = true
     return isAny
   }
 
@@ -354,11 +358,9 @@ export class Threads {
     return true
   }
 
-  #giveBack(task: Task, reason: string, engine: Engine, now: number): boolean {
+  #giveBack(task: Task, reason: string): boolean {
     if (!liveOf(task).held && !this.#revoke(task, liveOf(task).thread)) return false
-    this.left(task)
-    jobOf(task).live = null
-    engine.returned(task, reason, now)
+    this.#events.gaveBack(task, reason)
     return true
   }
 
@@ -377,8 +379,7 @@ export class Threads {
         },
         message: message => this.#events.message(message, lane),
         findClass: (module, name) => this.#events.findClass(module, name),
-        // Having been woken for one, we look at all of them.
-        announced: () => this.drain(),
+        announced: () => this.#events.announced(),
         ended: reason => this.#ended(lane, thread, reason),
       },
     )

@@ -2,6 +2,7 @@ import { Engine } from '../core/engine.ts'
 import type { AccessRequest, Instruction } from '../core/engine.ts'
 import type { Version } from '../core/data.ts'
 import { MillraceError } from '../core/errors.ts'
+import { MISPLACED, RECALLED } from '../core/events.ts'
 import type { Observer } from '../core/events.ts'
 import type { IoOptions } from '../core/io/io-core.ts'
 import type { Lane } from '../core/machine.ts'
@@ -122,11 +123,28 @@ export class Simulation implements Surroundings {
 
   /** Carries out what the core decides until there is nothing more to do at once. */
   decide(): void {
+    this.#carryOutAll()
+    if (this.#takeBack()) this.#carryOutAll()
+  }
+
+  #carryOutAll(): void {
     for (;;) {
       const instructions = this.engine.decide(this.clock.now)
       if (instructions.length === 0) return
       for (const instruction of instructions) this.#carryOut(instruction)
     }
+  }
+
+  /** As the runtime does, which has one node. */
+  #takeBack(): boolean {
+    const { nodes } = this.engine
+    const [node] = nodes
+    if (!node || nodes.length > 1) return false
+    const recalled = node.takeRecalled()
+    for (const task of recalled) this.engine.returned(task, RECALLED, this.clock.now)
+    const misplaced = node.misplaced()
+    for (const task of misplaced) this.engine.returned(task, MISPLACED, this.clock.now)
+    return recalled.length + misplaced.length > 0
   }
 
   expectEnd(): void {

@@ -346,6 +346,7 @@ export class FileStore {
       }
     }
     await Promise.all(Array.from({ length: AT_ONCE }, bring))
+    for (const { version } of stranded) this.#litter.declare(version.datum.path as string)
     const left = await this.#litter.describe()
     if (left !== null) say(left)
     const isNeeded = (folder: string): boolean => stranded.some(({ path }) => path.startsWith(`${folder}/`))

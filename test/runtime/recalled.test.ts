@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict'
+import { readdirSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import test from 'node:test'
+import { barrier, group } from 'millrace'
+import { brief, briefOnFile, held } from '../fixtures/recalled.ts'
+import { rejection, temporaryFolder, until } from './embedded.ts'
+
+const folder = temporaryFolder()
+const TASKS = 100
+const FAILS = 5
+
+test('given tasks that were taken back from their thread after a failure, we should know that nothing runs', async () => {
+  for (let i = 0; i < TASKS; i++) brief(false)
+  await barrier()
+  const failing = group('failing', () => {
+    for (let i = 0; i < TASKS; i++) brief(i === FAILS)
+  })
+  assert.equal((await rejection(failing)).code, 'MR_TASK_FAILED')
+  // Nobody takes its values: it goes on only when nothing else could.
+  held(100)
+  await barrier()
+})
+
+test('given tasks with files that were taken back, we should not keep what was made ready for them', async () => {
+  const paths = Array.from({ length: TASKS }, (_, i) => join(folder, `file-${i}`))
+  for (const path of paths) writeFileSync(path, 'text')
+  for (const path of paths) briefOnFile(path, false)
+  await barrier()
+  const failing = group('failing', () => {
+    paths.forEach((path, i) => void briefOnFile(path, i === FAILS))
+  })
+  assert.equal((await rejection(failing)).code, 'MR_TASK_FAILED')
+  await barrier()
+  const staged = (): string[] =>
+    readdirSync(folder, { recursive: true })
+      .map(String)
+      .filter(
+        name =>
+          name.startsWith('.millrace') && statSync(join(folder, name), { throwIfNoEntry: false })?.isFile(),
+      )
+  await until(() => staged().length === 0, 'nothing staged')
+})
