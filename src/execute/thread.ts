@@ -1,4 +1,4 @@
-import { AsyncLocalStorage } from 'node:async_hooks'
+import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks'
 // The global one is looked up anew each time.
 import { performance } from 'node:perf_hooks'
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
@@ -68,7 +68,7 @@ let lookedAt = 0
 
 const log = new ThreadLog(start.logs, () => current ?? context.getStore() ?? null)
 
-const client = new ThreadClient(port, modules, () => context.getStore() ?? current, {
+const client = new ThreadClient(port, modules, () => current ?? context.getStore() ?? null, {
   blocked: task => {
     // The coordinator will give this lane to others while the task waits.
     if (task !== active) return
@@ -129,9 +129,12 @@ function schedule(): void {
   scheduled = true
   setImmediate(() => {
     scheduled = false
-    pump()
+    pumpApart()
   })
 }
+
+/** A task that is suspended may have called for it: the next one must not run as if that had. */
+const pumpApart = AsyncResource.bind(pump)
 
 let begun = false
 /** Messages with tasks or memory so far: records say how many come before them. */
