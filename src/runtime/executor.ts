@@ -382,17 +382,8 @@ export class Executor {
 
   /** It was taken back from its lane before it began, and is ready as before. */
   #gaveBack(task: Task, reason: string): void {
-    const live = liveOf(task)
-    const back = (): void => {
-      this.#forget(task)
-      this.#runtime.engine.returned(task, reason, this.#runtime.now())
-    }
-    if (!live.paths) return back()
-    live.handling = true
-    void this.taskFiles.drop(task).then(() => {
-      back()
-      this.#runtime.schedule()
-    })
+    this.#forget(task)
+    this.#runtime.engine.returned(task, reason, this.#runtime.now())
   }
 
   #sendHeld(): void {

@@ -64,6 +64,8 @@ const STILLBORN = 3
 
 /** The compute threads of this machine, one per lane. */
 export class Threads {
+  /** Taken back since the last look: not again so soon. */
+  readonly #moved = new Set<Task>()
   readonly #threads: (LaneThread | null)[] = []
   /** Kinds that each thread knows by number. */
   readonly #known: Set<number>[] = []
@@ -230,6 +232,7 @@ export class Threads {
    * been taken, and began when the one before it ended.
    */
   tellBegun(engine: Engine, now: number): void {
+    this.#moved.clear()
     for (const { index, queue } of engine.nodes[0]?.lanes ?? []) {
       const head = queue.peek()
       if (!head || head.startedAt >= 0 || head.kind.form !== 'function') continue
@@ -260,7 +263,13 @@ export class Threads {
   /** Those that wait where they should not, and have not begun, are placed anew. Returns whether there are any. */
   move(tasks: readonly Task[], reason: string): boolean {
     let isAny = false
-    for (const task of tasks) if (task.state === 'running' && this.#giveBack(task, reason)) isAny = true
+    for (const task of tasks) {
+      // What was made ready for one with files is made for this attempt: it is not begun anew for a few milliseconds.
+      if (task.state !== 'running' || jobOf(task).live?.paths || this.#moved.has(task)) continue
+      if (!this.#giveBack(task, reason)) continue
+      this.#moved.add(task)
+      isAny = true
+    }
     return isAny
   }
 
