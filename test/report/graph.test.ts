@@ -7,7 +7,7 @@ import type { RunEvent } from '../../src/core/events.ts'
 import { graphLines, writeGraph } from '../../src/report/graph.ts'
 import { assertGolden } from './golden.ts'
 import { randomRun } from './random-run.ts'
-import { runStarted, sampleRun, stream } from './sample-run.ts'
+import { runStarted, sampleRun, stream, submitted } from './sample-run.ts'
 import { temporaryFolder } from './temporary.ts'
 
 const folder = temporaryFolder()
@@ -59,17 +59,7 @@ test('names cannot break out of a label', async () => {
   const name = 'a"]; evil [label="\\'
   const events: RunEvent[] = [
     { type: 'kind-defined', at: 0, kind: 0, name, form: 'function', module: 'm' },
-    {
-      type: 'submitted',
-      at: 0,
-      task: 1,
-      kind: 0,
-      parent: null,
-      group: null,
-      priority: 0,
-      reads: [],
-      writes: [],
-    },
+    submitted(0, 1, 0, [], []),
   ]
   assert.ok((await textOf(events)).includes(String.raw`label="a\"]; evil [label=\"\\#1"`))
 })

@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import { pictureText, writePicture } from '../../src/report/picture.ts'
 import { assertGolden } from './golden.ts'
 import { randomRun } from './random-run.ts'
-import { runStarted, sampleRun, stream } from './sample-run.ts'
+import { runStarted, sampleRun, stream, submitted } from './sample-run.ts'
 import { temporaryFolder } from './temporary.ts'
 
 const folder = temporaryFolder()
@@ -52,17 +52,7 @@ test('attempts are not counted as tasks, and lanes of I/O are called so', async 
   const text = await pictureText(
     stream([
       { ...runStarted, nodes: [{ name: 'n', cpus: 2, memory: 1 }] } as typeof runStarted,
-      {
-        type: 'submitted',
-        at: 0,
-        kind: 0,
-        parent: null,
-        group: null,
-        priority: 0,
-        reads: [],
-        writes: [],
-        task: 1,
-      },
+      submitted(0, 1, 0, [], []),
       { type: 'started', at: 1, ...task, node: 0, lane: 1, cpus: 1 },
       { type: 'failed', at: 2, ...task, failure: { name: 'Error', message: 'no' }, next: 'retry' },
       { type: 'started', at: 3, task: 1, attempt: 2, node: 0, lane: 4, cpus: 0 },

@@ -134,7 +134,7 @@ export const sampleRun: RunEvent[] = [
   { type: 'run-ended', at: 3520, outcome: 'failed' },
 ]
 
-function submitted(
+export function submitted(
   at: number,
   task: number,
   kind: number,

@@ -6,7 +6,7 @@ import type { RunEvent } from '../../src/core/events.ts'
 import { width } from '../../src/report/text.ts'
 import { FakeTerminal } from './fake-terminal.ts'
 import { randomRun } from './random-run.ts'
-import { runStarted, sampleRun } from './sample-run.ts'
+import { runStarted, sampleRun, submitted } from './sample-run.ts'
 
 const journal = '.millrace/runs/brisk-otter/journal'
 
@@ -192,17 +192,7 @@ test('names are cut in the middle and numbers never', () => {
   observeAll(fake, [
     runStarted,
     { type: 'kind-defined', at: 0, kind: 0, name, form: 'function', module: 'm' },
-    {
-      type: 'submitted',
-      at: 0,
-      task: 1234567,
-      kind: 0,
-      parent: null,
-      group: null,
-      priority: 0,
-      reads: [],
-      writes: [],
-    },
+    submitted(0, 1234567, 0, [], []),
     { type: 'started', at: 0, task: 1234567, attempt: 1, node: 0, lane: 0, cpus: 1 },
     { type: 'finished', at: 65_000, task: 1234567, attempt: 1 },
   ])
@@ -212,17 +202,7 @@ test('names are cut in the middle and numbers never', () => {
 /** Tasks 1…count of kind 0, each taking 2 ms. */
 function lives(first: number, count: number): RunEvent[] {
   return Array.from({ length: count }, (_, index) => first + index).flatMap(task => [
-    {
-      type: 'submitted',
-      at: 0,
-      task,
-      kind: 0,
-      parent: null,
-      group: null,
-      priority: 0,
-      reads: [],
-      writes: [],
-    },
+    submitted(0, task, 0, [], []),
     { type: 'started', at: 0, task, attempt: 1, node: 0, lane: 0, cpus: 1 },
     { type: 'finished', at: 2, task, attempt: 1 },
   ])

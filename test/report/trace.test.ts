@@ -8,7 +8,7 @@ import type { RunEvent } from '../../src/core/events.ts'
 import { traceText, writeTrace } from '../../src/report/trace.ts'
 import { assertGolden } from './golden.ts'
 import { randomRun } from './random-run.ts'
-import { sampleRun, stream } from './sample-run.ts'
+import { sampleRun, stream, submitted } from './sample-run.ts'
 import { temporaryFolder } from './temporary.ts'
 
 const folder = temporaryFolder()
@@ -102,17 +102,7 @@ test('slices do not overlap even if the events do', async () => {
   const events: RunEvent[] = [started, defined]
   for (let task = 1; task <= 20; task++) {
     events.push(
-      {
-        type: 'submitted',
-        at: 0,
-        task,
-        kind: 0,
-        parent: null,
-        group: null,
-        priority: 0,
-        reads: [],
-        writes: [],
-      },
+      submitted(0, task, 0, [], []),
       { type: 'started', at: task * 5, task, attempt: 1, node: 0, lane: 0, cpus: 1 },
       { type: 'finished', at: task * 5 + 10, task, attempt: 1 },
     )

@@ -22,7 +22,7 @@ test('given tasks that were taken back from their thread after a failure, we sho
   await barrier()
 })
 
-test('given tasks with files that were taken back, we should not keep what was made ready for them', async () => {
+test('given tasks with files that wait on threads when one fails, we should not keep what was made ready for them', async () => {
   const paths = Array.from({ length: TASKS }, (_, i) => join(folder, `file-${i}`))
   for (const path of paths) writeFileSync(path, 'text')
   for (const path of paths) briefOnFile(path, false)
