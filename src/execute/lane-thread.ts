@@ -149,12 +149,22 @@ export class LaneThread {
   }
 
   #take(): void {
+    let hasResults = false
     for (let at = this.#from.next(); at >= 0; at = this.#from.next()) {
       this.#decoder.at = at
       const { end } = this.#from
       this.#events.result(this.#decoder, end, [], [])
       this.#from.release()
+      hasResults = true
     }
+    // A program that does not pause never gets the message.
+    if (hasResults && this.#waiting) this.#becomeReady()
+  }
+
+  #becomeReady(): void {
+    const waiting = this.#waiting ?? []
+    this.#waiting = null
+    for (const go of waiting) go()
   }
 
   /** Its modules are loaded: what it is sent begins at once. */
@@ -206,11 +216,8 @@ export class LaneThread {
       clearTimeout(this.#silence ?? undefined)
       this.#silence = null
     } else if (message.type === 'flushed') void this.#worker.terminate()
-    else if (message.type === 'ready') {
-      const waiting = this.#waiting ?? []
-      this.#waiting = null
-      for (const go of waiting) go()
-    } else if (message.type === 'result') {
+    else if (message.type === 'ready') this.#becomeReady()
+    else if (message.type === 'result') {
       const { bytes, blobs, lent } = message
       this.#events.result(new Decoder(bytes, this.#hooks), bytes.length, blobs, lent)
     } else this.#events.message(message)
