@@ -215,6 +215,9 @@ export function source(access: Access): Version | null {
   return write?.team && write.value !== undefined ? write : read
 }
 
+/** The file or directory that is used; null for values. */
+export const pathIn = ({ read, write }: Access): string | null => (write ?? read)?.datum.path ?? null
+
 /** The nearest version, from `version` back, that still has or will have a value. */
 export function nearestValid(version: Version): Version {
   let at = version

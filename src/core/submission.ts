@@ -1,3 +1,4 @@
+import { pathIn } from './data.ts'
 import type { Access } from './data.ts'
 import { MillraceError } from './errors.ts'
 import type { Observer, RunEvent, TaskUsage } from './events.ts'
@@ -40,9 +41,10 @@ function submittedEvent(task: Task, now: number): Extract<RunEvent, { type: 'sub
   const reads = idsOf(task.accesses, 'read')
   const writes = idsOf(task.accesses, 'write')
   let files: { version: number; path: string }[] | undefined
-  for (const { read, write } of task.accesses) {
-    const path = (write ?? read)?.datum.path
-    if (path == null) continue
+  for (const access of task.accesses) {
+    const { read, write } = access
+    const path = pathIn(access)
+    if (path === null) continue
     files ??= []
     if (read) files.push({ version: read.id, path })
     if (write) files.push({ version: write.id, path })

@@ -169,6 +169,36 @@ export interface Kind {
   readonly implementations: Implementation[]
   /** Has ended a thread under others: it waits for a lane of its own. */
   endsThreads?: boolean
+  /** Of its last task. */
+  terms?: Terms
+}
+
+/** What most tasks of a kind have in common, kept once for all of them. */
+interface Terms {
+  readonly kind: Kind
+  readonly priority: number
+  readonly demand: Demand
+  readonly onFailure: OnFailure
+  readonly timed: boolean
+}
+
+function termsOf({ kind, demand, priority = 0, onFailure = 'fail', timed = false }: TaskSpec): Terms {
+  const last = kind.terms
+  const isSame =
+    last?.demand === demand &&
+    last.priority === priority &&
+    last.onFailure === onFailure &&
+    last.timed === timed
+  return isSame ? last : (kind.terms = { kind, priority, demand, onFailure, timed })
+}
+
+/** What most tasks never have; there are millions of them, and each is moved about in memory. */
+interface Rare {
+  cause: Task | null
+  reason: string
+  error: unknown
+  calls: Set<Task> | null
+  bypassed: number
 }
 
 /**
@@ -245,21 +275,28 @@ export interface TaskSpec {
   payload?: unknown
 }
 
-/** Among past states: none yet. */
+/** Among times and past states: none yet. */
 const NOT_YET = -1
+/** Places in the times of a task. */
+const SUBMITTED = 0
+const STARTED = 1
+const CHARGE = 2
+const PAST = 3
+
+function setPast(times: number[], at: number, state: TaskState, since: number): void {
+  times[at] = codeOf(state)
+  times[at + 1] = since
+}
+
 const NO_ACCESSES: readonly Access[] = []
 
 export class Task {
   readonly id: number
-  readonly kind: Kind
+  readonly #terms: Terms
   readonly group: Group
   readonly parent: Task | null
-  readonly priority: number
-  readonly demand: Demand
-  readonly onFailure: OnFailure
   /** Further attempts; taken away from a task that cannot begin again. */
   retries: number
-  readonly timed: boolean
   /** What the runtime keeps for it; the core never looks inside. */
   payload: unknown
 
@@ -274,8 +311,6 @@ export class Task {
   lane = -1
   /** For I/O tasks, and for tasks that ask for storage: where, and how much of it. */
   io: TaskIo | null = null
-  /** Milliseconds that its lane is charged for it. */
-  charge = 0
   score = 0
   /** Distance from the end of the graph, for policies that go by it; see `Ranks`. */
   rank = 0
@@ -283,48 +318,117 @@ export class Task {
   queueable = false
   /** Order of becoming ready. */
   turn = 0
-  /** How often a task of lower rank was started past it because it did not fit. */
-  bypassed = 0
-  startedAt = -1
-  /** The failed task because of which it was cancelled. */
-  cause: Task | null = null
-  reason = ''
-  error: unknown = undefined
+  /**
+   * From its first change of state on: numbers that are no integers, which would each be an object of their own. First three
+   * of them, by name, then the states after the first one and before this one, and when each began, in turn.
+   */
+  #times: number[] | null = null
+  #rare: Rare | null = null
 
-  /** Tasks that it called and that have not ended. */
-  calls: Set<Task> | null = null
   /** Neighbours in the list of its group's members. */
   next: Task | null = null
   before: Task | null = null
-  readonly submittedAt: number
   /** When its state began. */
   since: number
-  /** States between the first and this one and when they began, in turn; most tasks of a large graph have none yet. */
-  past: number[] | null = null
 
   constructor(id: number, spec: TaskSpec, now: number) {
     this.id = id
-    this.kind = spec.kind
+    this.#terms = termsOf(spec)
     this.group = spec.group
     this.parent = spec.parent ?? null
-    this.priority = spec.priority ?? 0
-    this.demand = spec.demand
-    this.onFailure = spec.onFailure ?? 'fail'
     this.retries = spec.retries ?? 0
-    this.timed = spec.timed ?? false
     this.payload = spec.payload
     this.implementation = spec.kind.implementations[0] as Implementation
-    this.submittedAt = now
     this.since = now
+  }
+
+  get kind(): Kind {
+    return this.#terms.kind
+  }
+  get priority(): number {
+    return this.#terms.priority
+  }
+  get demand(): Demand {
+    return this.#terms.demand
+  }
+  get onFailure(): OnFailure {
+    return this.#terms.onFailure
+  }
+  get timed(): boolean {
+    return this.#terms.timed
   }
 
   get name(): string {
     return `${this.kind.name}#${this.id}`
   }
 
+  /** The failed task because of which it was cancelled. */
+  get cause(): Task | null {
+    return this.#rare === null ? null : this.#rare.cause
+  }
+  set cause(task: Task | null) {
+    if (this.#rare || task) this.#more.cause = task
+  }
+
+  /** Why it was cancelled. */
+  get reason(): string {
+    return this.#rare === null ? '' : this.#rare.reason
+  }
+  set reason(text: string) {
+    if (this.#rare || text) this.#more.reason = text
+  }
+
+  get error(): unknown {
+    return this.#rare === null ? undefined : this.#rare.error
+  }
+  set error(error: unknown) {
+    if (this.#rare || error !== undefined) this.#more.error = error
+  }
+
+  /** Tasks that it called and that have not ended. */
+  get calls(): Set<Task> | null {
+    return this.#rare === null ? null : this.#rare.calls
+  }
+  set calls(tasks: Set<Task> | null) {
+    if (this.#rare || tasks) this.#more.calls = tasks
+  }
+
+  /** How often a task of lower rank was started past it because it did not fit. */
+  get bypassed(): number {
+    return this.#rare === null ? 0 : this.#rare.bypassed
+  }
+  set bypassed(times: number) {
+    if (this.#rare || times > 0) this.#more.bypassed = times
+  }
+
+  get #more(): Rare {
+    return (this.#rare ??= { cause: null, reason: '', error: undefined, calls: null, bypassed: 0 })
+  }
+
   get ended(): boolean {
     const { state } = this
     return state === 'done' || state === 'ignored' || state === 'failed' || state === 'cancelled'
+  }
+
+  /** When it was called. */
+  get submittedAt(): number {
+    return this.#times === null ? this.since : (this.#times[SUBMITTED] as number)
+  }
+
+  /** When it began; negative before. */
+  get startedAt(): number {
+    return this.#times === null ? NOT_YET : (this.#times[STARTED] as number)
+  }
+  set startedAt(at: number) {
+    if (this.#times) this.#times[STARTED] = at
+  }
+
+  /** Milliseconds that its lane is charged for it. */
+  get charge(): number {
+    return this.#times === null ? 0 : (this.#times[CHARGE] as number)
+  }
+  set charge(milliseconds: number) {
+    if (this.#times) this.#times[CHARGE] = milliseconds
   }
 
   /** When it began, or was told to. */
@@ -348,16 +452,14 @@ export class Task {
    * the story of each goes forward.
    */
   move(to: TaskState, now: number): number {
-    const { state, since, past } = this
+    const { state, since } = this
+    const times = this.#times
     if (!isLegal(state, to)) this.expect(to)
-    const code = codeOf(state)
     // Room for the way that nearly all tasks go, and for no more: arrays that are pushed to have room for a dozen.
-    if (!past) {
-      if (state !== 'waiting') this.past = [code, since, NOT_YET, 0]
-    } else if (past[2] === NOT_YET) {
-      past[2] = code
-      past[3] = since
-    } else past.push(code, since)
+    if (!times) this.#times = [since, NOT_YET, 0, NOT_YET, 0, NOT_YET, 0]
+    else if (times[PAST] === NOT_YET) setPast(times, PAST, state, since)
+    else if (times[PAST + 2] === NOT_YET) setPast(times, PAST + 2, state, since)
+    else times.push(codeOf(state), since)
     this.state = to
     const at = Math.max(now, since)
     this.since = at
@@ -365,12 +467,12 @@ export class Task {
   }
 
   story(): string {
-    const { past, state } = this
+    const times = this.#times
     const parts = [`${TASK_STATES[0]} at ${this.submittedAt.toFixed(3)} ms`]
-    for (let i = 0; past && i < past.length && past[i] !== NOT_YET; i += 2) {
-      parts.push(`${TASK_STATES[past[i] as number]} at ${(past[i + 1] as number).toFixed(3)} ms`)
+    for (let i = PAST; times && i < times.length && times[i] !== NOT_YET; i += 2) {
+      parts.push(`${TASK_STATES[times[i] as number]} at ${(times[i + 1] as number).toFixed(3)} ms`)
     }
-    if (past || state !== 'waiting') parts.push(`${state} at ${this.since.toFixed(3)} ms`)
+    if (times) parts.push(`${this.state} at ${this.since.toFixed(3)} ms`)
     return parts.join(', ')
   }
 }

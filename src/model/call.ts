@@ -4,17 +4,21 @@ import type { Definition } from './definition.ts'
 import type { Stored } from './stored.ts'
 import type { StreamRules } from './stream.ts'
 
-/** A datum that a call uses, once per call however often it occurs among the arguments. */
-export interface Slot {
-  readonly datum: Datum
+/** What a task keeps of a slot; the datum and how it is used are in the task's accesses. */
+export interface KeptSlot {
   readonly kind: DatumKind
-  mode: AccessMode
   /** OUT parameters: what the task gets to write into. */
   initial: Stored | null
   /** Outputs of commands: when it is complete, and when others may start on it. */
   stream?: StreamRules
   /** Files that were named by way of links: readers see the name, while the file is in its place. */
   named?: string
+}
+
+/** A datum that a call uses, once per call however often it occurs among the arguments. */
+export interface Slot extends KeptSlot {
+  readonly datum: Datum
+  mode: AccessMode
 }
 
 /** The argument is the value, or the path, of a slot. `within` is the rest of a path inside a directory. */
@@ -49,3 +53,12 @@ export interface Call {
 }
 
 export const NO_SLOTS: Slot[] = []
+
+const PLAIN: KeptSlot = { kind: 'value', initial: null }
+const plain: KeptSlot[][] = [NO_SLOTS]
+
+/** Tasks that read and write values all keep the same: there are millions of them. */
+export function keptSlots(slots: readonly Slot[]): readonly KeptSlot[] {
+  for (const { kind, initial } of slots) if (kind !== 'value' || initial !== null) return slots
+  return (plain[slots.length] ??= slots.map(() => PLAIN))
+}

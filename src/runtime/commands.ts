@@ -4,6 +4,8 @@ import { MillraceError } from '../core/errors.ts'
 import type { Task } from '../core/task.ts'
 import type { CommandRequest, CommandResult } from '../execute/command-process.ts'
 import type { Processes } from '../execute/processes.ts'
+import { pathIn } from '../core/data.ts'
+import type { Access } from '../core/data.ts'
 import { SlotArgument } from '../model/call.ts'
 import { ExitError } from '../model/errors.ts'
 import { checkShape } from '../model/option-shapes.ts'
@@ -189,8 +191,9 @@ function atHome(argv: readonly string[], task: Task): readonly string[] {
   let words = argv
   for (let i = 0; i < slots.length; i++) {
     const staged = live?.paths?.[i]
-    const path = slots[i]?.datum.path
-    if (!staged || !path || staged === path || !task.accesses[i]?.write) continue
+    const access = task.accesses[i] as Access
+    const path = pathIn(access)
+    if (!staged || !path || staged === path || !access.write) continue
     const from = live?.command?.cwd ?? ''
     const moves = [
       [`${dirname(staged)}/`, `${dirname(path)}/`],

@@ -1,6 +1,7 @@
 import type { TaskUsage } from '../core/events.ts'
 import type { Task } from '../core/task.ts'
-import type { Argument, Slot } from '../model/call.ts'
+import { keptSlots } from '../model/call.ts'
+import type { Argument, KeptSlot, Slot } from '../model/call.ts'
 import type { Definition } from '../model/definition.ts'
 import type { EarlyStart } from '../execute/early-wire.ts'
 import type { Stored } from '../model/stored.ts'
@@ -10,15 +11,15 @@ import type { Session } from './session.ts'
 export class Job {
   readonly definition: Definition
   readonly args: Argument[]
-  readonly slots: Slot[]
+  readonly slots: readonly KeptSlot[]
   /** The program, or the task, that called it. */
   readonly caller: Session
   live: LiveJob | null = null
 
-  constructor(definition: Definition, args: Argument[], slots: Slot[], caller: Session) {
+  constructor(definition: Definition, args: Argument[], slots: readonly Slot[], caller: Session) {
     this.definition = definition
     this.args = args
-    this.slots = slots
+    this.slots = keptSlots(slots)
     this.caller = caller
   }
 }

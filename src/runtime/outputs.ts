@@ -2,7 +2,6 @@ import { source } from '../core/data.ts'
 import type { Access } from '../core/data.ts'
 import type { Task } from '../core/task.ts'
 import { SlotArgument } from '../model/call.ts'
-import type { Slot } from '../model/call.ts'
 import { Encoder } from '../model/encode.ts'
 import type { ClassNames } from '../model/encode.ts'
 import { Stored, isPrimitive, keepPrimitive, shareCopy } from '../model/stored.ts'
@@ -23,7 +22,7 @@ export function storeOutputs(task: Task, outputs: readonly (Kept | undefined)[],
   let next = returns
   for (let i = 0; i < slots.length; i++) {
     const { write, mode } = accesses[i] as Access
-    if (!write || mode === 'in' || (slots[i] as Slot).kind !== 'value') continue
+    if (!write || mode === 'in' || slots[i]?.kind !== 'value') continue
     const output = outputs[next++]
     if (output !== undefined) write.value = output
     else if (write.value === undefined) write.value = source(accesses[i] as Access)?.value

@@ -1,8 +1,8 @@
 import { dirname } from 'node:path'
-import { nearestValid, source } from '../core/data.ts'
+import { nearestValid, pathIn, source } from '../core/data.ts'
 import type { Access, Datum, Version } from '../core/data.ts'
 import type { Task } from '../core/task.ts'
-import type { Slot } from '../model/call.ts'
+import type { KeptSlot } from '../model/call.ts'
 import type { CommandExtra, CommandHooks } from '../model/task.ts'
 import { FileCopy } from '../storage/file-store.ts'
 import type { FileStore } from '../storage/file-store.ts'
@@ -26,16 +26,17 @@ export class TaskFiles {
   }
 
   async pathOf(task: Task, i: number, earlier: readonly (string | null)[]): Promise<string | null> {
-    const slot = jobOf(task).slots[i] as Slot
+    const slot = jobOf(task).slots[i] as KeptSlot
     if (slot.kind === 'value') return null
     const access = task.accesses[i] as Access
     const { read, write, mode } = access
+    const own = pathIn(access) ?? ''
     const hooks = hooksOf(task)
     if (!write) {
-      const known = hooks?.bytesOf(slot.datum.path ?? '') ?? null
+      const known = hooks?.bytesOf(own) ?? null
       const path =
         this.#streaming.pathOf(read as Version) ?? (await this.store.read(read as Version, !hooks, known))
-      return slot.named && path === slot.datum.path ? slot.named : path
+      return slot.named && path === own ? slot.named : path
     }
     if (slot.stream) return this.#streaming.stage(task, write)
     const directory = slot.kind === 'directory'
@@ -153,18 +154,15 @@ export class TaskFiles {
 const hooksOf = (task: Task): CommandHooks | undefined =>
   (jobOf(task).definition.extra as CommandExtra | null)?.hooks
 
+const folderOf = (task: Task, i: number): string => dirname(pathIn(task.accesses[i] as Access) ?? '')
+
 /** Programs that write several files often derive their names from one: those of one folder stay together. */
 function besideOf(task: Task, i: number, earlier: readonly (string | null)[]): string | null {
   const { slots } = jobOf(task)
-  const folder = dirname(slots[i]?.datum.path ?? '')
+  const folder = folderOf(task, i)
   for (let j = 0; j < i; j++) {
     const path = earlier[j]
-    if (
-      path &&
-      task.accesses[j]?.write &&
-      !slots[j]?.stream &&
-      dirname(slots[j]?.datum.path ?? '') === folder
-    )
+    if (path && task.accesses[j]?.write && !slots[j]?.stream && folderOf(task, j) === folder)
       return dirname(path)
   }
   return null

@@ -3,7 +3,7 @@ import type { Access, Version } from '../core/data.ts'
 import { MillraceError } from '../core/errors.ts'
 import type { Task } from '../core/task.ts'
 import { SlotArgument } from '../model/call.ts'
-import type { Slot } from '../model/call.ts'
+import type { KeptSlot } from '../model/call.ts'
 import { Encoder } from '../model/encode.ts'
 import type { EncodeHooks } from '../model/encode.ts'
 import { NOTHING, Stored } from '../model/stored.ts'
@@ -101,7 +101,7 @@ export class TaskWriter {
     encoder.byte((task.onFailure === 'ignore' ? FLAG.partial : 0) | (early ? FLAG.early : 0))
     encoder.varint(Math.max(0, task.kind.implementations.indexOf(task.implementation)))
     encoder.varint(slots.length)
-    for (let i = 0; i < slots.length; i++) this.#slot(task, i, slots[i] as Slot)
+    for (let i = 0; i < slots.length; i++) this.#slot(task, i, slots[i] as KeptSlot)
     encoder.varint(args.length)
     for (const argument of args) {
       if (argument instanceof SlotArgument) {
@@ -142,7 +142,7 @@ export class TaskWriter {
     return source(task.accesses[index] as Access)
   }
 
-  #slot(task: Task, index: number, slot: Slot): void {
+  #slot(task: Task, index: number, slot: KeptSlot): void {
     const { encoder } = this
     if (slot.kind !== 'value') {
       encoder.byte(SHARE.path)
