@@ -382,6 +382,8 @@ export class Executor {
 
   /** It was taken back from its lane before it began, and is ready as before. */
   #gaveBack(task: Task, reason: string): void {
+    // What was made ready for one with files goes first.
+    if (liveOf(task).paths) return this.#lost(task, false, reason)
     this.#forget(task)
     this.#runtime.engine.returned(task, reason, this.#runtime.now())
   }

@@ -171,7 +171,7 @@ export class Streaming {
   /** Copies a complete file to where other versions are staged. */
   async bringHome(version: Version, path: string): Promise<string> {
     const isDirectory = (await lstat(path)).isDirectory()
-    const staged = await this.#hooks.files.stage(version, isDirectory, null, false)
+    const staged = await this.#hooks.files.stage(version, isDirectory, null)
     await this.#copy(path, staged)
     return staged
   }

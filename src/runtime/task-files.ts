@@ -42,19 +42,16 @@ export class TaskFiles {
     const directory = slot.kind === 'directory'
     if (mode === 'concurrent') return this.#sharedStage(access, directory)
     const from = mode === 'out' ? null : source(access)
-    // Only a failure that is ignored does not need what was there before, and others of a team may fail.
-    const isFinal = task.onFailure === 'ignore' && task.attempt > task.retries && !write.team
-    const take = isFinal && from !== null && from.readers <= 1 && from.superseded
     // What a workflow makes is stamped beside its final place.
-    if (hooks) return this.store.stage(write, directory, from, take, null, besideOf(task, i, earlier))
-    return this.store.stage(write, directory, from, take, task.io?.device ?? null)
+    if (hooks) return this.store.stage(write, directory, from, null, besideOf(task, i, earlier))
+    return this.store.stage(write, directory, from, task.io?.device ?? null)
   }
 
   /** CONCURRENT tasks write one file together. */
   async #sharedStage({ read, write }: Access, directory: boolean): Promise<string> {
     const version = write as Version
     if (version.value === undefined) {
-      const made = this.store.stage(version, directory, read, false)
+      const made = this.store.stage(version, directory, read)
       version.value = made
       version.value = new FileCopy(await made, true)
     }

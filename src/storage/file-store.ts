@@ -95,7 +95,6 @@ export class FileStore {
     version: Version,
     directory: boolean,
     source: Version | null,
-    take: boolean,
     device: Device | null = null,
     beside: string | null = null,
   ): Promise<string> {
@@ -114,14 +113,7 @@ export class FileStore {
     if (device) await this.tiers.mark(staged, device, version)
     if (!source) return staged
     const from = await this.read(source)
-    const old = source.value
-    if (take && old instanceof FileCopy && old.staged && old.tier === device) {
-      if (directory) await rm(staged, { recursive: true })
-      await rename(from, staged)
-      source.value = undefined
-      if (old.tier) await this.tiers.forget(source, old)
-      else await this.drop(from)
-    } else if (directory) {
+    if (directory) {
       const own = `.millrace-${this.#run}`
       const filter = (inner: string): boolean => basename(inner) !== own
       await cp(from, staged, { recursive: true, preserveTimestamps: true, verbatimSymlinks: true, filter })
@@ -139,7 +131,7 @@ export class FileStore {
 
   /** A place holding a copy of a file that is not a datum. */
   async copyIn(version: Version, directory: boolean, from: string): Promise<string> {
-    const staged = await this.stage(version, directory, null, false)
+    const staged = await this.stage(version, directory, null)
     await cp(from, staged, { recursive: directory, verbatimSymlinks: true })
     return staged
   }

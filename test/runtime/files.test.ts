@@ -153,6 +153,19 @@ test('a cancelled FILE_INOUT leaves the original', async () => {
   assert.equal(await contents(path), 'original')
 })
 
+test('a cancelled FILE_INOUT whose failures are ignored leaves what earlier tasks made of it', async () => {
+  const path = newFile('original')
+  const one = newGate()
+  await group('d', async () => {
+    tasks.appendText(path, ' 1')
+    tasks.appendIgnoredAfter(path, '!', one)
+    await reached(one)
+    await cancel('d')
+  })
+  await rejection(waitOnFile(path))
+  assert.equal(await contents(path), 'original 1')
+})
+
 test('a failed FILE_OUT leaves no half file, and not even an older one is lost', async () => {
   const path = join(newFolder(), 'file.txt')
   await rejection(tasks.writeThenFail(path))

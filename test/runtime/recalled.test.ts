@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'node:test'
-import { barrier, group } from 'millrace'
-import { brief, briefOnFile, held } from '../fixtures/recalled.ts'
+import { barrier, group, waitOnFile } from 'millrace'
+import { brief, briefOnFile, briefOrLong, held } from '../fixtures/recalled.ts'
 import { rejection, temporaryFolder, until } from './embedded.ts'
 
 const folder = temporaryFolder()
@@ -22,9 +22,22 @@ test('given tasks that were taken back from their thread after a failure, we sho
   await barrier()
 })
 
-test('given tasks with files that wait on threads when one fails, we should not keep what was made ready for them', async () => {
-  const paths = Array.from({ length: TASKS }, (_, i) => join(folder, `file-${i}`))
+const newFiles = (name: string): string[] => {
+  const paths = Array.from({ length: TASKS }, (_, i) => join(folder, `${name}-${i}`))
   for (const path of paths) writeFileSync(path, 'text')
+  return paths
+}
+
+const staged = (): string[] =>
+  readdirSync(folder, { recursive: true })
+    .map(String)
+    .filter(
+      name =>
+        name.startsWith('.millrace') && statSync(join(folder, name), { throwIfNoEntry: false })?.isFile(),
+    )
+
+test('given tasks with files that wait on threads when one fails, we should not keep what was made ready for them', async () => {
+  const paths = newFiles('fails')
   for (const path of paths) briefOnFile(path, false)
   await barrier()
   const failing = group('failing', () => {
@@ -32,12 +45,18 @@ test('given tasks with files that wait on threads when one fails, we should not 
   })
   assert.equal((await rejection(failing)).code, 'MR_TASK_FAILED')
   await barrier()
-  const staged = (): string[] =>
-    readdirSync(folder, { recursive: true })
-      .map(String)
-      .filter(
-        name =>
-          name.startsWith('.millrace') && statSync(join(folder, name), { throwIfNoEntry: false })?.isFile(),
-      )
   await until(() => staged().length === 0, 'nothing staged')
+})
+
+test('given tasks with files that wait behind a long one, we should run them elsewhere and keep nothing of the first place', async () => {
+  const paths = newFiles('long')
+  const end = join(folder, 'end')
+  for (const path of paths) briefOrLong(path, '')
+  await barrier()
+  paths.forEach((path, i) => void briefOrLong(path, i === 0 ? end : ''))
+  for (const path of paths.slice(1)) await waitOnFile(path)
+  // The long one holds the one that it writes.
+  await until(() => staged().length <= 1, 'one staged')
+  writeFileSync(end, '')
+  await barrier()
 })
