@@ -108,7 +108,7 @@ export class Engine {
     if (spec.parent) rejectNestedCycle(spec.parent, spec.kind.name, accesses)
     const task = new Task(++this.#lastTask, spec, now)
     if (accesses.length === 1) task.accesses = [this.#access(task, accesses[0] as AccessRequest, now)]
-    else if (accesses.length > 0) task.accesses = accesses.map(request => this.#access(task, request, now))
+    else if (accesses.length > 0) this.#accessAll(task, accesses, now)
     const doom = this.#waitForInputs(task)
     this.io.bound?.submitted(task)
     task.queueable =
@@ -431,6 +431,11 @@ export class Engine {
   }
 
   // --- inside ---
+
+  /** A function of its own: what a function encloses is made anew at each call, also where it is not used. */
+  #accessAll(task: Task, accesses: readonly AccessRequest[], now: number): void {
+    task.accesses = accesses.map(request => this.#access(task, request, now))
+  }
 
   #access(task: Task, { datum, mode: asked }: AccessRequest, now: number): Access {
     const { current } = datum

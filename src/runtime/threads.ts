@@ -125,7 +125,7 @@ export class Threads {
 
   send(task: Task): void {
     const missing = this.#writer.missing(task)
-    if (missing) return this.#loans.whenBack(missing, () => this.#sendIfWanted(task))
+    if (missing) return this.#sendWhenBack(task, missing)
     const lane = task.demand.io ? this.#places.place(task) : this.#laneOf(task)
     const thread = this.#thread(lane)
     const live = liveOf(task)
@@ -150,7 +150,7 @@ export class Threads {
     if (isAwaited(task)) thread.hurry(live.position === null)
     // The record waits for it; a thread that sleeps is woken by it and finds both.
     if (message) thread.sendCounted(message)
-    this.#timed(task, thread)
+    if (task.timed || task.demand.io || !thread.isReady) this.#tellWhenReady(task, thread)
     if (live.position !== null) return
     const blobs = isListed ? [] : encoder.blobs
     const bytes = encoder.copy()
@@ -349,14 +349,18 @@ export class Threads {
     await Promise.all(this.#threads.map(async thread => thread?.end()))
   }
 
-  #timed(task: Task, thread: LaneThread): void {
-    if (task.timed || task.demand.io || !thread.isReady) thread.whenReady(() => this.#events.began(task))
+  // Functions of their own, as `accessAll` in core/engine.ts.
+
+  #tellWhenReady(task: Task, thread: LaneThread): void {
+    thread.whenReady(() => this.#events.began(task))
   }
 
-  #sendIfWanted(task: Task): void {
-    if (task.state !== 'running') return
-    this.send(task)
-    this.announce()
+  #sendWhenBack(task: Task, missing: Stored): void {
+    this.#loans.whenBack(missing, () => {
+      if (task.state !== 'running') return
+      this.send(task)
+      this.announce()
+    })
   }
 
   /** Whether the thread has not begun with it, and never will. */
