@@ -9,6 +9,7 @@ import { KEPT_RUNS, runPaths, runsFolder } from '../report/run-paths.ts'
 import { chooseMode } from '../report/terminal-mode.ts'
 import type { Mode } from '../report/terminal-mode.ts'
 import type { Terminal } from '../report/terminal.ts'
+import { clean } from '../report/text.ts'
 import type { RunOptions } from './run-options.ts'
 import { divert, goToSamePlace, writerOf } from './streams.ts'
 
@@ -62,12 +63,23 @@ export class Reporting {
   /** Null when nobody looks: then events are not even made. */
   get observer(): Observer | null {
     const journal = this.#journal
-    if (this.mode === 'none') return journal ? journal.observe : null
+    const isSilent = this.#isSilent
+    if (this.mode === 'none' && !isSilent) return journal ? journal.observe : null
     return event => {
       journal?.observe(event)
       if (this.#terminal) this.#terminal.observe(event)
-      else this.#early.push(event)
+      else if (!isSilent) this.#early.push(event)
+      else if (event.type === 'note' && event.level === 'warning') this.#warn(event.text)
     }
+  }
+
+  /** Nobody asked for silence: warnings are shown. */
+  get #isSilent(): boolean {
+    return this.mode === 'none' && this.#options.progress === undefined
+  }
+
+  #warn(text: string): void {
+    this.#out(`millrace: warning: ${clean(text.replaceAll(/\s*\n\s*/g, ': '))}\n`)
   }
 
   /** Where a display is repainted, or events are all there may be, prints of the program go through it. */
@@ -99,7 +111,8 @@ export class Reporting {
     if (!this.#journal) return
     const { error } = this.#journal
     if (error && madeFromJournal(this.#options)) throw error
-    if (error) this.#say('warning', `${error.message.replaceAll(/\s*\n\s*/g, ': ')}`)
+    if (error && this.#isSilent) this.#warn(error.message)
+    else if (error) this.#say('warning', `${error.message.replaceAll(/\s*\n\s*/g, ': ')}`)
     await this.#exports()
     if (!this.#hasMany) return
     const { pruneRuns } = await import('../report/runs.ts')
@@ -181,7 +194,7 @@ export class Reporting {
   }
 }
 
-/** A program that was started by itself shows progress on a terminal and is silent elsewhere. */
+/** A program that was started by itself shows progress on a terminal, and nothing but warnings elsewhere. */
 const embeddedMode = (): string | undefined => (process.stderr.isTTY ? undefined : 'none')
 
 /** What is asked for that is written when the run has ended. */
