@@ -25,6 +25,9 @@ export function finding(statistics: Statistics): string | null {
     if (total.submitted < statistics.cpus) {
       return `${idle}: ${plural(total.submitted, 'task')} cannot fill ${plural(statistics.cpus, 'cpu')}`
     }
+    const begunAt = statistics.begunAt ?? 0
+    if (statistics.cpus * begunAt > idleMs / 2)
+      return `${idle}: the first task began after ${formatDuration(begunAt)}`
     return `${idle}: there were not enough tasks at hand`
   }
   const mean = total.done > 0 ? total.busyMs / total.done : Infinity

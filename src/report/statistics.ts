@@ -34,6 +34,8 @@ export class Statistics {
   bytesCommitted = 0
   /** Latest time seen. Events step back by up to a batch, and then count as of this time where order matters. */
   elapsed = 0
+  /** When the first task began; null before. */
+  begunAt: number | null = null
   /** Running time times cpus. */
   cpuBusyMs = 0
   /** Running time of attempts that failed or were lost. */
@@ -152,6 +154,7 @@ export class Statistics {
         break
       case 'started':
         this.#advance(event.at)
+        this.begunAt ??= event.at
         this.#start(event)
         break
       case 'blocked':

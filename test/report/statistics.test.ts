@@ -168,6 +168,16 @@ const findings: [string, RunEvent[], RegExp | null][] = [
     lifeOf(1, 0, 0, 1000, 'ok'),
     /^threads were idle 50% of the time: 1 task cannot fill 2 cpus/,
   ],
+  [
+    'the first task began late',
+    [...lifeOf(1, 0, 800, 1000, 'ok'), ...lifeOf(2, 0, 800, 1000, 'ok')],
+    /^threads were idle 80% of the time: the first task began after 800ms$/,
+  ],
+  [
+    'the last task came late',
+    [...lifeOf(1, 0, 0, 100, 'ok'), ...lifeOf(2, 0, 0, 100, 'ok'), ...lifeOf(3, 0, 900, 1000, 'ok')],
+    /^threads were idle 85% of the time: there were not enough tasks at hand$/,
+  ],
 ]
 for (const [situation, events, expected] of findings) {
   test(`the finding when ${situation}`, () => {
