@@ -57,8 +57,12 @@ export const NO_SLOTS: Slot[] = []
 const PLAIN: KeptSlot = { kind: 'value', initial: null }
 const plain: KeptSlot[][] = [NO_SLOTS]
 
+/** More slots than this are rare, and of any number: what they keep is their own. */
+const FEW = 16
+
 /** Tasks that read and write values all keep the same: there are millions of them. */
 export function keptSlots(slots: readonly Slot[]): readonly KeptSlot[] {
+  if (slots.length > FEW) return slots
   for (const { kind, initial } of slots) if (kind !== 'value' || initial !== null) return slots
   return (plain[slots.length] ??= slots.map(() => PLAIN))
 }

@@ -630,6 +630,8 @@ export class Executor {
     }
     for (const { target, backup } of live.backups ?? []) target.set(backup)
     live.handling = true
+    // It keeps its place on the lane until its files are gone, and is neither sent from there nor given back once more.
+    live.held = false
     this.#cancelCalled(task)
     if (task.state === 'stopping') {
       void this.taskFiles.drop(task).then(() => {

@@ -261,7 +261,8 @@ export class EmbeddedHost implements Host {
       })
       const shown = reporting.mode === 'live' || reporting.mode === 'plain'
       if (!shown) for (const task of unhandled) complain(taskError(task))
-      if (!shown) for (const sentence of stranded) complain(new MillraceError('MR_DEVICE', sentence))
+      if (!shown && !reporting.showsWarnings)
+        for (const sentence of stranded) complain(new MillraceError('MR_DEVICE', sentence))
       if (
         failed &&
         !interrupted &&

@@ -63,18 +63,18 @@ export class Reporting {
   /** Null when nobody looks: then events are not even made. */
   get observer(): Observer | null {
     const journal = this.#journal
-    const isSilent = this.#isSilent
-    if (this.mode === 'none' && !isSilent) return journal ? journal.observe : null
+    const showsWarnings = this.showsWarnings
+    if (this.mode === 'none' && !showsWarnings) return journal ? journal.observe : null
     return event => {
       journal?.observe(event)
       if (this.#terminal) this.#terminal.observe(event)
-      else if (!isSilent) this.#early.push(event)
+      else if (!showsWarnings) this.#early.push(event)
       else if (event.type === 'note' && event.level === 'warning') this.#warn(event.text)
     }
   }
 
-  /** Nobody asked for silence: warnings are shown. */
-  get #isSilent(): boolean {
+  /** Nobody asked for silence where there is no display: then warnings are shown by themselves. */
+  get showsWarnings(): boolean {
     return this.mode === 'none' && this.#options.progress === undefined
   }
 
@@ -111,7 +111,7 @@ export class Reporting {
     if (!this.#journal) return
     const { error } = this.#journal
     if (error && madeFromJournal(this.#options)) throw error
-    if (error && this.#isSilent) this.#warn(error.message)
+    if (error && this.showsWarnings) this.#warn(error.message)
     else if (error) this.#say('warning', `${error.message.replaceAll(/\s*\n\s*/g, ': ')}`)
     await this.#exports()
     if (!this.#hasMany) return

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
-import { readdirSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'node:test'
-import { barrier, group, waitOnFile } from 'millrace'
-import { brief, briefOnFile, briefOrLong, held } from '../fixtures/recalled.ts'
+import { barrier, group, waitOn, waitOnFile } from 'millrace'
+import { brief, briefOnFile, briefOrLong, briefOrLongInTurn, held } from '../fixtures/recalled.ts'
 import { rejection, temporaryFolder, until } from './embedded.ts'
 
 const folder = temporaryFolder()
@@ -57,6 +57,27 @@ test('given tasks with files that wait behind a long one, we should run them els
   for (const path of paths.slice(1)) await waitOnFile(path)
   // The long one holds the one that it writes.
   await until(() => staged().length <= 1, 'one staged')
+  writeFileSync(end, '')
+  await barrier()
+})
+
+test('given tasks that wait for their turn behind a long one, we should give each back once, however long its files take to go', async () => {
+  const directories = Array.from({ length: 40 }, (_, i) => join(folder, `directory-${i}`))
+  for (const directory of directories) {
+    mkdirSync(directory)
+    for (let i = 0; i < 60; i++) writeFileSync(join(directory, String(i)), 'text')
+  }
+  const arrays = directories.map(() => new Float64Array(20_000))
+  const end = join(folder, 'end-of-turn')
+  const callAll = (first: string): void => {
+    directories.forEach(
+      (directory, i) => void briefOrLongInTurn(directory, i === 0 ? first : '', arrays[i] as Float64Array),
+    )
+  }
+  callAll('')
+  await barrier()
+  callAll(end)
+  await waitOn(arrays.slice(1))
   writeFileSync(end, '')
   await barrier()
 })

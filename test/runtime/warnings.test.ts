@@ -25,3 +25,37 @@ test('given a program that runs without a terminal, we should see its warnings, 
     assert.equal(await shown({ MILLRACE_JOURNAL: journal, MILLRACE_PROGRESS: 'none' }), '')
   }
 })
+
+const STRANDED = `
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { FILE_IN, FILE_OUT, IN, main, shared, task } from 'millrace'
+export const reads = task({ name: 'reads', params: [FILE_IN, IN] }, (_path, going) => {
+  Atomics.store(going, 0, 1)
+  Atomics.wait(going, 1, 0)
+})
+export const writes = task({ name: 'writes', params: [FILE_OUT, IN] }, (path, going) => {
+  writeFileSync(path, 'new')
+  Atomics.store(going, 2, 1)
+})
+main(async () => {
+  const going = shared(Int32Array, 3)
+  writeFileSync('a', 'old')
+  reads('a', going)
+  writes('a', going)
+  while (!Atomics.load(going, 0) || !Atomics.load(going, 2)) await new Promise(resolve => setTimeout(resolve, 5))
+  await new Promise(resolve => setTimeout(resolve, 300))
+  rmSync('a')
+  mkdirSync('a/x', { recursive: true })
+  Atomics.store(going, 1, 1)
+  Atomics.notify(going, 1)
+})
+`
+
+test('given a result that cannot be brought to its place, we should say so once, with a terminal or without', async () => {
+  for (const progress of ['', 'none', 'plain']) {
+    const program = new Program({ 'app.mjs': STRANDED })
+    const { code, err } = await program.run('app.mjs', [], progress ? { MILLRACE_PROGRESS: progress } : {})
+    assert.equal(code, 1, err)
+    assert.equal(err.split('could not be written').length, 2, err)
+  }
+})
