@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { countSteps } from '../core/steps.ts'
 import { Datum } from '../../src/core/data.ts'
-import { NO_SLOTS } from '../../src/model/call.ts'
-import type { Call } from '../../src/model/call.ts'
+import { NO_SLOTS, keptSlots } from '../../src/model/call.ts'
+import type { Call, Slot } from '../../src/model/call.ts'
 import { addSlot, forgetSlots } from '../../src/model/slots.ts'
 
 const newCall = (): Call => ({ definition: null as never, given: [], args: [], slots: NO_SLOTS })
@@ -24,6 +24,21 @@ test('a datum has one slot, however many others there are and however often it i
     }
     forgetSlots()
     assert.equal(addSlot(call, data[0] as Datum, 'in', 'value'), 0)
+  }
+})
+
+test('tasks with a few values keep the same of their slots, those with files or with many values their own', () => {
+  const slots = (count: number, kind: 'value' | 'file'): Slot[] =>
+    Array.from({ length: count }, () => ({ datum: new Datum(), kind, mode: 'in', initial: null }))
+  assert.equal(keptSlots(NO_SLOTS), NO_SLOTS)
+  assert.equal(keptSlots(slots(3, 'value')), keptSlots(slots(3, 'value')))
+  assert.deepEqual(
+    keptSlots(slots(3, 'value')).map(({ kind }) => kind),
+    ['value', 'value', 'value'],
+  )
+  // One list for each number that there ever was would be as many as there are tasks.
+  for (const own of [slots(2, 'file'), [...slots(1, 'value'), ...slots(1, 'file')], slots(1000, 'value')]) {
+    assert.equal(keptSlots(own), own)
   }
 })
 
