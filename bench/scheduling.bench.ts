@@ -1,7 +1,9 @@
 import { Datum } from '../src/core/data.ts'
 import { Engine } from '../src/core/engine.ts'
-import { Implementation, ioDemandOf } from '../src/core/task.ts'
-import type { IoWishes, Kind, Task } from '../src/core/task.ts'
+import { ioDemandOf } from '../src/core/demand.ts'
+import { Implementation } from '../src/core/task.ts'
+import type { IoWishes } from '../src/core/demand.ts'
+import type { Kind, Task } from '../src/core/task.ts'
 import { bench } from './harness.ts'
 import type { Case } from './harness.ts'
 

@@ -1,6 +1,6 @@
 import { Datum } from '../../src/core/data.ts'
-import { demandOf, ioDemandOf } from '../../src/core/task.ts'
-import type { Bandwidth, Demand } from '../../src/core/task.ts'
+import { demandOf, ioDemandOf } from '../../src/core/demand.ts'
+import type { Bandwidth, Demand } from '../../src/core/demand.ts'
 import { simulate } from '../../src/simulate/simulate.ts'
 import type { SimulateOptions } from '../../src/simulate/simulate.ts'
 import type { SimulatedOutcome } from '../../src/simulate/outcome.ts'

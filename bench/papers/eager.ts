@@ -1,5 +1,5 @@
-import { demandOf } from '../../src/core/task.ts'
-import type { Demand } from '../../src/core/task.ts'
+import { demandOf } from '../../src/core/demand.ts'
+import type { Demand } from '../../src/core/demand.ts'
 import type { Platform } from '../../src/simulate/platform.ts'
 import { cpus, gain, time } from './build.ts'
 import type { Build, Use } from './build.ts'

@@ -1,4 +1,4 @@
-import type { Bandwidth } from '../../src/core/task.ts'
+import type { Bandwidth } from '../../src/core/demand.ts'
 import { MB, cpus, gain, io, time } from './build.ts'
 import type { Build } from './build.ts'
 import { varying, computingBefore, firstNode, mareNostrum4 } from './platforms.ts'

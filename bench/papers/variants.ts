@@ -1,5 +1,5 @@
 import type { Datum } from '../../src/core/data.ts'
-import type { Bandwidth } from '../../src/core/task.ts'
+import type { Bandwidth } from '../../src/core/demand.ts'
 import { MB, cpus, gain, io, time } from './build.ts'
 import type { Build } from './build.ts'
 import { STATIC } from './hmmer.ts'

@@ -7,7 +7,7 @@
  * whoever needs global order sorts.
  */
 
-import type { StorageDemand } from './task.ts'
+import type { StorageDemand } from './demand.ts'
 
 /** Why a task failed, in a form that can be written down: the error object itself stays in the program. */
 export interface FailureFacts {

@@ -1,5 +1,5 @@
 import type { Node } from './machine.ts'
-import type { Demand } from './task.ts'
+import type { Demand } from './demand.ts'
 
 /**
  * Finds the first node with room without looking at all of them: over the nodes lies a tree, each of whose

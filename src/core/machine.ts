@@ -1,6 +1,7 @@
 import { Deque } from '../general/deque.ts'
 import type { IoNodeDescription } from './io/io-node.ts'
-import type { Demand, Kind, Task } from './task.ts'
+import type { Demand } from './demand.ts'
+import type { Kind, Task } from './task.ts'
 
 type Form = Kind['form']
 

@@ -2,7 +2,8 @@ import type { Locality } from './locality.ts'
 import type { Node } from './machine.ts'
 import { before } from './ready-queue.ts'
 import type { Head, Placer, ReadyQueue } from './ready-queue.ts'
-import type { Demand, Task } from './task.ts'
+import type { Demand } from './demand.ts'
+import type { Task } from './task.ts'
 
 /** What the queues ask of whoever knows the nodes. */
 export interface NodePlacer extends Placer {

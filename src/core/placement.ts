@@ -15,8 +15,9 @@ import { Ranks } from './ranks.ts'
 import { Recency } from './recency.ts'
 import { ReadyQueue, before, starved } from './ready-queue.ts'
 import type { Placer } from './ready-queue.ts'
-import { demandOf } from './task.ts'
-import type { Demand, Implementation, Task } from './task.ts'
+import { demandOf } from './demand.ts'
+import type { Demand } from './demand.ts'
+import type { Implementation, Task } from './task.ts'
 
 /** No task takes less than a lane. */
 const LEAST = demandOf(1, 0, [])

@@ -3,7 +3,8 @@ import type { Access } from './data.ts'
 import { MillraceError } from './errors.ts'
 import type { Observer, RunEvent, TaskUsage } from './events.ts'
 import type { Node } from './machine.ts'
-import type { Demand, Task, TaskSpec } from './task.ts'
+import type { Demand } from './demand.ts'
+import type { Task, TaskSpec } from './task.ts'
 
 /** Says what of the demand no node has. */
 export function refuse({ kind, demand }: TaskSpec, nodes: readonly Node[]): never {

@@ -1,5 +1,5 @@
 import type { AccessMode } from '../core/data.ts'
-import type { Demand } from '../core/task.ts'
+import type { Demand } from '../core/demand.ts'
 import type { DatumKind } from '../model/directions.ts'
 import type { StreamRules } from '../model/stream.ts'
 import type { WireArgument, WireKept, WireStored } from './wire.ts'

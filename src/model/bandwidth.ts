@@ -1,5 +1,5 @@
 import { MillraceError } from '../core/errors.ts'
-import type { Bandwidth, BoundedAuto } from '../core/task.ts'
+import type { Bandwidth, BoundedAuto } from '../core/demand.ts'
 import { nearest } from '../general/nearest.ts'
 import { parseRate } from '../general/units.ts'
 import { fromEnvironment } from './environment.ts'

@@ -79,7 +79,9 @@ export class Reporting {
   }
 
   #warn(text: string): void {
-    this.#out(`millrace: warning: ${clean(text.replaceAll(/\s*\n\s*/g, ': '))}\n`)
+    const line = text.replaceAll(/\s*\n\s*/g, ': ')
+    if (this.showsWarnings) this.#out(`millrace: warning: ${clean(line)}\n`)
+    else this.#say('warning', line)
   }
 
   /** Where a display is repainted, or events are all there may be, prints of the program go through it. */
@@ -111,8 +113,7 @@ export class Reporting {
     if (!this.#journal) return
     const { error } = this.#journal
     if (error && madeFromJournal(this.#options)) throw error
-    if (error && this.showsWarnings) this.#warn(error.message)
-    else if (error) this.#say('warning', `${error.message.replaceAll(/\s*\n\s*/g, ': ')}`)
+    if (error) this.#warn(error.message)
     await this.#exports()
     if (!this.#hasMany) return
     const { pruneRuns } = await import('../report/runs.ts')

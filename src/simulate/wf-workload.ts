@@ -1,7 +1,7 @@
 import { Datum } from '../core/data.ts'
 import type { AccessRequest } from '../core/engine.ts'
 import { MillraceError } from '../core/errors.ts'
-import { demandOf, roundMemory } from '../core/task.ts'
+import { demandOf, roundMemory } from '../core/demand.ts'
 import type { Simulation } from './simulation.ts'
 import type { WfInstance, WfTask } from './wfformat.ts'
 import { inputFile } from './workload.ts'

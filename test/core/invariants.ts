@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import type { Version } from '../../src/core/data.ts'
 import type { Lane, Node } from '../../src/core/machine.ts'
 import type { Group } from '../../src/core/group.ts'
-import type { Demand, Task } from '../../src/core/task.ts'
+import type { Demand } from '../../src/core/demand.ts'
+import type { Task } from '../../src/core/task.ts'
 import type { FakeMachine } from './fake-machine.ts'
 
 const demandOf = (task: Task): Demand => task.implementation.demand ?? task.demand

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { LANE_DEPTH } from '../../src/core/machine.ts'
 import { fifoData } from '../../src/core/policy.ts'
 import type { Kind, Task } from '../../src/core/task.ts'
-import { demandOf, roundMemory } from '../../src/core/task.ts'
+import { demandOf, roundMemory } from '../../src/core/demand.ts'
 import { Rig, cpus, fails, kindOf } from './rig.ts'
 
 test('given tasks of several CPUs, we should never hold more than the node has', () => {

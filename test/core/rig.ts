@@ -8,8 +8,10 @@ import type { NodeDescription } from '../../src/core/machine.ts'
 import type { Policy } from '../../src/core/policy.ts'
 import { MillraceError } from '../../src/core/errors.ts'
 import type { ErrorCode } from '../../src/core/errors.ts'
-import { Implementation, demandOf } from '../../src/core/task.ts'
-import type { Demand, Kind, Task, TaskSpec } from '../../src/core/task.ts'
+import { demandOf } from '../../src/core/demand.ts'
+import { Implementation } from '../../src/core/task.ts'
+import type { Demand } from '../../src/core/demand.ts'
+import type { Kind, Task, TaskSpec } from '../../src/core/task.ts'
 
 export interface RigOptions {
   cpus?: number

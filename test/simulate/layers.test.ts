@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { Datum } from '../../src/core/data.ts'
 import { IO_POLICIES } from '../../src/core/io/io-policy.ts'
-import { demandOf, ioDemandOf } from '../../src/core/task.ts'
+import { demandOf, ioDemandOf } from '../../src/core/demand.ts'
 import type { DeviceModel, NodeModel } from '../../src/simulate/platform.ts'
 import { Simulation } from '../../src/simulate/simulation.ts'
 

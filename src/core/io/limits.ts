@@ -1,5 +1,6 @@
 import type { Observer } from '../events.ts'
-import type { Bandwidth, Kind, Task } from '../task.ts'
+import type { Bandwidth } from '../demand.ts'
+import type { Kind, Task } from '../task.ts'
 import { AdaptiveLimit } from './adaptive.ts'
 import type { Device } from './device.ts'
 import type { Learned } from './io-core.ts'

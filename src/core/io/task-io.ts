@@ -1,5 +1,6 @@
 import type { Version } from '../data.ts'
-import type { StorageDemand, Task } from '../task.ts'
+import type { StorageDemand } from '../demand.ts'
+import type { Task } from '../task.ts'
 import type { Begun } from './adaptive.ts'
 import type { Device } from './device.ts'
 import type { Lesson } from './learning.ts'

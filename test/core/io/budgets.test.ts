@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { demandOf, ioDemandOf } from '../../../src/core/task.ts'
+import { demandOf, ioDemandOf } from '../../../src/core/demand.ts'
 import type { Task } from '../../../src/core/task.ts'
 import { fails } from '../rig.ts'
 import { IoRig, MB, device, devicesOf } from './io-rig.ts'

@@ -10,7 +10,7 @@ import { Datum } from '../../../src/core/data.ts'
 import type { Version } from '../../../src/core/data.ts'
 import { Engine } from '../../../src/core/engine.ts'
 import type { NodeDescription } from '../../../src/core/machine.ts'
-import { demandOf, ioDemandOf } from '../../../src/core/task.ts'
+import { demandOf, ioDemandOf } from '../../../src/core/demand.ts'
 import { kindOf } from '../rig.ts'
 import { deviceOf } from './random-machine.ts'
 
