@@ -70,7 +70,9 @@ static void run(struct reader *given) {
     job->id = (uint32_t)number(reader, 4);
     job->lane = (uint32_t)number(reader, 4);
     job->environment = environments[number(reader, 4) % ENVIRONMENTS];
-    job->cpus = number(reader, 8);
+    job->cpu_count = (int)number(reader, 2);
+    job->cpus = (const unsigned char *)reader->at;
+    for (int i = 0; i < job->cpu_count; i++) number(reader, 2);
     job->limit_count = (int)number(reader, 1);
     if (job->limit_count > MAX_LIMITS || !job->environment) exit(1);
     for (int i = 0; i < job->limit_count; i++) {

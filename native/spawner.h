@@ -6,7 +6,7 @@
  * them, texts ended by NUL. See spawner.ts for the other side.
  *
  *   E environment   u32 slot, u32 count, count texts NAME=VALUE
- *   R run           u32 id, u32 lane (NO_LANE: none), u32 environment slot, u64 CPUs to bind to (bits; 0: none),
+ *   R run           u32 id, u32 lane (NO_LANE: none), u32 environment slot, u16 number of CPUs to bind to, u16 each,
  *                   u8 number of limits, each u8 resource and u64 value,
  *                   texts cwd, stdin, stdout, stderr, log (empty: none), u32 argc, argc texts
  *   K kill          u32 id, u32 signal: to the whole process group
@@ -83,7 +83,9 @@ struct job {
     uint32_t id;
     uint32_t lane;
     struct environment *environment;
-    uint64_t cpus;
+    int cpu_count;
+    /* Two bytes each; not aligned. */
+    const unsigned char *cpus;
     int limit_count;
     struct limit limits[MAX_LIMITS];
     const char *cwd, *in, *out, *err, *log;

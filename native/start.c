@@ -101,14 +101,15 @@ void prepare_starts(void) {
 }
 
 static void run_on(const struct job *job) {
-    if (!job->cpus) {
+    if (job->cpu_count == 0) {
         if (are_known) sched_setaffinity(0, sizeof all_cpus, &all_cpus);
         return;
     }
     cpu_set_t set;
     CPU_ZERO(&set);
-    for (int i = 0; i < 64; i++) {
-        if (job->cpus >> i & 1) CPU_SET(i, &set);
+    for (int i = 0; i < job->cpu_count; i++) {
+        int cpu = job->cpus[2 * i] | job->cpus[2 * i + 1] << 8;
+        if (cpu < CPU_SETSIZE) CPU_SET(cpu, &set);
     }
     /* A CPU that has gone away must not keep the program from running. */
     sched_setaffinity(0, sizeof set, &set);

@@ -97,22 +97,33 @@ static void book(struct adoption *a, u32 proc, s32 fd)
     a->known[a->count++].ofd = ofd;
 }
 
-static void look_into(struct adoption *a, u32 proc)
+/* The descriptors of a process on this file, each to `found`; with none, whether there is one. */
+static int each_open(u32 pid, const struct stat *file, void (*found)(struct adoption *a, u32 proc, const char *fd), struct adoption *a, u32 proc)
 {
     char list[1024];
-    u32 pid = mr_proc_at(proc)->pid;
+    int any = 0;
     struct fd_path folder = path_of(pid, "/fd", "");
     long dir = mr_sys(SYS_openat, AT_FDCWD, folder.text, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-    if (dir < 0) return;
+    if (dir < 0) return 0;
     for (long len; (len = mr_sys(SYS_getdents64, dir, list, sizeof list, 0)) > 0;)
         for (long at = 0; at < len;) {
             const char *e = list + at, *name = e + 19;
             struct stat st;
             at += *(const u16 *)(const void *)(e + 16);
             if (*name == '.' || mr_sys(SYS_newfstatat, dir, name, &st, 0) < 0) continue;
-            if (st.st_ino == a->st->st_ino && st.st_dev == a->st->st_dev && writes(pid, name)) book(a, proc, (s32)mr_number(name));
+            if (st.st_ino != file->st_ino || st.st_dev != file->st_dev) continue;
+            any = 1;
+            if (found) found(a, proc, name);
         }
     mr_sys(SYS_close, dir, 0, 0, 0);
+    return any;
+}
+
+int mr_has_open(u32 pid, const struct stat *st) { return each_open(pid, st, 0, 0, 0); }
+
+static void book_writer(struct adoption *a, u32 proc, const char *fd)
+{
+    if (writes(mr_proc_at(proc)->pid, fd)) book(a, proc, (s32)mr_number(fd));
 }
 
 /* Under the lock. The descriptors of producers that are open for writing on the file of this record. */
@@ -122,7 +133,7 @@ void mr_adopt(u32 file, const struct stat *st)
     const struct mr_rule *r = mr_rule_at(mr_file_at(file)->rule);
     for (u32 i = 0, n = mr_used(MR_PROCS); i < n; i++) {
         const struct mr_proc *p = mr_proc_at(i);
-        if (p->slot.used && p->state == MR_ALIVE && p->step != MR_NONE && mr_produces(r, p->step)) look_into(&a, i);
+        if (p->slot.used && p->state == MR_ALIVE && p->step != MR_NONE && mr_produces(r, p->step)) each_open(p->pid, st, book_writer, &a, i);
     }
     if (a.found) mr_add(&mr_b->adopted, 1);
 }

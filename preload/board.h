@@ -23,6 +23,7 @@ enum { /* regions */
 #define MR_EVENT_COUNT 2048u
 #define MR_FOLDER_BITS 4096u
 #define MR_MAX_STEPS 65536u
+#define MR_STRANGER 0xffffu
 
 struct mr_region {
     u64 off;      /* of element 0 in the file */
@@ -63,6 +64,9 @@ struct mr_rule {
 };
 
 enum { MR_ABSENT, MR_GROWING, MR_COMMITTED, MR_FAILED };
+/* Of a file: published bytes were written again; its home is another node, which decides when it is complete; steps on two
+ * nodes write it. */
+enum { MR_OVERWRITTEN = 1, MR_REMOTE = 2, MR_DISPUTED = 4 };
 
 /* Three cache lines: what finds it, what readers and writers look at, the rest. */
 struct mr_file {
@@ -71,7 +75,8 @@ struct mr_file {
     u32 path, path_len;
     char name[40]; /* the path again when it is short: found without another cache line */
     u32 rule;   /* index */
-    u32 is_dir; /* governed by its own dir rule */
+    u16 is_dir; /* governed by its own dir rule */
+    u16 reader; /* a step that has opened it to read and does not write it, plus one (MR_STRANGER: no step); 0: none has */
 
     u32 state;
     u32 seq;     /* futex: grows when a waiter should look again */
@@ -87,7 +92,8 @@ struct mr_file {
     u32 twin;    /* index + 1: the next name of the same file, in a ring (twins.c); 0: it has no other that we know */
 
     u32 parent; /* index + 1 of the record of its directory, when that has a dir rule */
-    u32 extent_lost; /* a piece was not recorded: it becomes readable on commit */
+    u16 extent_lost; /* a piece was not recorded: it becomes readable on commit */
+    u16 marks; /* MR_OVERWRITTEN, … */
     u32 closes;
     u32 writers; /* descriptions open for writing by producers */
     u32 begun_children, committed_children;
@@ -116,6 +122,7 @@ struct mr_ofd {
     u32 gone; /* its file was removed or replaced: what it writes is nobody's business any more */
     u32 stage; /* index + 1 */
     u32 passed; /* of refs, those on their way through a socket (io_pass.c) */
+    u64 stamp;  /* of the file, when it was opened again after its commit; else 0 */
 };
 
 /* One descriptor (fd >= 0) or shared writable mapping (fd < 0) of one process on a description. */
@@ -160,7 +167,7 @@ struct mr_instance {
     u32 step, live;
     s32 status; /* of the root: exit status, 128 + signal when killed */
     u32 root_pid;
-    u32 spoiled; /* some wait of it ended with an error: what it writes from now on may be less than it meant to */
+    u32 spoiled; /* MR_DOUBTFUL: a wait could not end, and it went on without; MR_BROKEN: it was told that an input is broken */
     u32 pad;
 };
 
@@ -172,7 +179,7 @@ struct mr_wait {
     u64 at, want, since;
 };
 
-enum { MR_EV_COMMITTED, MR_EV_FAILED, MR_EV_ENDED, MR_EV_KILLED, MR_EV_DEADLOCK, MR_EV_TIMEOUT, MR_EV_FULL, MR_EV_NOTE, MR_EV_TRUSTED, MR_EV_MOVED };
+enum { MR_EV_COMMITTED, MR_EV_FAILED, MR_EV_ENDED, MR_EV_KILLED, MR_EV_DEADLOCK, MR_EV_TIMEOUT, MR_EV_FULL, MR_EV_NOTE, MR_EV_TRUSTED, MR_EV_MOVED, MR_EV_BROKEN, MR_EV_REWRITTEN, MR_EV_UNSEEN };
 
 struct mr_event {
     u64 seq, wall;
@@ -229,6 +236,8 @@ static inline void *mr_at(u32 region, u32 index)
 #define mr_stage_at(i) ((struct mr_stage *)mr_at(MR_STAGES, (i)))
 #define mr_used(which) (mr_b->region[which].used)
 
+struct stat;
+
 /* board.c */
 void mr_board_name(char *to, size_t size, u32 uid, const char *workflow);
 int mr_board_layout(int fd, const char *shm);       /* a new, empty board in mr_b */
@@ -271,6 +280,7 @@ u32 mr_file_get(const char *path, u32 len, u32 rule, int is_dir);
 void mr_file_begin(u32 file);
 void mr_file_complete(u32 file); /* whatever its rule says */
 void mr_file_fail(u32 file, u32 step, const char *why);
+void mr_dispute(u32 file, u32 step); /* it fails for good: steps on two nodes write it */
 void mr_file_reset(u32 file);
 int mr_file_evaluate(u32 file); /* the state after looking at the rule */
 void mr_file_wake(struct mr_file *f);
@@ -287,7 +297,6 @@ void mr_cut(struct mr_file *f, u64 size); /* under the lock */
 u64 mr_available(struct mr_file *f, u64 at);
 
 /* twins.c: all but mr_next_name under the lock */
-struct stat;
 u32 mr_next_name(u32 file); /* of the same file; itself when it has no other */
 int mr_same_file(u32 a, u32 b);
 void mr_names_join(u32 a, u32 b);
@@ -318,7 +327,8 @@ int mr_any_dead(void); /* without the lock */
 u32 mr_ofd_new(u32 proc, s32 fd, u32 file, u32 step);
 void mr_ofd_detach(u32 file);
 void mr_count_close(u32 file, u32 proc, int doubtful);
-void mr_spoil(u32 proc); /* takes the lock */
+enum { MR_DOUBTFUL = 1, MR_BROKEN = 2 };
+void mr_spoil(u32 proc, u32 how); /* takes the lock */
 int mr_hold_add(u32 proc, s32 fd, u32 ofd);
 void mr_hold_drop(u32 proc, s32 fd, u32 ofd, int how);
 u32 mr_hold_find(u32 proc, s32 fd);
@@ -328,9 +338,19 @@ void mr_recover(void);
 
 /* wait.c */
 int mr_wait_for(u32 proc, u32 file, u32 kind, u64 at, u64 len);
+int mr_wait_if_it_ends(u32 proc, u32 file, u32 kind);
 int mr_wait_moment(u32 proc, u32 file, u64 began);
 extern u64 mr_wait_limit;
 extern u32 mr_passes; /* gates that were open, since the last wait */
+
+/* changes.c: under the lock, but for the first */
+u64 mr_stamp(const struct stat *st);
+void mr_written_again(u32 file, u32 step);
+void mr_look_for_changes(u32 file, u64 stamp, u32 step);
+
+/* unseen.c */
+const char *mr_not_intercepted(long dirfd, const char *path, u32 uid, u32 gid, int depth);
+void mr_report_unseen(u32 step, u32 pid, const char *path, const char *why); /* under the lock */
 
 /* spill.c */
 long mr_file_move(u32 file, long own);

@@ -227,6 +227,7 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
     struct mr_self *s = &mr_self;
     if (!e.workflow) e.workflow = "CAPIO";
     s->uid = (u32)mr_sys(SYS_getuid, 0, 0, 0, 0);
+    s->gid = (u32)mr_sys(SYS_getgid, 0, 0, 0, 0);
     s->pid = (u32)mr_sys(SYS_getpid, 0, 0, 0, 0);
     s->step = s->proc = MR_NONE;
     mr_board_name(shm, sizeof shm, s->uid, e.workflow);
@@ -261,6 +262,7 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
     mr_lock(&g);
     s->proc = mr_proc_join(s->pid, born, s->step, parent);
     mr_unlock(&g);
+    mr_keep_environment(envp);
     mr_learn_fds();
     mr_in_steps = 1;
     s->on = 1;

@@ -61,7 +61,7 @@ struct mr_who mr_who(int must_be_known)
 static void name_opened(u32 file, u64 size, long flags)
 {
     struct mr_file *f = mr_file_at(file);
-    if (f->state == MR_FAILED && (flags & O_TRUNC)) { /* written again from the start */
+    if (f->state == MR_FAILED && (flags & O_TRUNC) && !(f->marks & MR_DISPUTED)) { /* written again from the start */
         f->closes = f->doubts = 0;
         mr_file_reset(file);
     }
@@ -76,6 +76,7 @@ static long opened_to_write(const struct mr_name *n, struct mr_rights *r, long f
 {
     struct mr_who who = mr_who(1);
     struct mr_guard g;
+    struct stat st;
     if (who.proc == MR_NONE) return fd;
     u64 size = flags & O_TRUNC ? 0 : mr_size_of(fd);
     mr_lock(&g);
@@ -84,6 +85,8 @@ static long opened_to_write(const struct mr_name *n, struct mr_rights *r, long f
     u32 mode = MR_UPDATE;
     if (ofd != MR_NONE) {
         mode = mr_file_at(r->file)->mode;
+        if (unlikely(mr_file_at(r->file)->state == MR_COMMITTED))
+            mr_ofd_at(ofd)->stamp = flags & O_TRUNC || mr_sys(SYS_fstat, fd, &st, 0, 0) < 0 ? 1 : mr_stamp(&st);
         mr_file_up_to_date(r->file);
         u32 i = r->file;
         for (u32 left = 256; left--;) {
@@ -131,6 +134,7 @@ long mr_opened(const struct mr_name *n, struct mr_rights *r, long fd, long flags
         return fd;
     }
     u32 state = r->file == MR_NONE ? MR_ABSENT : mr_load(&mr_file_at(r->file)->state);
+    if (r->file != MR_NONE) mr_note_reader(mr_file_at(r->file));
     if (state == MR_COMMITTED && !r->is_dir && !(flags & O_DIRECTORY) && (!mr_file_at(r->file)->lower || mr_is_below(fd, mr_file_at(r->file)))) return fd;
     if (mr_who(0).foreign) return fd; /* the program it will become learns by itself */
     if (r->is_dir || (flags & O_DIRECTORY)) {

@@ -88,7 +88,7 @@ u32 mr_file_get(const char *path, u32 len, u32 rule, int is_dir)
     f->path_len = len;
     if (len <= sizeof f->name) mr_copy(f->name, path, len);
     f->rule = rule;
-    f->is_dir = (u32)is_dir;
+    f->is_dir = (u16)is_dir;
     f->commit = r->commit;
     f->count = r->count;
     f->mode = r->mode;
@@ -185,6 +185,12 @@ void mr_file_fail(u32 file, u32 step, const char *why)
     settle(file, MR_FAILED);
 }
 
+void mr_dispute(u32 file, u32 step)
+{
+    mr_file_at(file)->marks |= MR_DISPUTED;
+    mr_file_fail(file, step, "steps on two nodes write it");
+}
+
 /* Gone by unlink or rename, or to be written again: as if nobody had begun it. Its closes stay counted. */
 void mr_file_reset(u32 file)
 {
@@ -260,7 +266,7 @@ int mr_file_evaluate(u32 file)
 {
     struct mr_file *f = mr_file_at(file);
     const struct mr_rule *r = mr_rule_at(f->rule);
-    if (f->state == MR_COMMITTED || f->state == MR_FAILED) return (int)f->state;
+    if (f->state == MR_COMMITTED || f->state == MR_FAILED || (f->marks & MR_REMOTE)) return (int)f->state;
     u32 over = 0, quiet = 0, terminated = 0, culprit = MR_NONE, done = 0, failed_dep = MR_NONE;
     for (u32 i = 0; i < r->producer_count; i++) {
         u32 step = *mr_list_at(r->producers + i);

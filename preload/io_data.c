@@ -29,7 +29,6 @@ static struct mr_file *reading(u64 e)
 
 static void committed(long fd, u64 e)
 {
-    if (mr_told[fd] && (u64)mr_told[fd] - 1 != mr_size_of(fd)) return; /* still to be seen if it reads on */
     if (mr_lower_of(e)) return;
     if (!mr_who(0).foreign) mr_cas(&mr_fd[fd], &e, 0); /* from now on a plain descriptor */
 }
@@ -49,7 +48,7 @@ int mr_outdated(long fd, u64 *e, const struct mr_file *f)
     int same = mr_lower_of(*e) || (mr_sys(SYS_fstat, fd, &open, 0, 0) == 0 && mr_sys(SYS_newfstatat, AT_FDCWD, path, &named, 0) == 0 &&
                open.st_ino == named.st_ino && open.st_dev == named.st_dev);
     if (!same || position(fd) != 0) {
-        mr_spoil(mr_who(0).proc);
+        mr_spoil(mr_who(0).proc, MR_BROKEN);
         return 1;
     }
     u64 fresh = (*e & ~(u64)0xffff0000) | (generation & 0xffff) << 16;

@@ -1,15 +1,18 @@
 /* open, creat, close, dup and fcntl. */
 #include "local.h"
 
-#include <linux/openat2.h>
+/* Of openat2. Headers before Linux 5.6 do not have it. */
+struct how {
+    u64 flags, mode, resolve;
+};
 
 /* O_NOFOLLOW refuses links; one that we made is the file itself. */
 static long open_followed(const struct mr_call *c)
 {
     struct mr_call d = *c;
-    struct open_how how;
+    struct how how;
     if (c->nr == SYS_openat2) {
-        how = *(const struct open_how *)c->a[2];
+        how = *(const struct how *)c->a[2];
         how.flags &= ~(u64)O_NOFOLLOW;
         how.resolve = 0;
         d.a[2] = (long)&how;
@@ -32,6 +35,7 @@ long mr_open_complete(const struct mr_call *c, u32 file, long flags)
     if ((flags & (O_ACCMODE | O_TRUNC | O_NOFOLLOW | O_DIRECTORY | O_PATH)) || !is_plain_by_now(mr_file_at(file))) return MR_GO;
     long fd = mr_plain(c);
     mr_passes++;
+    if (likely(fd >= 0)) mr_note_reader(mr_file_at(file));
     if (fd < 0 || likely(!mr_load(&mr_file_at(file)->lower))) return fd;
     mr_sys(SYS_close, fd, 0, 0, 0); /* it moved just now */
     return MR_GO;
@@ -99,7 +103,7 @@ long mr_do_creat(const struct mr_call *c)
 }
 long mr_do_openat2(const struct mr_call *c)
 {
-    const struct open_how *how = (const struct open_how *)c->a[2];
+    const struct how *how = (const struct how *)c->a[2];
     if (!mr_readable(how, sizeof *how)) return MR_GO;
     return open_path(c, c->a[0], (const char *)c->a[1], (long)how->flags);
 }

@@ -59,6 +59,10 @@ static int changes_what_is_there(long nr)
     }
 }
 
+/* tar, find, cp and rsync ask in this way before they list a directory, and compare its times afterwards. Who follows
+ * links ([ -d dir ], cd, mkdir -p) asks whether it is there. */
+static int asks_for_times(const struct mr_call *c) { return asks_for_size(c->nr) && !mr_only_looks(c); }
+
 static long wait_and_look(const struct mr_call *c, long dirfd, const char *path, struct mr_name *n, u32 file);
 
 static inline long look_at(const struct mr_call *c, long dirfd, const char *path)
@@ -82,9 +86,10 @@ static long wait_and_look(const struct mr_call *c, long dirfd, const char *path,
     for (u64 began = 0;;) {
         long err = mr_gate(dirfd, path, name, &r);
         /* the size of a growing file is not known; when the wait can never end, what there is must do */
-        if (err == 0 && size && r.rule != MR_NONE && !r.producer && !r.is_dir && mr_load(&mr_file_at(r.file)->state) == MR_GROWING) {
-            err = mr_wait_for(mr_who(0).proc, r.file, MR_WAIT_COMMIT, 0, 0);
-            if (err == -EDEADLK) err = 0;
+        if (err == 0 && r.rule != MR_NONE && !r.producer) {
+            u32 state = mr_load(&mr_file_at(r.file)->state);
+            if (r.is_dir ? asks_for_times(c) && state != MR_COMMITTED : size && state == MR_GROWING)
+                err = mr_wait_if_it_ends(mr_who(0).proc, r.file, r.is_dir ? MR_WAIT_LIST : MR_WAIT_COMMIT);
         }
         if (err < 0) return err;
         long ret = unveiled(c, dirfd, path, name);
@@ -185,6 +190,7 @@ void mr_appeared(long dirfd, const char *path, const struct mr_name *n)
     mr_sys(SYS_newfstatat, dirfd, path, &st, AT_SYMLINK_NOFOLLOW); /* what is written from now on is booked for this name */
     if (file != MR_NONE) {
         struct mr_file *f = mr_file_at(file);
+        if (S_ISREG(st.st_mode) && f->state == MR_COMMITTED) mr_written_again(file, mr_self.step);
         if (S_ISREG(st.st_mode) && f->state < MR_COMMITTED && (u64)st.st_size > f->frontier)
             mr_store(&f->frontier, (u64)st.st_size);
         mr_file_begin(file);

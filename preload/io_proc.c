@@ -1,4 +1,4 @@
-/* fork, exec and exit. */
+/* fork and exit. */
 #include "local.h"
 
 #include <sched.h>
@@ -51,41 +51,6 @@ long mr_do_clone(const struct mr_call *c)
     }
     return fork_like(c);
 }
-
-static void mark_exec(u32 proc, int on)
-{
-    struct mr_guard g;
-    if (proc == MR_NONE) return;
-    mr_lock(&g);
-    struct mr_proc *p = mr_proc_at(proc);
-    if (on) p->flags |= MR_EXECING;
-    else p->flags &= ~(u32)MR_EXECING;
-    mr_unlock(&g);
-}
-
-static long exec_path(const struct mr_call *c, long dirfd, const char *path)
-{
-    struct mr_name n;
-    struct mr_rights r;
-    if (mr_name_followed(dirfd, path, &n) == MR_INSIDE) {
-        mr_rights_of(&n, &r);
-        if (unlikely(r.rule == MR_NONE && (mr_b->links & MR_LINKS))) mr_follow_links(dirfd, path, &n, &r);
-        long err = mr_gate(dirfd, path, &n, &r);
-        if (err == 0 && r.rule != MR_NONE && !r.producer && !r.is_dir) /* a program must be whole */
-            err = mr_wait_for(mr_who(0).proc, r.file, MR_WAIT_COMMIT, 0, 0);
-        if (err < 0) return err;
-    }
-    struct mr_who who = mr_who(1);
-    u32 proc = who.proc;
-    if (!who.foreign) mr_stage_end_all();
-    mark_exec(proc, 1);
-    long err = mr_plain(c);
-    mark_exec(proc, 0);
-    return err;
-}
-
-long mr_do_execve(const struct mr_call *c) { return exec_path(c, AT_FDCWD, (const char *)c->a[0]); }
-long mr_do_execveat(const struct mr_call *c) { return exec_path(c, c->a[0], (const char *)c->a[1]); }
 
 long mr_do_exit(const struct mr_call *c)
 {

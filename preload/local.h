@@ -19,7 +19,7 @@ enum { MR_OUTSIDE, MR_ABOVE, MR_INSIDE };
 
 struct mr_self {
     u32 on;
-    u32 pid, proc, step, uid;
+    u32 pid, proc, step, uid, gid;
     u32 vforks;  /* clone or vfork calls in flight: a child may be running in our memory */
     u32 cwd_place, cwd_from, cwd_len; /* from: where the part inside the managed directory begins */
     u32 fd_top;  /* all entries at and above are empty */
@@ -61,12 +61,11 @@ struct mr_who mr_who(int must_be_known);
 
 int mr_outdated(long fd, u64 *e, const struct mr_file *f); /* io_data.c */
 
-/* io_size.c: the size of a growing file that a READER was told, plus one */
-extern s64 mr_told[MR_FDS];
+/* io_size.c: a READER was told 0 for the size of a growing file */
+extern u8 mr_told[MR_FDS];
 extern u8 mr_touched[MR_FDS]; /* it was read from, or others may read from it */
 void mr_maps_forked(void);
 long mr_stat_descriptor(const struct mr_call *c);
-int mr_size_of_map_trusted(long fd, u64 e, u64 end);
 void mr_size_at_close(long fd, u64 e);
 void mr_size_at_exit(void);
 
@@ -131,6 +130,7 @@ void mr_veil_list(long fd, char *list, long len, int old);
 /* adopt.c */
 struct stat;
 int mr_is_written(long dirfd, const char *path);
+int mr_has_open(u32 pid, const struct stat *st);
 void mr_adopt(u32 file, const struct stat *st); /* under the lock */
 void mr_adopted(void);
 
@@ -151,6 +151,16 @@ void mr_appeared(long dirfd, const char *path, const struct mr_name *n);
 void mr_vanished(u32 file);
 int mr_is_settled(u32 file);
 u32 mr_completed(const struct mr_name *n);
+
+/* Somebody who does not write the file opens it to read. */
+static inline void mr_note_reader(struct mr_file *f)
+{
+    if (likely(f->reader) || (mr_self.step != MR_NONE && mr_produces(mr_rule_at(f->rule), mr_self.step))) return;
+    f->reader = mr_self.step == MR_NONE ? MR_STRANGER : (u16)(mr_self.step + 1);
+}
+
+/* io_exec.c */
+void mr_keep_environment(char **envp);
 
 /* io_rename.c */
 void mr_other_name(long dirfd, const char *path, struct mr_name *n, struct mr_rights *r);

@@ -36,8 +36,7 @@ static int unescape(char *s)
 
 static int split(char *text, int number, struct line *l)
 {
-    l->number = number;
-    l->count = 0;
+    *l = (struct line){.number = number};
     for (char *p = text; p && l->count < FIELDS;) {
         l->field[l->count++] = p;
         p = strchr(p, '\t');

@@ -65,12 +65,13 @@ void mr_count_close(u32 file, u32 proc, int doubtful)
     mr_file_evaluate(file);
 }
 
-void mr_spoil(u32 proc)
+void mr_spoil(u32 proc, u32 how)
 {
     struct mr_guard g;
     if (proc == MR_NONE) return;
     mr_lock(&g);
-    if (mr_proc_at(proc)->instance != MR_NONE) mr_instance_at(mr_proc_at(proc)->instance)->spoiled = 1;
+    u32 i = mr_proc_at(proc)->instance;
+    if (i != MR_NONE && mr_instance_at(i)->spoiled < how) mr_instance_at(i)->spoiled = how;
     mr_unlock(&g);
 }
 
@@ -81,9 +82,13 @@ void mr_instance_end(u32 index)
     u32 step = n->step;
     char text[160];
     struct mr_text t = {text, text + sizeof text};
-    if (n->status == 0) {
+    /* whatever it says: it was told that an input is broken, so what it made of it is not what it was meant to be */
+    int broken = n->status == 0 && n->spoiled == MR_BROKEN, well = n->status == 0 && !broken;
+    if (well) {
         mr_put(&t, "ended well");
         s->ended_ok++;
+    } else if (broken) {
+        mr_put(&t, "it exited with status 0, although it had got an error for one of its inputs");
     } else if (n->status > 128 && n->status < 256) {
         mr_put(&t, "its process ");
         mr_put_n(&t, n->root_pid);
@@ -93,15 +98,15 @@ void mr_instance_end(u32 index)
         mr_put(&t, "it exited with status ");
         mr_put_n(&t, (u64)(u32)n->status);
     }
-    if (n->status != 0) {
+    if (!well) {
         u32 why = mr_text_add(text, mr_len(text));
         s->reason = why == MR_NONE ? 0 : why;
         s->ended_failed++;
     }
     s->running--;
     s->idle_since = mr_now();
-    mr_event(MR_EV_ENDED, 0, step, 0, text);
-    settle_doubts(index, n->status == 0);
+    mr_event(broken ? MR_EV_BROKEN : MR_EV_ENDED, 0, step, 0, text);
+    settle_doubts(index, well);
     mr_give(MR_INSTANCES, index);
     mr_step_changed(step);
 }
@@ -285,6 +290,7 @@ u32 mr_ofd_new(u32 proc, s32 fd, u32 file, u32 step)
         return MR_NONE;
     }
     mr_file_at(file)->writers++;
+    if (mr_file_at(file)->marks & MR_REMOTE) mr_dispute(file, step);
     return i;
 }
 
@@ -326,6 +332,7 @@ static void name_closed(u32 file, const struct mr_proc *p, int how)
 
 static void ofd_closed(u32 ofd, const struct mr_proc *p, int how)
 {
+    u64 stamp = mr_ofd_at(ofd)->stamp;
     u32 file = mr_ofd_at(ofd)->file, gone = mr_ofd_at(ofd)->gone, stage = mr_ofd_at(ofd)->stage;
     struct mr_file *f = mr_file_at(file);
     if (stage) { /* only a process that died leaves one */
@@ -336,6 +343,7 @@ static void ofd_closed(u32 ofd, const struct mr_proc *p, int how)
     }
     mr_give(MR_OFDS, ofd);
     if (gone) return;
+    if (unlikely(stamp)) mr_look_for_changes(file, stamp, p->step);
     if (f->writers) f->writers--;
     for (u32 i = file, left = 256; left--;) {
         u32 next = mr_next_name(i);

@@ -19,6 +19,8 @@ static void raise_to(struct mr_file *f, u64 to)
     while (now < to && !mr_cas(&f->frontier, &now, to)) {}
 }
 
+static void mark(struct mr_file *f, u16 which) { __atomic_fetch_or(&f->marks, which, __ATOMIC_SEQ_CST); }
+
 static void absorb(struct mr_file *f)
 {
     while (f->extents) {
@@ -54,7 +56,9 @@ static void add_piece(struct mr_file *f, u64 from, u64 to)
 
 static void publish_locked(struct mr_file *f, u64 from, u64 to)
 {
-    if (from > mr_load(&f->frontier)) add_piece(f, from, to);
+    u64 frontier = mr_load(&f->frontier);
+    if (from < frontier) mark(f, MR_OVERWRITTEN);
+    if (from > frontier) add_piece(f, from, to);
     else raise_to(f, to);
     absorb(f);
     if (mr_load(&f->waiters)) mr_file_wake_later(f);
@@ -63,7 +67,9 @@ static void publish_locked(struct mr_file *f, u64 from, u64 to)
 static void publish(struct mr_file *f, u64 from, u64 to)
 {
     struct mr_guard g;
-    int beyond = from > mr_load(&f->frontier);
+    u64 frontier = mr_load(&f->frontier);
+    int beyond = from > frontier;
+    if (unlikely(from < frontier) && !(mr_load(&f->marks) & MR_OVERWRITTEN)) mark(f, MR_OVERWRITTEN);
     if (!beyond) raise_to(f, to);
     if (unlikely(beyond || mr_load(&f->extents))) {
         mr_lock(&g);

@@ -16,6 +16,7 @@ static const char usage[] =
     "  create [--replace] [--owner PID]      plan on stdin (preload/plan-format.md)\n"
     "  destroy [-w NAME] [--force]\n"
     "  serve                                 a plan on stdin, then steps and rules; says what is committed\n"
+    "  relay [-w NAME]                       frames about files and steps of this node on stdout, of others on stdin\n"
     "  ps | events [--since N] [-w NAME]     JSON lines\n"
     "  list                                  all boards of this user\n"
     "  step-begin NAME | step-end NAME STATUS   STATUS: ok, failed or a number\n"
@@ -340,6 +341,7 @@ int main(int argc, char **argv)
     if (!strcmp(command, "create")) return create(&o);
     if (!strcmp(command, "destroy")) return destroy(&o);
     if (!strcmp(command, "serve")) return mr_command_serve(&o);
+    if (!strcmp(command, "relay")) return mr_command_relay(&o);
     if (!strcmp(command, "ps")) return mr_command_ps(&o);
     if (!strcmp(command, "events")) return mr_command_events(&o);
     if (!strcmp(command, "list")) return mr_command_list(&o);

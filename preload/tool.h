@@ -40,6 +40,7 @@ int mr_say(int code, const char *format, ...) __attribute__((format(printf, 2, 3
 
 int mr_command_exec(const struct mr_options *o);
 int mr_command_serve(const struct mr_options *o);
+int mr_command_relay(const struct mr_options *o);
 int mr_command_ps(const struct mr_options *o);
 int mr_command_events(const struct mr_options *o);
 int mr_command_list(const struct mr_options *o);

@@ -1,12 +1,10 @@
 /* millrace-board exec: one instance of a step, with all its processes. */
 #include "tool.h"
 
-#include <elf.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,37 +27,6 @@ static int find_program(const char *name, char *path, size_t size)
         d += n + (d[n] == ':');
     }
     return 0;
-}
-
-/* Why a program cannot be intercepted, or null. */
-static const char *not_intercepted(const char *path, int depth)
-{
-    struct stat st;
-    union {
-        Elf64_Ehdr e;
-        char c[1024];
-    } head;
-    FILE *f = fopen(path, "rb");
-    if (!f) return 0;
-    size_t n = fread(&head, 1, sizeof head - 1, f);
-    const char *why = 0;
-    if (fstat(fileno(f), &st) == 0 && (st.st_mode & (S_ISUID | S_ISGID))) why = "set-uid";
-    if (n > 2 && head.c[0] == '#' && head.c[1] == '!' && depth == 0) {
-        head.c[n] = 0;
-        char *p = head.c + 2 + strspn(head.c + 2, " \t");
-        p[strcspn(p, " \t\n")] = 0;
-        why = not_intercepted(p, 1);
-    } else if (n >= sizeof head.e && !memcmp(head.c, ELFMAG, SELFMAG) && !why) {
-        int dynamic = 0;
-        for (int i = 0; i < head.e.e_phnum; i++) {
-            Elf64_Phdr p;
-            if (fseek(f, (long)(head.e.e_phoff + (u64)i * head.e.e_phentsize), SEEK_SET) || fread(&p, sizeof p, 1, f) != 1) break;
-            dynamic |= p.p_type == PT_INTERP;
-        }
-        if (!dynamic) why = "statically linked";
-    }
-    fclose(f);
-    return why;
 }
 
 /* ---- the end of whoever started us ---- */
@@ -161,7 +128,7 @@ int mr_command_exec(const struct mr_options *o)
     if (err) return err;
     u32 step = mr_step_find(o->app);
     if (step == MR_NONE) return mr_say(MR_FAILED_COMMAND, "workflow %s has no step %s", o->workflow, o->app);
-    const char *why = find_program(o->rest[0], path, sizeof path) ? not_intercepted(path, 0) : 0;
+    const char *why = find_program(o->rest[0], path, sizeof path) ? mr_not_intercepted(AT_FDCWD, path, getuid(), getgid(), 0) : 0;
     if (why) fprintf(stderr, "millrace-board: %s is %s: its I/O is not intercepted, only its end is seen\n", path, why);
     set_environment(o);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -171,7 +138,7 @@ int mr_command_exec(const struct mr_options *o)
     u32 child = keeper == MR_NONE ? MR_NONE : mr_proc_embryo(keeper, (u32)getpid());
     u32 instance = keeper == MR_NONE ? MR_NONE : mr_proc_at(keeper)->instance;
     if (keeper != MR_NONE) mr_proc_at(keeper)->flags = MR_KEEPER;
-    if (why) mr_event(MR_EV_NOTE, 0, step, (u32)getpid(), "a program of this step is static or set-uid: not intercepted");
+    if (why) mr_report_unseen(step, (u32)getpid(), path, why);
     mr_unlock(&g);
     kept = instance;
     if (o->owner) end_with(o->owner);

@@ -11,7 +11,7 @@
 static const char *const commits[] = {"on_termination", "on_close", "on_file", "on_n_files"};
 static const char *const states[] = {"absent", "growing", "committed", "failed"};
 static const char *const wait_kinds[] = {"exists", "commit", "data", "list"};
-static const char *const events[] = {"committed", "failed", "ended", "killed", "deadlock", "timeout", "full", "note", "trusted", "moved"};
+static const char *const events[] = {"committed", "failed", "ended", "killed", "deadlock", "timeout", "full", "note", "trusted", "moved", "broken", "rewritten", "unseen"};
 
 /* Bytes of the character that begins here, 0 when it is none of UTF-8. */
 static u32 character(const unsigned char *s)

@@ -186,20 +186,17 @@ static long interrupted(struct patience *pa, u64 span)
     return -ETIMEDOUT;
 }
 
-/* 0: go on (committed, there, or enough written); else -EIO, -EDEADLK or -ETIMEDOUT. */
-int mr_wait_for(u32 proc, u32 file, u32 kind, u64 at, u64 len)
+static int wait_for(u32 proc, u32 file, u32 kind, u64 at, u64 len)
 {
     struct mr_file *f = mr_file_at(file);
     int ok = satisfied(f, kind, at, len);
     if (ok > 0 && kind != MR_WAIT_DATA) mr_passes++;
-    if (ok < 0) mr_spoil(proc);
     if (ok) return ok < 0 ? ok : 0;
     u32 linger_ns = lingers();
     if (linger_ns) {
         struct mr_time moment = {0, linger_ns};
         mr_sys(SYS_nanosleep, &moment, 0, 0, 0);
         ok = satisfied(f, kind, at, len);
-        if (ok < 0) mr_spoil(proc);
         if (ok) return ok < 0 ? ok : 0;
     }
     u32 slot = enter(proc, file, kind, at, at + len);
@@ -237,6 +234,21 @@ int mr_wait_for(u32 proc, u32 file, u32 kind, u64 at, u64 len)
         if (ok) break;
     }
     leave(slot, proc, file);
-    if (ok < 0) mr_spoil(proc);
     return ok < 0 ? ok : 0;
+}
+
+/* 0: go on (committed, there, or enough written); else -EIO, -EDEADLK or -ETIMEDOUT, which the program is told. */
+int mr_wait_for(u32 proc, u32 file, u32 kind, u64 at, u64 len)
+{
+    int err = wait_for(proc, file, kind, at, len);
+    if (unlikely(err < 0)) mr_spoil(proc, MR_BROKEN);
+    return err;
+}
+
+/* The same for who can do with what there is, when the wait can never end. */
+int mr_wait_if_it_ends(u32 proc, u32 file, u32 kind)
+{
+    int err = wait_for(proc, file, kind, 0, 0);
+    if (unlikely(err < 0)) mr_spoil(proc, err == -EDEADLK ? MR_DOUBTFUL : MR_BROKEN);
+    return err == -EDEADLK ? 0 : err;
 }

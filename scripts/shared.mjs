@@ -28,8 +28,8 @@ export function ensureInstalled() {
   const lock = join(root, 'package-lock.json')
   if (existsSync(mark) && statSync(mark).mtimeMs >= statSync(lock).mtimeMs) return
   console.error('installing dependencies …')
-  // Not `npm ci`: it refuses a lock file that lacks packages for other platforms, as npm itself writes it.
-  run('npm', ['install', '--no-audit', '--no-fund', '--loglevel=error'])
+  // Without scripts: ours (prepare) would build, and those of our dependencies are not needed.
+  run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'])
 }
 
 export function build() {

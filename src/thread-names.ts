@@ -1,4 +1,4 @@
-import type { Policy } from './core/policy.ts'
+import type { Policy } from './core/schedule/policy.ts'
 
 /**
  * What `millrace` is in compute threads (package.json, condition `millrace-thread`): the same names without
@@ -6,6 +6,7 @@ import type { Policy } from './core/policy.ts'
  */
 export * from './names.ts'
 export { configure } from './runtime/run-options.ts'
+export { observe } from './runtime/observers.ts'
 
 /** The policy is the coordinator's business. */
 export function usePolicy(_policy: Policy): void {}

@@ -1,6 +1,6 @@
 /* millrace-look SNAPSHOT FOLDER: what the files of a workflow look like.
  *
- * Reads the paths of a snapshot (src/flow/snapshot.ts), which are relative to FOLDER, and writes for each, in the
+ * Reads the paths of a snapshot (src/flow/state/snapshot.ts), which are relative to FOLDER, and writes for each, in the
  * order of the snapshot, four doubles to stdout: size, mtime, ctime in milliseconds, inode. The size is -1 for what
  * does not exist, and -3 for what is left to the reader: directories, and whatever is strange. A file a time in
  * JavaScript takes three times as long. */

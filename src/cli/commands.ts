@@ -1,6 +1,8 @@
+import { DASHBOARD, DASHBOARD_COMMAND, DASHBOARD_PORT } from './dashboard/dashboard-command.ts'
+import { reportCommands } from './report/report-commands.ts'
 import type { CommandSpec, OperandSpec, OptionSpec } from './spec.ts'
-import { simulateCommand } from './simulate-command.ts'
-import { STREAM_COMMANDS } from './stream-commands.ts'
+import { simulateCommand } from './simulate/simulate-command.ts'
+import { STREAM_COMMANDS } from './stream/stream-commands.ts'
 
 // The names are repeated here, because the modules that own them are heavier than all of the parser; a test
 // compares them.
@@ -26,6 +28,79 @@ const GRAPH: OptionSpec = { name: 'graph', value: 'FILE', help: ['write the grap
 
 const PICTURE: OptionSpec = { name: 'picture', value: 'FILE', help: ['draw the run: a lane per CPU (.svg)'] }
 
+const PARAVER: OptionSpec = {
+  name: 'paraver',
+  value: 'FILE',
+  isRare: true,
+  help: ['write a trace for Paraver: FILE.prv, .pcf and .row'],
+}
+
+const OTLP: OptionSpec = {
+  name: 'otlp',
+  value: 'URL',
+  isRare: true,
+  help: ['send spans and metrics to an OpenTelemetry', 'collector: http://localhost:4318'],
+}
+
+/** How tasks are run, whatever they come from: `run` and `make` have them all. */
+export const RUN_OPTIONS: readonly OptionSpec[] = [
+  {
+    name: 'memory',
+    value: 'SIZE',
+    kind: 'size',
+    help: ({ memory }) => [`memory that tasks may claim (default: ${memory})`],
+  },
+  { name: 'machine', value: 'FILE', help: ['description of this machine and its storage'] },
+  {
+    name: 'io-policy',
+    isRare: true,
+    value: 'POLICY',
+    kind: 'choice',
+    choices: IO_POLICY_NAMES,
+    help: [IO_POLICY_NAMES.join(', ')],
+  },
+  {
+    name: 'io-executors',
+    isRare: true,
+    value: 'N',
+    kind: 'count',
+    help: ['I/O tasks that may run at one time'],
+  },
+  {
+    name: 'flush',
+    isRare: true,
+    value: 'WHEN',
+    kind: 'choice',
+    choices: FLUSH_MODES,
+    help: ['move data to slower storage: off, idle or always'],
+  },
+  {
+    name: 'nodes',
+    value: 'NODES',
+    help: ['machines: local:4, ssh:user@h1,h2:8, slurm or FILE'],
+  },
+  {
+    name: 'slurm',
+    value: 'OPTIONS',
+    isRare: true,
+    help: ['nodes by sbatch: partition=main,time=1h --nodes 0..8'],
+  },
+  { name: 'max-intermediate', value: 'SIZE', kind: 'size', help: ['room that temporary files may take'] },
+  { name: 'policy', value: 'POLICY', help: [`${POLICY_NAMES.join(', ')} or FILE`] },
+  {
+    name: 'progress',
+    value: 'MODE',
+    kind: 'choice',
+    choices: PROGRESS_MODES,
+    help: [`${PROGRESS_MODES.join(', ')}`],
+  },
+  DASHBOARD,
+  DASHBOARD_PORT,
+]
+
+/** Help of `make` has no room for these on its first screen. */
+const RARE_IN_MAKE = ['machine', 'max-intermediate', 'nodes', 'memory']
+
 export const COMMANDS: readonly CommandSpec[] = [
   {
     name: 'run',
@@ -42,60 +117,62 @@ export const COMMANDS: readonly CommandSpec[] = [
         kind: 'count',
         help: ({ cpus }) => [`CPUs that tasks may use (default: ${cpus}, all)`],
       },
+      ...RUN_OPTIONS,
       {
-        name: 'memory',
-        value: 'SIZE',
-        kind: 'size',
-        help: ({ memory }) => [`memory that tasks may claim (default: ${memory})`],
+        name: 'tag',
+        value: 'TAG',
+        repeatable: true,
+        isRare: true,
+        help: ['what this machine has; may be repeated'],
       },
       {
-        name: 'machine',
-        value: 'FILE',
-        help: ['description of this machine and its storage'],
-      },
-      {
-        name: 'io-policy',
-        value: 'POLICY',
+        name: 'bind',
+        value: '[WHICH]',
         kind: 'choice',
-        choices: IO_POLICY_NAMES,
-        help: [IO_POLICY_NAMES.join(', ')],
+        choices: ['all', 'wide', 'off'],
+        isRare: true,
+        help: ['tasks to bind to their CPUs: all, off, or wide', '(those with several CPUs; default)'],
       },
       {
-        name: 'flush',
+        name: 'resume',
+        value: 'RUN',
+        isOptional: true,
+        help: ['use results that earlier runs kept, or those of RUN'],
+      },
+      { name: 'explain', isRare: true, help: ['say which kept results were used, and why not'] },
+      {
+        name: 'checkpoint',
+        isRare: true,
         value: 'WHEN',
-        kind: 'choice',
-        choices: FLUSH_MODES,
-        help: ['move data to slower storage: off, idle or always'],
+        help: [
+          'results to keep: auto, all, tasks, groups, off;',
+          'or when: a number of tasks, or a time (30s)',
+        ],
       },
       {
-        name: 'max-intermediate',
+        name: 'keep',
+        isRare: true,
         value: 'SIZE',
         kind: 'size',
-        help: ['room that temporary files may take'],
-      },
-      { name: 'tag', value: 'TAG', repeatable: true, help: ['what this machine has; may be repeated'] },
-      { name: 'bind', help: ['bind each command to the CPUs that it holds'] },
-      {
-        name: 'policy',
-        value: 'POLICY',
-        help: [`${POLICY_NAMES.join(', ')} or FILE`],
+        help: ['what kept results may take (default: 20GB)'],
       },
       {
-        name: 'progress',
-        value: 'MODE',
-        kind: 'choice',
-        choices: PROGRESS_MODES,
-        help: [`${PROGRESS_MODES.join(', ')}`],
+        name: 'cache',
+        isRare: true,
+        value: 'PATH',
+        help: ['keep results in PATH and share them; PATH:ro reads'],
       },
       { name: 'json', help: ['same as --progress json: events on stdout, as NDJSON'] },
       { name: 'color', negative: 'both', help: ['colours (default: on a terminal)'] },
       TRACE,
       GRAPH,
       PICTURE,
+      PARAVER,
+      OTLP,
       { name: 'journal', negative: 'only', help: ['keep nothing in .millrace'] },
     ],
     notes: ['Exit codes: 0 ok, 1 a task or the program failed, 2 usage, 130 interrupted.'],
-    load: () => import('./run.ts'),
+    load: () => import('./run/run.ts'),
   },
   {
     name: 'make',
@@ -110,31 +187,40 @@ export const COMMANDS: readonly CommandSpec[] = [
         kind: 'count',
         help: ({ cpus }) => [`CPUs that tasks may use (default: ${cpus}, all)`],
       },
-      { name: 'policy', value: 'POLICY', help: [`${POLICY_NAMES.join(', ')} or FILE`] },
+      ...RUN_OPTIONS.map(option =>
+        RARE_IN_MAKE.includes(option.name) ? { ...option, isRare: true } : option,
+      ),
       { name: 'dry-run', short: 'n', help: ['print what would be run, and run nothing'] },
       { name: 'explain', help: ['say why each task is run'] },
       { name: 'keep-going', short: 'k', help: ['after a failure, do what does not need it'] },
       { name: 'force', help: ['run everything that the targets need'] },
+      { name: 'force-only', isRare: true, help: ['run the targets again, not what they need'] },
+      {
+        name: 'force-rule',
+        isRare: true,
+        value: 'RULE',
+        repeatable: true,
+        help: ['run what this rule makes; may be repeated'],
+      },
+      { name: 'list', help: ['list the targets and rules of the workflow'] },
       { name: 'touch', help: ['take files that are there as up to date'] },
       { name: 'clean', help: ['delete what was made'] },
       { name: 'watch', help: ['go on, and make again when a source changes'] },
-      { name: 'cache', value: 'DIR', help: ['take outputs from DIR where it has them; keep them'] },
-      { name: 'graph', value: 'FILE', help: ['write the graph of the workflow, in DOT'] },
+      {
+        name: 'cache',
+        value: 'DIR',
+        isRare: true,
+        help: ['take outputs from DIR where it has them; keep them'],
+      },
+      { name: 'graph', value: 'FILE', isRare: true, help: ['write the graph of the workflow, in DOT'] },
       TRACE,
       { name: 'file', value: 'FILE', help: ['the workflow file (default: flow.ts in this folder)'] },
-      {
-        name: 'progress',
-        value: 'MODE',
-        kind: 'choice',
-        choices: PROGRESS_MODES,
-        help: [`${PROGRESS_MODES.join(', ')}`],
-      },
     ],
     notes: [
       'TARGET is a target or a file. Default: the first target of the workflow.',
       'Example: millrace make mosaic -j 4 -- size=8',
     ],
-    load: () => import('./make.ts'),
+    load: () => import('./make/make.ts'),
   },
   {
     name: 'runs',
@@ -143,17 +229,26 @@ export const COMMANDS: readonly CommandSpec[] = [
     operands: [],
     options: [{ name: 'json', help: ['one JSON object per line'] }],
     notes: ['Runs are kept in .millrace/runs of the folder they were started in, the last 50.'],
-    load: () => import('./runs.ts'),
+    load: () => import('./inspect/runs.ts'),
   },
   {
     name: 'show',
     summary: 'summary of a run: outcome, kinds of tasks, failures',
     usage: 'millrace show [RUN] [options]',
     operands: [RUN],
-    options: [TRACE, GRAPH, PICTURE, { name: 'json', help: ['all events of the run on stdout, as NDJSON'] }],
+    options: [
+      TRACE,
+      GRAPH,
+      PICTURE,
+      PARAVER,
+      OTLP,
+      { name: 'json', help: ['all events of the run on stdout, as NDJSON'] },
+    ],
     notes: [WHICH_RUN, 'Example: millrace show --trace run.json'],
-    load: () => import('./show.ts'),
+    load: () => import('./inspect/show.ts'),
   },
+  DASHBOARD_COMMAND(RUN, WHICH_RUN),
+  ...reportCommands(RUN, WHICH_RUN),
   {
     name: 'story',
     summary: 'what happened to one task, and why it waited',
@@ -161,7 +256,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     operands: [TASK, RUN],
     options: [],
     notes: [WHICH_TASK, WHICH_RUN],
-    load: () => import('./story.ts'),
+    load: () => import('./inspect/story.ts'),
   },
   {
     name: 'explain',
@@ -170,7 +265,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     operands: [RUN],
     options: [],
     notes: [WHICH_RUN],
-    load: () => import('./explain.ts'),
+    load: () => import('./inspect/explain.ts'),
   },
   {
     name: 'logs',
@@ -179,21 +274,40 @@ export const COMMANDS: readonly CommandSpec[] = [
     operands: [TASK, RUN],
     options: [{ name: 'attempt', value: 'N', kind: 'count', help: ['only this attempt (default: all)'] }],
     notes: [WHICH_TASK, WHICH_RUN],
-    load: () => import('./logs.ts'),
+    load: () => import('./inspect/logs.ts'),
   },
   {
     name: 'doctor',
     summary: 'check whether this machine and folder are fit for Millrace',
-    usage: 'millrace doctor [--measure] [--machine FILE] [--json]',
+    usage: 'millrace doctor [--measure] [--machine FILE] [--nodes NODES] [--json]',
     operands: [],
     options: [
       { name: 'measure', help: ['measure how fast storage is, and remember it'] },
       { name: 'machine', value: 'FILE', help: ['measure the devices that it describes'] },
+      { name: 'nodes', value: 'NODES', help: ['check these machines, too: as for run --nodes'] },
       { name: 'json', help: ['one JSON object per line'] },
     ],
     notes: ['Exit code 1 when a check fails; warnings do not count.'],
-    load: () => import('./doctor.ts'),
+    load: () => import('./doctor/doctor.ts'),
   },
-  simulateCommand(POLICY_NAMES, [TRACE, GRAPH, PICTURE]),
+  {
+    name: 'nodes',
+    summary: 'which machines a run would have, and what they have',
+    usage: 'millrace nodes NODES [--json]',
+    operands: [{ name: 'NODES', required: true }],
+    options: [{ name: 'json', help: ['one JSON object per line'] }],
+    notes: ['NODES is what run --nodes takes: local:4, ssh:user@h1,h2:8, slurm or FILE.'],
+    load: () => import('./nodes/nodes.ts'),
+  },
+  {
+    name: 'agent',
+    summary: 'run tasks of a coordinator; started by run --nodes',
+    usage: 'millrace agent [--orders FILE]',
+    operands: [],
+    options: [{ name: 'orders', value: 'FILE', isRare: true, help: ['where its orders are, in one line'] }],
+    notes: ['It reads on its standard input where to call, and ends with the run.'],
+    load: () => import('./agent/agent.ts'),
+  },
+  simulateCommand(POLICY_NAMES, [TRACE, GRAPH, PICTURE, PARAVER]),
   ...STREAM_COMMANDS,
 ]

@@ -6,15 +6,14 @@ const HELP_COLUMN = 26
 export function helpText(): string {
   const lines = [
     'Millrace runs sequential TypeScript in parallel.',
-    '',
     'Usage: millrace COMMAND [options]',
     '',
     ...COMMANDS.filter(({ name }) => !name.includes(' ')).map(
-      ({ name, summary }) => `  ${name.padEnd(8)} ${summary}`,
+      ({ name, summary }) => `  ${name.padEnd(9)} ${summary}`,
     ),
-    `  ${'stream'.padEnd(8)} let programs that pass files run at the same time`,
-    `  ${'help'.padEnd(8)} all about a command: millrace help run`,
-    `  ${'version'.padEnd(8)} the version, also as --version or -V`,
+    `  ${'stream'.padEnd(9)} let programs that pass files run at the same time`,
+    `  ${'help'.padEnd(9)} all about a command: millrace help run`,
+    `  ${'version'.padEnd(9)} the version, also as --version or -V`,
     '',
     'Start with: millrace run app.ts',
     'It shows progress on stderr and keeps a journal and logs in .millrace.',
@@ -29,17 +28,27 @@ export function streamHelp(): string {
     'Steps that pass files run at once; the files between them become streams.',
     '',
     ...COMMANDS.filter(({ name }) => name.startsWith('stream ')).map(
-      ({ name, summary }) => `  ${name.slice('stream '.length).padEnd(8)} ${summary}`,
+      ({ name, summary }) => `  ${name.slice('stream '.length).padEnd(9)} ${summary}`,
     ),
     '',
     'All about a command: millrace help stream run. The rules: docs/streaming.md.',
   ])
 }
 
-export function commandHelp(command: CommandSpec, machine: Machine): string {
-  const lines = [`Usage: ${command.usage}`, '', `${capital(command.summary)}.`, '', 'Options:']
-  for (const option of [...command.options, HELP]) lines.push(...optionLines(option, machine))
-  if (command.notes.length > 0) lines.push('', ...command.notes)
+/** On one screen; options that few people need are on a second one. */
+export function commandHelp(command: CommandSpec, machine: Machine, all = false): string {
+  const rare = command.options.filter(({ isRare }) => isRare)
+  const lines = [`Usage: ${command.usage}`, '']
+  if (all && rare.length > 0) {
+    lines.push(`More options of millrace ${command.name}:`)
+    for (const option of rare) lines.push(...optionLines(option, machine))
+    return text(lines)
+  }
+  lines.push(`${capital(command.summary)}.`, '', 'Options:')
+  const usual = command.options.filter(({ isRare }) => !isRare)
+  for (const option of [...usual, HELP]) lines.push(...optionLines(option, machine))
+  const more = rare.length > 0 ? [`More options: millrace help ${command.name} --all`] : []
+  if (command.notes.length + more.length > 0) lines.push('', ...more, ...command.notes)
   return text(lines)
 }
 
@@ -50,7 +59,8 @@ function optionLines(option: OptionSpec, machine: Machine): string[] {
   return [`${name}${first}`, ...more.map(line => ' '.repeat(HELP_COLUMN) + line)]
 }
 
-function spelled({ name, short, value, negative }: OptionSpec): string {
+function spelled({ name, short, value, negative, isOptional }: OptionSpec): string {
+  if (isOptional) return `--${name}[=${value}]`
   const on = `${short ? `-${short}, ` : ''}--${name}${value === undefined ? '' : ` ${value}`}`
   if (negative === 'only') return `--no-${name}`
   return negative === 'both' ? `${on}, --no-${name}` : on

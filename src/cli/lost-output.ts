@@ -1,13 +1,13 @@
 type Failure = NodeJS.ErrnoException
 
-/** Nobody reads any more: a pipe whose reader has ended, a terminal that was closed. */
+/** The output has no reader any more: a pipe whose reader has ended, a closed terminal. */
 const isUnread = ({ code }: Failure): boolean => code === 'EPIPE' || code === 'EIO'
 
 const lost = ({ code }: Failure): string =>
   `millrace: what was printed is lost: stdout cannot be written (${code})\n`
 
 /**
- * After `millrace make 2>&1 | head -1` nobody sees what is going on, but the files are wanted all the same; so they are
+ * After `millrace make 2>&1 | head -1` the output has no reader, but the files are still wanted; so they are
  * when a log is on a disk that is full. That results are lost, and not only unwanted, is told at the end.
  */
 export function outliveOutput(): void {

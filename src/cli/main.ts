@@ -19,7 +19,7 @@ export async function main(words: readonly string[]): Promise<void> {
 
 async function dispatch(all: readonly string[]): Promise<void> {
   const [name, ...words] = joinStream(all)
-  // What computes must not end because nobody reads what it prints.
+  // A run must not end because its output has no reader.
   if (name === 'make' || name === 'run') outliveOutput()
   else endWithoutOutput()
   if (name === undefined) {
@@ -29,7 +29,9 @@ async function dispatch(all: readonly string[]): Promise<void> {
     return
   }
   if (name === 'help' || name === '--help' || name === '-h') {
-    process.stdout.write(await helpFor(words.length === 1 ? words[0] : joinStream(words)[0]))
+    const asked = words.filter(word => word !== '--all')
+    const topic = asked.length === 1 ? asked[0] : joinStream(asked)[0]
+    process.stdout.write(await helpFor(topic, asked.length < words.length))
     return
   }
   const command = findCommand(name)
@@ -65,13 +67,11 @@ function findCommand(name: string): CommandSpec {
   )
 }
 
-async function helpFor(name?: string): Promise<string> {
+async function helpFor(name?: string, all = false): Promise<string> {
   const { commandHelp, helpText, streamHelp } = await import('./help.ts')
   if (name === undefined || name === 'help' || name === 'version') return helpText()
   if (name === 'stream') return streamHelp()
   const { formatBytes } = await import('../report/format.ts')
-  return commandHelp(findCommand(name), {
-    cpus: availableParallelism(),
-    memory: formatBytes(totalmem()).replace(' ', ''),
-  })
+  const machine = { cpus: availableParallelism(), memory: formatBytes(totalmem()).replace(' ', '') }
+  return commandHelp(findCommand(name), machine, all)
 }

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
-import { createPaint } from '../report/paint.ts'
-import type { Paint } from '../report/paint.ts'
-import { chooseMode } from '../report/terminal-mode.ts'
-import { elide, padEnd, width } from '../report/text.ts'
+import { createPaint } from '../report/terminal/paint.ts'
+import type { Paint } from '../report/terminal/paint.ts'
+import { chooseMode } from '../report/terminal/terminal-mode.ts'
+import { elide, escapeUnseen, padEnd, printable, width } from '../report/text.ts'
 
 /** Colours and symbols that fit a stream of this process. */
 export function paintFor(stream: NodeJS.WriteStream): Paint {
@@ -11,12 +11,12 @@ export function paintFor(stream: NodeJS.WriteStream): Paint {
 }
 
 export function printLines(lines: readonly string[]): void {
-  if (lines.length > 0) process.stdout.write(`${lines.join('\n')}\n`)
+  if (lines.length > 0) process.stdout.write(printable(`${lines.join('\n')}\n`))
 }
 
 /** Something about the result, which is not the result. */
 export function remark(text: string): void {
-  process.stderr.write(`${text}\n`)
+  process.stderr.write(printable(`${text}\n`))
 }
 
 const CHUNK = 64 * 1024
@@ -25,7 +25,7 @@ const CHUNK = 64 * 1024
 export async function printJson(values: AsyncIterable<object> | Iterable<object>): Promise<void> {
   let text = ''
   for await (const value of values) {
-    text += `${JSON.stringify(value)}\n`
+    text += `${escapeUnseen(JSON.stringify(value))}\n`
     if (text.length < CHUNK) continue
     if (!process.stdout.write(text)) await once(process.stdout, 'drain')
     text = ''

@@ -4,6 +4,9 @@ import { parseBytes, parseCount } from '../general/units.ts'
 import { HELP } from './commands.ts'
 import type { CommandSpec, Given, OptionSpec } from './spec.ts'
 
+/** Its value may be left out: then it is the first of its choices. */
+const isOptional = ({ value }: OptionSpec): boolean => value?.startsWith('[') ?? false
+
 interface Found {
   option: OptionSpec
   isOn: boolean
@@ -27,12 +30,16 @@ export function parse(command: CommandSpec, words: readonly string[]): Given {
     }
     const [name, inline] = splitValue(command, word)
     const { option, isOn } = find(command, name)
-    if (option.value === undefined) {
+    if (option.value === undefined || (option.isOptional && inline === undefined)) {
       if (inline !== undefined) throw bad(command, `${name} takes no value`)
       flags.set(option.name, isOn)
       continue
     }
     const next = words[i + 1]
+    if (isOptional(option) && inline === undefined && !option.choices?.includes(next ?? '')) {
+      values.set(option.name, [option.choices?.[0] ?? ''])
+      continue
+    }
     if (inline === undefined && next !== undefined && !next.startsWith('-')) i++
     const value = inline ?? (next?.startsWith('-') ? undefined : next)
     if (!value) throw bad(command, `${name} needs a value: ${name} ${option.value}`, choicesOf(option))

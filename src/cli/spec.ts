@@ -9,6 +9,10 @@ export interface OptionSpec {
   readonly kind?: 'count' | 'size' | 'choice'
   readonly choices?: readonly string[]
   readonly repeatable?: boolean
+  /** Its value may be left out; where it is given, it comes as --NAME=VALUE. */
+  readonly isOptional?: boolean
+  /** Help has it on its second screen: `millrace help COMMAND --all`. */
+  readonly isRare?: boolean
   /** `both`: also as `--no-NAME`; `only`: just so, for what is on unless it is switched off. */
   readonly negative?: 'both' | 'only'
   /** Lines of 52 columns at most. */

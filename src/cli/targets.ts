@@ -2,24 +2,28 @@ import { accessSync, constants, statSync } from 'node:fs'
 import type { Stats } from 'node:fs'
 import { dirname, extname, resolve } from 'node:path'
 import { MillraceError } from '../core/errors.ts'
-import { EXTENSIONS } from './program.ts'
+import { EXTENSIONS } from './run/program.ts'
 import { valueOf } from './spec.ts'
 import type { Given } from './spec.ts'
 
-/** The files that --trace, --graph and --picture are to write can be written. Better now than after hours of computing. */
+/** Options that name a file which is made from the journal. */
+export const EXPORTS = ['trace', 'graph', 'picture', 'paraver'] as const
+
+/** The files that these options are to write can be written. Better now than after hours of computing. */
 export function checkTargets(given: Given): void {
   const names = new Map<string, string>()
-  for (const name of ['trace', 'graph', 'picture']) {
+  for (const name of EXPORTS) {
     const path = valueOf(given, name)
     if (path === undefined) continue
-    check(`--${name}`, path)
+    checkTarget(`--${name}`, path)
     const other = names.get(resolve(path))
     if (other) throw wrong(`--${other} and --${name} name the same file`, 'Give each a file of its own.')
     names.set(resolve(path), name)
   }
 }
 
-function check(option: string, path: string): void {
+/** Refuses a file that cannot be written, before anything is done for it. */
+export function checkTarget(option: string, path: string): void {
   const refused = (why: string, hint: string): MillraceError =>
     wrong(`${option} ${path} cannot be written: ${why}`, hint)
   const look = (at: string): Stats | undefined => {
@@ -38,7 +42,7 @@ function check(option: string, path: string): void {
   } catch (error) {
     throw refused((error as Error).message, 'Name a file in a folder that can be written.')
   }
-  // Nobody means that; a word was left out, or two were swapped.
+  // Never meant: a word was left out, or two were swapped.
   if (stats?.isFile() && EXTENSIONS.includes(extname(path))) {
     throw refused('it is a program, which would be lost', 'Name a file that is not there yet.')
   }

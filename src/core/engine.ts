@@ -1,62 +1,57 @@
-import { Team, Version, nearestValid } from './data.ts'
-import { canFollow, isFollower, keepsWaiting, takeFollowers } from './flow.ts'
-import type { Access, AccessMode, Datum } from './data.ts'
-import type { AfterFailure, FailureFacts, Observer, TaskUsage } from './events.ts'
-import { again, doomReason, isUnmade, othersRead } from './graph.ts'
-import { createGroup, join, leave, members, miss, refusalOf } from './group.ts'
-import type { Group, Refusal } from './group.ts'
+import { Node, suits } from './schedule/machine.ts'
+import type { NodeDescription } from './schedule/machine.ts'
+import { markGrowing } from './data/growing.ts'
+import type { Access, Datum, Version } from './data/datum.ts'
+import { whyNeverRead } from './data/graph.ts'
+import { rejectNestedCycle } from './data/nesting.ts'
+import { Versions } from './data/versions.ts'
+import type { AfterFailure, FailureFacts, Observer, RunEvent, TaskUsage } from './events.ts'
+import { Instructions } from './instruction.ts'
+import type { AccessRequest, Instruction } from './instruction.ts'
 import { explain } from './io/explain.ts'
 import { IoCore } from './io/io-core.ts'
 import type { IoOptions } from './io/io-core.ts'
-import type { Move } from './io/task-io.ts'
-import { Node } from './machine.ts'
-import type { NodeDescription } from './machine.ts'
-import { Placement } from './placement.ts'
-import { fifo, scoreOf } from './policy.ts'
-import type { Policy } from './policy.ts'
-import { Task } from './task.ts'
-import type { Demand } from './demand.ts'
-import type { Kind, TaskSpec } from './task.ts'
-import { rejectNestedCycle } from './nesting.ts'
-import { finishedEvent, refuse, startedEvent, tellSubmitted } from './submission.ts'
+import { Placement } from './schedule/placement.ts'
+import type { Orders } from './schedule/placement.ts'
+import { fifo } from './schedule/policy.ts'
+import type { Policy } from './schedule/policy.ts'
+import { Suitable } from './schedule/suitable.ts'
+import { Readiness } from './schedule/readiness.ts'
+import type { EngineParts } from './schedule/readiness.ts'
+import { Cancellations } from './tasks/cancellations.ts'
+import type { Demand } from './tasks/demand.ts'
+import { Endings } from './tasks/endings.ts'
+import { createGroup, join, members } from './tasks/group.ts'
+import type { Group } from './tasks/group.ts'
+import type { Looks } from './tasks/looks.ts'
+import { Losses } from './tasks/losses.ts'
+import type { AfterLoss, LostWith } from './tasks/losses.ts'
+import { snapshotOf } from './tasks/snapshot.ts'
+import { finishedEvent, tellSubmitted } from './tasks/submission.ts'
+import { Task } from './tasks/task.ts'
+import type { TaskSpec } from './tasks/task.ts'
+import { returnText } from './why.ts'
+import type { CancelWhy, ClosedBy, ReturnWhy } from './why.ts'
+
+export type { AccessRequest, Instruction } from './instruction.ts'
 
 /**
  * The engine decides, others do. What happened comes in through the methods below, each with the time; what
  * is to be done comes out of `decide`. There is no clock, no timer and no I/O here, so the real runtime and
  * the simulator drive the same code.
+ *
+ * Its parts: `Versions` (data), `Placement` (which task runs next, and where), `Readiness` (what brings a task to the
+ * queue), `Cancellations` (what must not run), `Endings` (what follows when a task ends), `IoCore` (devices).
  */
-
-export type Instruction =
-  /** Run this attempt of the task on its node and lane; its files go to `task.io.device`, if that is set. */
-  | { type: 'start'; task: Task }
-  /** The blocked task may go on, on its lane. */
-  | { type: 'resume'; task: Task }
-  /** Stop the attempt; `stopped` is to be called when it has stopped. */
-  | { type: 'stop'; task: Task }
-  /** Nobody will read this version any more. */
-  | { type: 'discard'; version: Version }
-  /** Copy the version to another device, at no more than `move.rate`; `io.moved` or `io.moveFailed` answers. */
-  | { type: 'move'; move: Move }
-  /** The rate of a move has changed. */
-  | { type: 'pace'; move: Move }
-  /** A watched version is committed, failed or cancelled. */
-  | { type: 'settled'; version: Version }
-  /** A version whose readers are watched has none left. */
-  | { type: 'unread'; version: Version }
-  /** A watched group has no member left. */
-  | { type: 'idle'; group: Group }
-
-export interface AccessRequest {
-  datum: Datum
-  mode: AccessMode
-}
 
 export interface EngineOptions extends IoOptions {
   nodes: NodeDescription[]
   policy?: Policy
   observer?: Observer | null
-  /** Bytes of what was made, of files and folders; 0 if nobody knows. */
+  /** Bytes of what was made, of files and folders; 0 if they are not known. */
   sizeOf?: (version: Version) => number
+  /** Nodes may join, so a task may wait for one. */
+  mayGrow?: boolean
 }
 
 export class Engine {
@@ -68,75 +63,77 @@ export class Engine {
   /** Set to see every change of state; null costs nothing. */
   observer: Observer | null
   readonly #placement: Placement
-  #instructions: Instruction[] = []
+  readonly #readiness: Readiness
+  readonly #versions: Versions
+  readonly #cancellations: Cancellations
+  readonly #endings: Endings
+  readonly #losses = new Losses()
+  readonly #instructions = new Instructions()
+  readonly #orders: Orders
   #lastTask = 0
-  #turn = 0
-  /** What was found to suit a node last: tasks come in runs of the same kind. */
-  #suited: { kind: Kind | null; demand: Demand | null } = { kind: null, demand: null }
-  /** The task whose end, or release, is being worked through: what becomes ready is released by it. */
-  #ending: Task | null = null
-  #closed: string | null = null
+  readonly #taken = { sum: 0, count: 0 }
+  readonly #suitable: Suitable
   /** Demands that the observer knows. */
   readonly #told = new Set<Demand>()
-  readonly #sizeOf: (version: Version) => number
-  /** What a policy of the user threw; it is thrown on when everything else is in order. */
-  #fault: unknown = null
-  /** There are `stop`s among the instructions. */
-  #stops = false
-  /** Cancellations to be carried out; a list, because a chain can be longer than the stack is deep. */
-  readonly #doomed: { task: Task; cause: Task | null; reason: string }[] = []
 
   constructor(options: EngineOptions) {
+    const sizeOf = options.sizeOf ?? (() => 0)
     this.nodes = options.nodes.map((node, index) => new Node(index, node))
     this.policy = options.policy ?? fifo
     this.observer = options.observer ?? null
-    this.#sizeOf = options.sizeOf ?? (() => 0)
     this.io = new IoCore(
       this.nodes,
       options.nodes,
       options,
       () => this.observer,
-      version => this.#discardIfUnused(version),
+      version => this.#versions.discardIfUnused(version),
     )
-    this.#placement = new Placement(this.nodes, this.policy, this.io, this.#sizeOf)
+    this.#suitable = new Suitable(this.nodes, options.mayGrow ?? false)
+    this.#placement = new Placement(this.nodes, this.policy, this.io, sizeOf, this.#suitable.mayGrow)
+    const parts: EngineParts = {
+      observed: this,
+      nodes: this.nodes,
+      policy: this.policy,
+      io: this.io,
+      placement: this.#placement,
+      instructions: this.#instructions,
+    }
+    this.#readiness = new Readiness(parts)
+    this.#cancellations = new Cancellations(this.#placement)
+    this.#versions = new Versions(parts, this.#readiness, this.#cancellations, sizeOf)
+    this.#endings = new Endings(parts, this.#readiness, this.#versions, this.#cancellations)
+    this.#orders = this.#makeOrders()
   }
 
   // --- what happens ---
 
   submit(spec: TaskSpec, accesses: readonly AccessRequest[], now: number): Task {
-    if (spec.demand !== this.#suited.demand || spec.kind !== this.#suited.kind) this.#checkSuits(spec)
+    this.#suitable.check(spec)
     if (spec.demand.storage) this.io.check(spec, accesses)
     if (spec.parent) rejectNestedCycle(spec.parent, spec.kind.name, accesses)
     const task = new Task(++this.#lastTask, spec, now)
-    if (accesses.length === 1) task.accesses = [this.#access(task, accesses[0] as AccessRequest, now)]
+    if (accesses.length === 1)
+      task.accesses = [this.#versions.access(task, accesses[0] as AccessRequest, now)]
     else if (accesses.length > 0) this.#accessAll(task, accesses, now)
-    const doom = this.#waitForInputs(task)
+    for (let i = 0; i < accesses.length; i++) if (accesses[i]?.grows) markGrowing(task.accesses[i] as Access)
+    const doom = this.#versions.waitForInputs(task)
     this.io.bound?.submitted(task)
-    task.queueable =
-      (spec.kind.form === 'function' || spec.queues === true) &&
-      !task.timed &&
-      !spec.kind.endsThreads &&
-      task.demand.cpus === 1 &&
-      task.demand.memory === 0 &&
-      !this.io.concerns(task) &&
-      !task.accesses.some(({ mode, read }) => mode === 'commutative' || read?.flow)
+    task.queueable = this.#placement.canQueue(task, spec.queues === true)
     if (spec.parent) (spec.parent.calls ??= new Set()).add(task)
     join(task)
     this.#placement.added(task)
     if (this.observer) tellSubmitted(this.observer, task, this.#told, now)
-    const refusal = this.#refusal(task.group)
-    if (refusal) this.#doom(task, refusal.cause, refusal.reason)
-    else if (doom) this.#doom(task, doom.cause, doomReason(doom))
-    else if (task.missing === 0) this.#makeReady(task, now)
-    this.#carryOutDoom(now)
+    if (!this.#cancellations.addIfRefused(task)) {
+      if (doom) this.#cancellations.add(task, doom.cause, whyNeverRead(doom))
+      else if (task.missing === 0) this.#readiness.ready(task, now)
+    }
+    this.#endings.cancelAll(now)
     return task
   }
 
   /** Tells when the task really began, for tasks that queued on their lane. */
   started(task: Task, now: number): void {
-    if (task.startedAt >= 0) return
-    task.startedAt = now
-    this.observer?.(startedEvent(task, this.#placement.demandOf(task).cpus, now))
+    this.#readiness.started(task, now)
   }
 
   /**
@@ -145,15 +142,37 @@ export class Engine {
    */
   finished(task: Task, now: number, took = now - task.begunAt, usage: TaskUsage | null = null): void {
     if (task.state === 'stopping') return this.stopped(task, now)
-    task.expect('done')
+    task.expect('done', ['running', 'blocked'])
     this.started(task, now)
     task.implementation.record(took)
+    this.#taken.sum += took
+    this.#taken.count++
     this.#placement.record(task, took)
-    this.#release(task, now, took)
+    this.#endings.release(task, now, took)
     task.move('done', now)
     this.observer?.(finishedEvent(task, now, usage))
-    this.#end(task, now)
-    this.#carryOutDoom(now)
+    this.#endings.end(task, now)
+    this.#endings.cancelAll(now)
+  }
+
+  /** Asks for results that are known from before. */
+  get looks(): Looks {
+    return this.#readiness.looks
+  }
+
+  /** Its results are known and in `value` of its versions: it does not run. False when it was cancelled meanwhile. */
+  answered(task: Task, now: number): boolean {
+    if (!this.looks.end(task)) return false
+    const at = task.move('done', now)
+    this.observer?.({ type: 'kept', at, task: task.id })
+    this.#endings.end(task, now)
+    this.#endings.cancelAll(now)
+    return true
+  }
+
+  /** Its results are not known: it runs. */
+  unanswered(task: Task, now: number): void {
+    if (this.looks.end(task)) this.#readiness.queue(task, now)
   }
 
   /** What a failure of this task would lead to; lets the runtime prepare what `ignore` keeps. */
@@ -174,46 +193,116 @@ export class Engine {
     task.expect('failed')
     this.started(task, now)
     const then = this.afterFailure(task)
-    this.#release(task, now, then === 'ignore' ? NOT_MEASURED : -1)
+    this.#endings.release(task, now, then === 'ignore' ? NOT_MEASURED : -1)
     task.error = error
     const { id, attempt } = task
     const more = { ...(log ? { log } : {}), ...(usage ? { usage } : {}) }
     this.observer?.({ type: 'failed', at: now, task: id, attempt, failure, next: then, ...more })
-    this.dryUp(task)
+    this.stopGrowth(task)
     if (then === 'retry') {
       task.attempt++
-      this.#queueAgain(task, now)
-      this.#doomIfRefused(task)
+      this.#readiness.again(task, now)
+      this.#cancellations.addIfRefused(task)
     } else if (then === 'ignore') {
       task.move('ignored', now)
-      this.#end(task, now)
+      this.#endings.end(task, now)
     } else {
       task.move('failed', now)
-      this.#end(task, now)
-      if (then === 'fail') this.#failGroup(task.group, task)
+      this.#endings.end(task, now)
+      if (then === 'fail') this.#cancellations.failGroup(task.group, task)
     }
-    this.#carryOutDoom(now)
+    this.#endings.cancelAll(now)
   }
 
   /** The attempt was lost through no fault of the task; it does not count. */
-  returned(task: Task, reason: string, now: number): void {
+  returned(task: Task, why: ReturnWhy, now: number): void {
     if (task.state === 'stopping') return this.stopped(task, now)
     task.expect('ready', ['running', 'blocked'])
     // A version of a task that was being tried and told nothing is to be tried again.
     task.implementation.begun--
-    this.#release(task, now)
-    this.dryUp(task)
-    this.observer?.({ type: 'returned', at: now, task: task.id, reason })
-    this.#queueAgain(task, now)
-    this.#doomIfRefused(task)
-    this.#carryOutDoom(now)
+    this.#endings.release(task, now)
+    this.stopGrowth(task)
+    this.observer?.({ type: 'returned', at: now, task: task.id, reason: returnText(why), why: why.kind })
+    this.#readiness.again(task, now)
+    this.#cancellations.addIfRefused(task)
+    this.#endings.cancelAll(now)
+  }
+
+  /**
+   * All that was heard of the lane until `now` has been told. If its task takes longer than expected, those that wait behind
+   * it are recalled. Returns whether it does.
+   */
+  laneSilent(node: number, lane: number, now: number): boolean {
+    const [at, silent] = [this.nodes[node], this.nodes[node]?.lanes[lane]]
+    return at !== undefined && silent !== undefined && this.#placement.recalls.silent(at, silent, now)
+  }
+
+  /** Nodes with lanes on which tasks wait behind another: those lanes can be silent. */
+  crowdedNodes(): ReadonlySet<Node> {
+    const { recalls } = this.#placement
+    recalls.prune()
+    return recalls.crowded
+  }
+
+  /** Tasks that `recall` named stay on their lanes for now, because more was heard of these; it may name them again. */
+  kept(tasks: readonly Task[]): void {
+    this.#placement.recalls.kept(tasks)
+  }
+
+  /** An attempt was lost; tells what to do. `culprit` is the task that is known to be the reason, if one is. */
+  afterLoss(task: Task, lostWith: LostWith, culprit: Task | null = null): AfterLoss {
+    return this.#losses.after(task, lostWith, culprit)
+  }
+
+  /** What the attempt was given cannot be given again, or no attempt can begin: there is no further one. */
+  lastAttempt(task: Task): void {
+    task.giveUpRetries()
+  }
+
+  /** The node is gone for good. Its attempts come back one by one, by `returned`; what no other node can run is cancelled. */
+  nodeLost(index: number, now: number): void {
+    this.#suitable.forget()
+    const node = this.nodes[index] as Node
+    this.#placement.lose(node)
+    this.#cancelHomeless({ kind: 'node-lost', node: node.name }, now)
+  }
+
+  /** A node takes part from now on. */
+  nodeAdded(description: NodeDescription): Node {
+    const node = new Node(this.nodes.length, description)
+    this.nodes.push(node)
+    this.io.storage.joined(node, description)
+    this.#placement.joined(node)
+    return node
+  }
+
+  /** Whether anything more may start on the node, and when it ends by itself; Infinity if it does not. */
+  nodeChanged(index: number, isPaused: boolean, until: number): void {
+    const node = this.nodes[index] as Node
+    Object.assign(node, { isPaused, until })
+    this.#placement.changed(node)
+  }
+
+  /** No node will join any more: what none can run is cancelled. */
+  noMoreNodes(now: number): void {
+    this.#suitable.mayGrow = false
+    this.#cancelHomeless({ kind: 'closed', by: 'nodes-lost' }, now)
+  }
+
+  #cancelHomeless(why: CancelWhy, now: number): void {
+    if (this.#suitable.mayGrow) return
+    const isLast = this.nodes.every(one => one.isLost)
+    const reason = isLast ? this.#cancellations.close('nodes-lost') : why
+    const canRun = (task: Task): boolean => this.nodes.some(one => suits(one, task))
+    for (const task of members(this.root)) if (!canRun(task)) this.#cancellations.add(task, null, reason)
+    this.#endings.cancelAll(now)
   }
 
   /** The task waits for tasks that it called: it gives back what it holds. */
   blocked(task: Task, reason: string, now: number): void {
     if (task.state !== 'running') return
     this.started(task, now)
-    this.#placement.release(task)
+    this.#placement.release(task, now, true)
     if (task.io) this.io.blocked(task)
     task.move('blocked', now)
     this.observer?.({ type: 'blocked', at: now, task: task.id, reason })
@@ -221,104 +310,69 @@ export class Engine {
 
   /** What the blocked task waited for is there. It goes on when `decide` says `resume`. */
   unblocked(task: Task): void {
-    if (task.state !== 'blocked') return
-    if (task.demand.io) this.io.unblocked(task)
-    else this.#placement.claim(task)
+    this.#readiness.unblocked(task)
   }
 
   /** A task that `stop` named has stopped. */
   stopped(task: Task, now: number): void {
-    task.expect('cancelled', ['stopping'])
-    this.#release(task, now)
-    const at = task.move('cancelled', now)
-    this.observer?.({
-      type: 'cancelled',
-      at,
-      task: task.id,
-      cause: task.cause?.id ?? null,
-      reason: task.reason,
-    })
-    for (const { read, write } of task.accesses) {
-      if (write?.datum.inPlace) this.#lose(task, write, now)
-      if (read) this.#readerEnded(read, now)
-      read?.flow?.followers.delete(task)
-    }
-    this.#leave(task)
-    this.#carryOutDoom(now)
+    this.#endings.stopped(task, now)
+    this.#endings.cancelAll(now)
   }
 
-  /** The task has made this version, at `at`, and goes on: whoever waits for it may start. */
+  /** The task has made this version, at `at`, and goes on: tasks that wait for it may start. */
   release(task: Task, version: Version, at: number, now: number): void {
     if (version.state !== 'pending') return
     this.started(task, at)
     this.observer?.({ type: 'released', at, task: task.id, version: version.id })
-    this.#ending = task
-    this.commit(version, now)
-    this.#ending = null
-    this.#carryOutDoom(now)
+    this.#readiness.releasedBy = task
+    this.#versions.commit(version, now)
+    this.#readiness.releasedBy = null
+    this.#endings.cancelAll(now)
   }
 
   /** A version that was to be released never comes, because of this task. */
   lose(version: Version, by: Task, now: number): void {
     if (version.state !== 'pending') return
-    this.#spoil(version, by, now)
-    this.#carryOutDoom(now)
+    this.#versions.spoil(version, by, now)
+    this.#endings.cancelAll(now)
   }
 
   /** An attempt of its producer has begun to write it, and it may be read as it grows. */
-  flow(version: Version, now: number): void {
-    if (version.state !== 'pending' || !version.flow || version.flow.open) return
-    version.flow.open = true
-    for (const task of takeFollowers(version)) {
-      version.flow.followers.add(task)
-      if (--task.missing === 0) this.#makeReady(task, now)
-    }
-    this.#carryOutDoom(now)
+  grows(version: Version, now: number): void {
+    this.#versions.grows(version, now)
+    this.#endings.cancelAll(now)
   }
 
-  /** What was written so far is void; those who read it are brought back by `returned`. */
-  dryUp(task: Task): void {
-    for (const { write } of task.accesses) if (write?.flow) write.flow.open = false
+  /** What was written so far is void; its readers come back by `returned`. */
+  stopGrowth(task: Task): void {
+    for (const { write } of task.accesses) if (write?.growth) write.growth.open = false
   }
 
   /** Commits a version before its producer has ended. */
   commit(version: Version, now: number): void {
-    if (version.state !== 'pending') return
-    version.state = 'ready'
-    version.producer = null
-    this.#retireFrom(version.previous)
-    version.previous = null
-    if (version.datum.path !== null) {
-      this.observer?.({ type: 'committed', at: now, version: version.id, bytes: this.#sizeOf(version) })
-    }
-    this.#settle(version, now)
-    // Who follows nothing any more wants a CPU like everybody else.
-    if (version.flow) {
-      for (const task of version.flow.followers) if (!isFollower(task)) this.unblocked(task)
-    }
+    this.#versions.commit(version, now)
   }
 
   get isClosed(): boolean {
-    return this.#closed !== null
+    return this.#cancellations.isClosed
   }
 
   /** Nothing new starts; what has not started is cancelled. */
-  close(reason: string, now: number): void {
-    this.#closed = reason
-    this.#cancelUnstarted(this.root, null, reason)
-    this.#carryOutDoom(now)
+  close(by: ClosedBy, now: number): void {
+    this.#cancellations.addUnstarted(this.root, null, this.#cancellations.close(by))
+    this.#endings.cancelAll(now)
   }
 
-  cancel(group: Group, reason: string, now: number): void {
-    group.cancelled = reason
-    for (const task of members(group)) this.cancelTask(task, null, reason)
-    this.#carryOutDoom(now)
+  cancel(group: Group, why: CancelWhy, now: number): void {
+    group.cancelled = why
+    for (const task of members(group)) this.cancelTask(task, null, why)
+    this.#endings.cancelAll(now)
   }
 
-  cancelTask(task: Task, cause: Task | null, reason: string, now = -1): void {
+  cancelTask(task: Task, cause: Task | null, why: CancelWhy, now = -1): void {
     if (task.ended || task.state === 'stopping') return
-    this.#doom(task, cause, reason)
-    if (now >= 0) this.#carryOutDoom(now)
+    this.#cancellations.add(task, cause, why)
+    if (now >= 0) this.#endings.cancelAll(now)
   }
 
   createGroup(name: string, parent: Group = this.root): Group {
@@ -338,28 +392,22 @@ export class Engine {
 
   /** The version that a reader outside the graph sees now; closes a team. */
   read(datum: Datum, now: number): Version {
-    this.#closeTeam(datum.current, now)
+    this.#versions.closeTeam(datum.current, now)
     return datum.current
   }
 
   /** After the program was told of a failure, the datum is what it was before. */
   fallBack(datum: Datum): void {
-    const valid = nearestValid(datum.current)
-    // Versions that never came may have something in them, from members of a team that did end.
-    for (let lost = datum.current; lost !== valid; lost = lost.previous as Version) this.#retire(lost)
-    datum.current = valid
-    valid.superseded = false
+    this.#versions.fallBack(datum)
   }
 
   watch(version: Version): void {
-    if (version.settled) this.#instructions.push({ type: 'settled', version })
-    else version.watched = true
+    this.#versions.watch(version)
   }
 
   /** For in-place memory: the program may write there only after the tasks that read it. */
   watchReaders(version: Version): void {
-    if (version.readers === 0) this.#instructions.push({ type: 'unread', version })
-    else version.readersWatched = true
+    this.#versions.watchReaders(version)
   }
 
   watchGroup(group: Group): void {
@@ -369,22 +417,15 @@ export class Engine {
 
   /** The main program gives the datum a value of its own. */
   write(datum: Datum, value: unknown, now: number): Version {
-    this.#closeTeam(datum.current, now)
-    const before = datum.current
-    const version = new Version(datum, null)
-    version.state = 'ready'
-    version.value = value
-    datum.current = version
-    this.#retireFrom(before)
-    return version
+    return this.#versions.write(datum, value, now)
   }
 
   /** The program will not use the datum again. */
   remove(datum: Datum, now: number): void {
-    this.#closeTeam(datum.current, now)
+    this.#versions.closeTeam(datum.current, now)
     datum.removed = true
     this.io.bound?.removed(datum.current)
-    this.#retireFrom(datum.current)
+    this.#versions.retireFrom(datum.current)
   }
 
   /** Tasks that have been submitted. */
@@ -395,36 +436,50 @@ export class Engine {
   // --- what is to be done ---
 
   decide(now: number): Instruction[] {
-    const start = (task: Task): void => {
-      task.move('running', now)
-      if (this.io.moves.prefetches) this.io.moves.want(task, -1)
-      this.io.bound?.started(task)
-      this.#instructions.push({ type: 'start', task })
+    const instructions = this.#instructions
+    this.#orders.now = now
+    this.#placement.decide(this.#orders)
+    this.#placement.recalls.decide(now, instructions.isEmpty, this.#orders.instruct)
+    return instructions.take()
+  }
+
+  #makeOrders(): Orders {
+    const instructions = this.#instructions
+    const orders: Orders = {
+      now: 0,
+      start: task => {
+        task.move('running', orders.now)
+        if (this.io.moves.prefetches) this.io.moves.want(task, -1)
+        this.io.bound?.started(task)
+        instructions.push({ type: 'start', task })
+      },
+      resume: task => {
+        task.move('running', orders.now)
+        this.observer?.({ type: 'resumed', at: orders.now, task: task.id, node: task.node, lane: task.lane })
+        instructions.push({ type: 'resume', task })
+      },
+      park: task => {
+        task.move('parked', orders.now)
+        this.#readiness.wakeParked(task, orders.now)
+      },
+      instruct: one => instructions.push(one),
     }
-    const resume = (task: Task): void => {
-      task.move('running', now)
-      this.observer?.({ type: 'resumed', at: now, task: task.id, node: task.node, lane: task.lane })
-      this.#instructions.push({ type: 'resume', task })
-    }
-    const park = (task: Task): void => {
-      task.move('parked', now)
-      this.#wakeParked(task, now)
-    }
-    this.#placement.decide({ now, start, resume, park, instruct: one => this.#instructions.push(one) })
-    if (this.#instructions.length === 0) return EMPTY
-    let instructions = this.#instructions
-    this.#instructions = []
-    if (this.#stops) {
-      // Some may have ended by themselves since.
-      instructions = instructions.filter(one => one.type !== 'stop' || one.task.state === 'stopping')
-      this.#stops = false
-    }
-    return instructions
+    return orders
   }
 
   /** Why the task is where it is, in one sentence. */
   explain(task: Task): string {
     return explain(task, this.io)
+  }
+
+  /** Events that bring an observer which joins now up to date, as far as tasks are concerned that have not ended. */
+  snapshot(): RunEvent[] {
+    return snapshotOf(this.root, task => this.#placement.demandOf(task).cpus)
+  }
+
+  /** What a task took on average; null while none has ended well. Milliseconds. */
+  get meanTaskMs(): number | null {
+    return this.#taken.count === 0 ? null : this.#taken.sum / this.#taken.count
   }
 
   get readyCount(): number {
@@ -435,351 +490,9 @@ export class Engine {
 
   /** A function of its own: what a function encloses is made anew at each call, also where it is not used. */
   #accessAll(task: Task, accesses: readonly AccessRequest[], now: number): void {
-    task.accesses = accesses.map(request => this.#access(task, request, now))
-  }
-
-  #access(task: Task, { datum, mode: asked }: AccessRequest, now: number): Access {
-    const { current } = datum
-    const mode = datum.inPlace && asked === 'out' ? 'inout' : asked
-    datum.users?.add(task)
-    if (current.producer === task || current.team?.newest === task) return again(current, mode)
-    if (mode === 'concurrent' || mode === 'commutative') {
-      let version = current
-      let team = current.team
-      if (!team || team.closed || team.mode !== mode) {
-        this.#closeTeam(current, now)
-        team = new Team(mode, current)
-        version = this.#newVersion(datum)
-        version.team = team
-      }
-      team.tasks.add(task)
-      team.newest = task
-      team.live++
-      return { mode, read: team.base, write: version }
-    }
-    this.#closeTeam(current, now)
-    if (mode === 'in') return { mode, read: current, write: null }
-    // A result is made for the task that makes it, and needs no version before that.
-    const version = mode === 'out' && isUnmade(current) ? current : this.#newVersion(datum)
-    version.producer = task
-    return { mode, read: mode === 'inout' ? current : null, write: version }
-  }
-
-  /** Returns an input that will never come, if there is one. */
-  #waitForInputs(task: Task): Version | null {
-    let doom: Version | null = null
-    for (const { read } of task.accesses) {
-      if (!read) continue
-      read.readers++
-      if (read.flow?.open && canFollow(task)) read.flow.followers.add(task)
-      if (keepsWaiting(task, read)) {
-        if (read.waiters) read.waiters.push(task)
-        else read.waiters = [task]
-        task.missing++
-      } else if (read.state === 'failed' || read.state === 'cancelled') doom = read
-    }
-    for (const { write } of task.accesses) if (write?.datum.inPlace) this.#afterReaders(task, write)
-    return doom
-  }
-
-  #newVersion(datum: Datum): Version {
-    const before = datum.current
-    const version = new Version(datum, before)
-    datum.current = version
-    before.superseded = true
-    return version
-  }
-
-  /** Retires this version and all before it; what is obsolete already has nothing left before it. */
-  #retireFrom(version: Version | null): void {
-    for (let at = version; at && !at.obsolete; at = at.previous) this.#retire(at)
-  }
-
-  /** Nothing can fall back to this version; once its readers have ended, nobody needs it. */
-  #retire(version: Version): void {
-    version.superseded = true
-    version.obsolete = true
-    this.#discardIfUnused(version)
-  }
-
-  #discardIfUnused(version: Version): void {
-    if (version.obsolete && version.readers === 0 && version.settled && version.value !== undefined) {
-      // What is on its way to another device is discarded when it has arrived.
-      if (version.place?.move) return
-      this.#instructions.push({ type: 'discard', version })
-    }
-  }
-
-  #afterReaders(task: Task, write: Version): void {
-    const older = write.team ? write.team.base : write.previous
-    if (older && !older.afterReaders?.includes(task) && othersRead(older, task)) {
-      ;(older.afterReaders ??= []).push(task)
-      task.missing++
-    }
-  }
-
-  #closeTeam(version: Version, now: number): void {
-    const { team } = version
-    if (!team || team.closed) return
-    team.closed = true
-    if (team.live === 0) this.#settleTeam(version, team, now)
-  }
-
-  #settleTeam(version: Version, team: Team, now: number): void {
-    // Nobody asks for the team again, and it holds on to the version that it started from.
-    version.team = null
-    if (team.failed) this.#spoil(version, team.failed, now)
-    else this.commit(version, now)
-  }
-
-  #makeReady(task: Task, now: number): void {
-    const at = task.move('ready', now)
-    if (this.io.moves.prefetches) this.io.moves.want(task, 1)
-    task.turn = ++this.#turn
-    // The default treats all alike, and is asked for every task.
-    if (this.policy !== fifo) this.#score(task, now)
-    this.observer?.({ type: 'ready', at, task: task.id })
-    if (isFollower(task)) this.#follow(task, now)
-    else this.#placement.enqueue(task, this.#ending)
-  }
-
-  /** Starts it at once, and without a CPU; its node is the one where the data are. */
-  #follow(task: Task, now: number): void {
-    task.node = this.nodes.findIndex(node => this.#suits(node, task))
-    task.lane = task.id % (this.nodes[task.node]?.lanes.length ?? 1)
-    task.move('running', now)
-    this.#instructions.push({ type: 'start', task })
-    this.started(task, now)
-    task.move('blocked', now)
-    this.observer?.({
-      type: 'blocked',
-      at: now,
-      task: task.id,
-      reason: 'it reads what is still being written',
-    })
-  }
-
-  #score(task: Task, now: number): void {
-    try {
-      task.score = scoreOf(this.policy, task, { now, turn: task.turn, releasedBy: this.#ending })
-    } catch (error) {
-      this.#fault ??= error
-    }
-  }
-
-  /** It keeps its turn: it was in the queue before, where an entry of it may even be left. */
-  #queueAgain(task: Task, now: number): void {
-    task.startedAt = -1
-    this.io.bound?.again(task)
-    const missing = task.accesses.filter(({ read }) => read && keepsWaiting(task, read))
-    if (missing.length > 0) {
-      task.missing = missing.length
-      for (const { read } of missing) if (read) (read.waiters ??= []).push(task)
-      task.move('waiting', now)
-      return
-    }
-    task.move('ready', now)
-    for (const { read } of task.accesses) if (read?.flow?.open) read.flow.followers.add(task)
-    if (isFollower(task)) this.#follow(task, now)
-    else this.#placement.enqueue(task, null)
-  }
-
-  /** `took` is negative if nothing of the attempt is kept. */
-  #release(task: Task, now: number, took = -1): void {
-    if (task.io) this.io.ended(task, took, now)
-    if (task.state === 'blocked') this.#placement.forgetBlocked(task)
-    else this.#placement.release(task)
-    this.#placement.releaseTokens(task)
-    this.#wakeParked(task, now)
-  }
-
-  /** Lets the next one try for each COMMUTATIVE datum that this task does not hold or want any more. */
-  #wakeParked(task: Task, now: number): void {
-    if (task.queueable) return
-    for (const { write } of task.accesses) {
-      const next = write?.team && this.#placement.nextParked(write.team)
-      if (!next) continue
-      next.move('ready', now)
-      this.#placement.enqueue(next, null)
-    }
-  }
-
-  /** Settles what the task made and lets go of what it read. */
-  #end(task: Task, now: number): void {
-    const good = task.state === 'done' || task.state === 'ignored'
-    this.#ending = task
-    for (const { read, write } of task.accesses) {
-      if (write) {
-        if (!good) this.#lose(task, write, now)
-        else if (write.team) this.#memberEnded(task, write, write.team, now)
-        else this.commit(write, now)
-      }
-      if (read) this.#readerEnded(read, now)
-      read?.flow?.followers.delete(task)
-    }
-    this.#ending = null
-    this.#leave(task)
-  }
-
-  #memberEnded(task: Task, version: Version, team: Team, now: number): void {
-    team.tasks.delete(task)
-    team.live--
-    if (team.closed && team.live === 0) this.#settleTeam(version, team, now)
-  }
-
-  /** The task will not make this version, or its part of it. */
-  #lose(task: Task, write: Version, now: number): void {
-    const { team } = write
-    if (team) {
-      team.failed ??= task
-      this.#memberEnded(task, write, team, now)
-    } else if (write.state === 'pending') this.#spoil(write, task, now)
-  }
-
-  /** The version never comes because of this task, or of what it was cancelled for. */
-  #spoil(version: Version, by: Task, now: number): void {
-    version.state = by.state === 'failed' ? 'failed' : 'cancelled'
-    version.cause = by.state === 'failed' ? by : (by.cause ?? by)
-    // Whoever waits for it is told which task was to make it.
-    version.producer = by
-    if (version.flow) {
-      for (const task of version.flow.followers) this.#doom(task, version.cause, doomReason(version))
-    }
-    this.#settle(version, now)
-  }
-
-  #settle(version: Version, now: number): void {
-    if (version.watched) {
-      version.watched = false
-      this.#instructions.push({ type: 'settled', version })
-    }
-    const { waiters } = version
-    version.waiters = null
-    if (waiters) {
-      for (const task of waiters) {
-        if (task.state !== 'waiting') continue
-        if (version.state !== 'ready') this.#doom(task, version.cause, doomReason(version))
-        else if (--task.missing === 0) this.#makeReady(task, now)
-      }
-    }
-    this.#discardIfUnused(version)
-  }
-
-  #readerEnded(version: Version, now: number): void {
-    version.readers--
-    if (version.readers === 0 && version.place) this.io.unread(version)
-    const { afterReaders } = version
-    if (afterReaders) {
-      version.afterReaders = afterReaders.filter(writer => {
-        if (othersRead(version, writer)) return true
-        if (writer.state === 'waiting' && --writer.missing === 0) this.#makeReady(writer, now)
-        return false
-      })
-      if (version.afterReaders.length === 0) version.afterReaders = null
-    }
-    if (version.readers === 0 && version.readersWatched) {
-      version.readersWatched = false
-      this.#instructions.push({ type: 'unread', version })
-    }
-    this.#discardIfUnused(version)
-  }
-
-  #doom(task: Task, cause: Task | null, reason: string): void {
-    this.#doomed.push({ task, cause, reason })
-  }
-
-  /** Comes last in whatever happens. */
-  #carryOutDoom(now: number): void {
-    for (let doomed = this.#doomed.pop(); doomed; doomed = this.#doomed.pop()) {
-      const { task, cause, reason } = doomed
-      if (task.ended || task.state === 'stopping') continue
-      task.cause = cause
-      task.reason = reason
-      if (task.state === 'running' || task.state === 'blocked') this.#stopRunning(task, now)
-      else this.#cancelWaiting(task, now)
-    }
-    if (this.#fault === null) return
-    const fault = this.#fault
-    this.#fault = null
-    throw fault
-  }
-
-  #cancelWaiting(task: Task, now: number): void {
-    const wasReady = task.state === 'ready'
-    if (wasReady) this.#placement.forget(task)
-    const at = task.move('cancelled', now)
-    if (wasReady) this.#wakeParked(task, now)
-    if (task.reason === this.#closed) miss(task)
-    this.observer?.({
-      type: 'cancelled',
-      at,
-      task: task.id,
-      cause: task.cause?.id ?? null,
-      reason: task.reason,
-    })
-    this.#end(task, now)
-  }
-
-  /**
-   * What it was to make is settled now; its lane and its inputs stay held until it has really stopped. So
-   * does memory that it writes in place: nobody may look at it before.
-   */
-  #stopRunning(task: Task, now: number): void {
-    if (task.state === 'blocked') this.#placement.holdBlocked(task)
-    task.move('stopping', now)
-    this.#instructions.push({ type: 'stop', task })
-    this.#stops = true
-    for (const { write } of task.accesses) {
-      if (write && !write.datum.inPlace) this.#lose(task, write, now)
-    }
-  }
-
-  #failGroup(group: Group, failure: Task): void {
-    group.failure ??= failure
-    this.#cancelUnstarted(group, failure, `${failure.name} failed`)
-  }
-
-  #cancelUnstarted(group: Group, cause: Task | null, reason: string): void {
-    for (const task of members(group)) {
-      if (task.state === 'waiting' || task.state === 'ready' || task.state === 'parked') {
-        this.#doom(task, cause, reason)
-      } else if (task.state === 'running' && task.queueable) this.#placement.recall(task)
-    }
-  }
-
-  #refusal(group: Group): Refusal | null {
-    return this.#closed === null ? refusalOf(group) : { cause: null, reason: this.#closed }
-  }
-
-  /** A task that comes back to the queue is as new to its group as one that is submitted now. */
-  #doomIfRefused(task: Task): void {
-    const refusal = this.#refusal(task.group)
-    if (refusal) this.#doom(task, refusal.cause, refusal.reason)
-  }
-
-  #leave(task: Task): void {
-    task.parent?.calls?.delete(task)
-    this.io.bound?.ended(task)
-    for (const { read, write } of task.accesses) (write ?? read)?.datum.users?.delete(task)
-    leave(task, this.#tellIdle)
-  }
-
-  readonly #tellIdle = (group: Group): void => {
-    this.#instructions.push({ type: 'idle', group })
-  }
-
-  #checkSuits(spec: TaskSpec): void {
-    if (!this.nodes.some(node => this.#suits(node, spec))) refuse(spec, this.nodes)
-    this.#suited = { kind: spec.kind, demand: spec.demand }
-  }
-
-  #suits(node: Node, { kind, demand }: Pick<TaskSpec, 'kind' | 'demand'>): boolean {
-    return (
-      node.suits(demand) || kind.implementations.some(({ demand: own }) => own !== null && node.suits(own))
-    )
+    task.accesses = accesses.map(request => this.#versions.access(task, request, now))
   }
 }
 
-const EMPTY: Instruction[] = []
 /** Kept, but its time says nothing. */
 const NOT_MEASURED = Infinity

@@ -24,6 +24,36 @@ export const ERRORS = {
     meaning: 'The description of the machine cannot be read; the message says where and what to write.',
     remedy: 'docs/machine.md has the format.',
   },
+  MR_NODES: {
+    meaning: 'What --nodes or `nodes` says cannot be read, or does not fit the rest of the run.',
+    remedy: 'Write local:4, ssh:user@h1,h2:8 or slurm; docs/cluster.md has all forms.',
+  },
+  MR_NODE_UNREACHABLE: {
+    meaning: 'The agent of a node could not be started, or could not call the coordinator.',
+    remedy: 'Try `ssh HOST node --version`, or srun; the message has what was said there.',
+  },
+  MR_NODE_VERSION: {
+    meaning: 'A node has another version of Millrace or of Node.',
+    remedy: 'Install the same versions on all nodes, or use a folder that all of them see.',
+  },
+  MR_SLURM: {
+    meaning: 'Slurm refused to give nodes: the partition, the account, the time or the size is not possible.',
+    remedy: 'Try the words of --slurm with `sbatch --test-only`; `sinfo` has the partitions.',
+  },
+  MR_MPI: {
+    meaning: 'MPI tasks cannot run: there is no MPI, it cannot be started, or the run uses other machines.',
+    remedy:
+      'Install an MPI, for instance openmpi-bin and libopenmpi-dev (Debian), or mpich and libmpich-dev.',
+  },
+  MR_MPI_RANK: {
+    meaning: 'A process of an MPI task died: it was killed, crashed or called process.exit.',
+    remedy: 'Look at what the rank printed; with retries the task starts again from its inputs.',
+  },
+  MR_MPI_MISUSE: {
+    meaning: 'Ranks of an MPI task made calls that do not fit together; the message says where each was.',
+    remedy:
+      'All ranks of a communicator make the same collective calls in the same order, and each message is received.',
+  },
   MR_DEVICE: {
     meaning:
       'A storage device failed: it is full, read-only, or not there, and what was needed of it is lost.',
@@ -41,6 +71,11 @@ export const ERRORS = {
   MR_MODULE: {
     meaning: 'The program, or the module of a task, could not be loaded: it is missing, or it throws.',
     remedy: 'Make sure that the file exists and that it loads by itself.',
+  },
+  MR_BUNDLED: {
+    meaning:
+      'A bundler has put Millrace into the program, where threads do not find the files that they load.',
+    remedy: 'Keep the package external: `esbuild --packages=external`, or `--external:millrace`.',
   },
   MR_NOT_CLONEABLE: {
     meaning:
@@ -90,9 +125,24 @@ export const ERRORS = {
       'The folder of an output cannot be written or made, or a folder is where a file is to be written.',
     remedy: 'Write to another place, or get permission for this one.',
   },
+  MR_PATH: {
+    meaning:
+      'A path cannot be used: it is too long, leads through something that is not a folder, or an output names a device, a FIFO or a socket.',
+    remedy:
+      'Give another path. A program that is to write to a device is given its path as an ordinary argument (IN).',
+  },
   MR_INPUT_MISSING: {
     meaning: 'A file or directory that a task reads does not exist and no task makes it.',
     remedy: 'Check the path; make the file before the call, or by a task.',
+  },
+  MR_STORE: {
+    meaning: 'The store of kept results cannot be read or written.',
+    remedy: 'Check the folder and its disk; `--checkpoint off` runs without it.',
+  },
+  MR_STORE_VERSION: {
+    meaning: 'The store of kept results was written by a Millrace with another format.',
+    remedy:
+      'Use that version, name another folder by --cache, or delete the store: then all tasks run again.',
   },
   MR_DATA_LOST: {
     meaning: 'The only copy of a value was lent to a thread that died.',
@@ -117,7 +167,7 @@ export const ERRORS = {
   },
   MR_MAIN_WAITS: {
     meaning: 'main did not end, and nothing was left that it could wait for: no task, timer or open file.',
-    remedy: 'Look for a promise in main, or in what it calls, that nobody resolves.',
+    remedy: 'Look for a promise in main, or in what it calls, that nothing resolves.',
   },
   MR_POLICY: {
     meaning: 'A scheduling policy is unknown, or gave something that is not a score.',
@@ -126,6 +176,15 @@ export const ERRORS = {
   MR_JOURNAL: {
     meaning: 'A journal or run cannot be read: it is missing, of another version, or not a journal.',
     remedy: '`millrace runs` lists the runs of this folder.',
+  },
+  MR_DASHBOARD: {
+    meaning: 'The live page or a report of a run cannot be served or written.',
+    remedy: 'Name another port by --port, or leave it out: then any free one is taken.',
+  },
+  MR_EXPORT: {
+    meaning: 'A run could not be handed to another tool: a collector does not answer, or refused it.',
+    remedy:
+      'Check the address and whether the tool is up. The journal is kept: `millrace show` can try again.',
   },
   MR_STREAM_CONFIG: {
     meaning: 'A configuration of streams is wrong; the message says where, and what to write instead.',
@@ -159,7 +218,7 @@ export const ERRORS = {
   },
   MR_RELEASE_CHANGED: {
     meaning:
-      'An attempt of a task came to other values than those that an earlier attempt had released. Those are in use, and a program that has seen them cannot be run backwards.',
+      'An attempt of a task gave other values than an earlier attempt had released. The earlier ones are in use, and a program that has seen them cannot be run backwards.',
     remedy: 'Make the task give the same values each time, or do without early release or without retries.',
   },
   MR_STREAM_TAKEN: {
@@ -187,9 +246,20 @@ export const ERRORS = {
     meaning: 'A parameter of the workflow is missing or has a value that it cannot have.',
     remedy: 'Give parameters after --, as in: millrace make -- quality=3',
   },
+  MR_FLOW_DATA: {
+    meaning:
+      'A file of settings or a table that a workflow reads is missing or malformed; the message says where.',
+    remedy: 'Correct the file at that line: YAML or JSON for settings, CSV or TSV for tables.',
+  },
+  MR_LIMIT: {
+    meaning: 'Fewer files, processes or threads are allowed than Millrace needs to start.',
+    remedy: 'Raise the limit that the message names (ulimit -n, ulimit -u), or use fewer CPUs.',
+  },
   MR_FLOW_SH: {
-    meaning: 'A value in a shell command cannot be quoted safely.',
-    remedy: 'Put in words, numbers and lists of them; use $( ) instead of backquotes.',
+    meaning: 'A value in a shell command cannot be quoted safely, or would be evaluated in spite of quotes.',
+    remedy:
+      'Put in words, numbers and lists of them; use $( ) instead of backquotes, and give a value to a program as ' +
+      'a word of its own, for instance sh -c \'cat "$1"\' sh ${file}.',
   },
   MR_FLOW_AMBIGUOUS: {
     meaning: 'Two rules can make the same file, or two targets have one name.',

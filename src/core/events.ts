@@ -4,10 +4,14 @@
  *
  * Times (`at`) are milliseconds since the start of the run, on a monotonic clock. The events of one task
  * come in order. Between tasks `at` may step back by up to one batch, because threads report in batches:
- * whoever needs global order sorts.
+ * readers that need global order sort.
  */
 
-import type { StorageDemand } from './demand.ts'
+import type { StorageDemand } from './tasks/demand.ts'
+import type { Form } from './tasks/form.ts'
+import type { CancelKind, ReturnKind } from './why.ts'
+
+export { hadNotBegun } from './why.ts'
 
 /** Why a task failed, in a form that can be written down: the error object itself stays in the program. */
 export interface FailureFacts {
@@ -23,8 +27,10 @@ export interface FailureFacts {
   /** The command line of a command task, as one would type it. */
   command?: string
   cwd?: string
-  /** The last lines that the task printed. */
+  /** What the task printed: all of it, or its first and last lines. */
   tail?: string
+  /** Of a `tail` that is not all: how many of its lines are the first ones, and how many lines there are, if counted. */
+  tailCut?: { first: number; lines: number | null }
 }
 
 /** What follows a failure: another attempt, or one of the four forms of `onFailure` taking effect. */
@@ -73,16 +79,9 @@ export interface DemandFacts {
   tags: readonly string[]
   io: boolean
   storage: StorageDemand | null
+  /** Absent for none. */
+  gpus?: number
 }
-
-/** Why a task that waited on a lane and never began is `returned`: nothing was lost. */
-export const WAITED_IN_VAIN = 'what is before it on its CPU takes longer than expected'
-export const MISPLACED = 'a CPU was free sooner than the one on which it waited'
-
-export const RECALLED = 'it had not begun when all that had not was cancelled'
-
-export const hadNotBegun = (reason: string): boolean =>
-  reason === WAITED_IN_VAIN || reason === MISPLACED || reason === RECALLED
 
 export type RunEvent =
   | {
@@ -114,7 +113,7 @@ export type RunEvent =
       at: number
       kind: number
       name: string
-      form: 'function' | 'command'
+      form: Form
       module: string
     }
   /** What tasks ask for while they run; it precedes the first of them. */
@@ -129,6 +128,8 @@ export type RunEvent =
       /** The task that called this one, or null for the main program. */
       parent: number | null
       group: string | null
+      /** What tells it from others of its kind, where its definition says: `s=s4`. */
+      label?: string
       priority: number
       /** Ids of the data versions it waits for and of those it makes; together they are the graph. */
       reads: number[]
@@ -157,6 +158,8 @@ export type RunEvent =
   | { type: 'resumed'; at: number; task: number; node: number; lane: number }
   /** `usage` is there for commands, where the system tells. */
   | { type: 'finished'; at: number; task: number; attempt: number; usage?: TaskUsage }
+  /** It did not run: its results were kept by an earlier run. */
+  | { type: 'kept'; at: number; task: number }
   | {
       type: 'failed'
       at: number
@@ -168,19 +171,29 @@ export type RunEvent =
       log?: string
       usage?: TaskUsage
     }
-  /** Will never run, or was stopped while running. `cause` is the failed task behind it, if one is. */
-  | { type: 'cancelled'; at: number; task: number; cause: number | null; reason: string }
-  /** The attempt was lost with its thread through no fault of its own; the task waits to start again. */
-  | { type: 'returned'; at: number; task: number; reason: string }
   /**
-   * The task has made this version and goes on. A generator makes versions that nobody could name when it
+   * Will never run, or was stopped while running. `cause` is the failed task behind it, if one is. `reason` says it in words.
+   * `why` is absent in journals that are older than it.
+   */
+  | { type: 'cancelled'; at: number; task: number; cause: number | null; reason: string; why?: CancelKind }
+  /**
+   * The attempt had not begun, or was lost through no fault of its own; the task waits to start again. `reason` says it in
+   * words. `why` is absent in journals that are older than it.
+   */
+  | { type: 'returned'; at: number; task: number; reason: string; why?: ReturnKind }
+  /**
+   * The task has made this version and goes on. A generator makes versions that had no name when it
    * was submitted: this is the first that is heard of them.
    */
   | { type: 'released'; at: number; task: number; version: number }
-  /** `bytes` of a file; 0 where nobody has measured it. */
+  /** `bytes` of a file; 0 if not measured. */
   | { type: 'committed'; at: number; version: number; bytes: number }
   /** A file that no task of the run made is read for the first time. */
   | { type: 'found'; at: number; version: number; bytes: number }
+  /** A node takes part from now on; `node` is its number behind those that the run began with. */
+  | { type: 'node-joined'; at: number; node: number; name: string; cpus: number; memory: number }
+  /** It takes part no more: it was lost, or was given back. */
+  | { type: 'node-left'; at: number; node: number; isLost: boolean; reason: string }
   | { type: 'thread-died'; at: number; node: number; lane: number; reason: string }
   /** What is in use of a device: bytes per second that are given out, bytes that are taken, and tasks. */
   | {
@@ -195,9 +208,9 @@ export type RunEvent =
     }
   /** The device cannot be used any more. */
   | { type: 'device-failed'; at: number; device: number; reason: string }
-  /** A ready I/O task does not start; told for those that are first in line. */
+  /** A ready I/O task does not start; sent for the first task of each line. */
   | { type: 'waits'; at: number; task: number; reason: string }
-  /** One epoch of learning: so many tasks ran at one time, and took `mean` milliseconds each. */
+  /** One epoch of learning: this number of tasks ran at one time and took `mean` milliseconds each. */
   | {
       type: 'trial'
       at: number
@@ -230,6 +243,16 @@ export type RunEvent =
       to: number
       bytes: number
       reason?: string
+    }
+  /** A file that programs pass on while it grows: how far it is, who writes it, and which steps read it or wait for it. */
+  | {
+      type: 'stream'
+      at: number
+      path: string
+      state: 'absent' | 'growing' | 'committed' | 'failed'
+      bytes: number
+      producers: string[]
+      readers: { name: string; waits: string | null }[]
     }
   /** Something that a person should read. */
   | { type: 'note'; at: number; level: 'info' | 'warning'; text: string }

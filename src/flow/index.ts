@@ -6,16 +6,20 @@
  *     rule('out/{name}.txt', ['in/{name}.txt'], ({ out, in: [text] }) => sh`sort ${text} > ${out}`)
  *     target('all', ['out/a.txt', 'out/b.txt'])
  */
-export { rule, target } from './language.ts'
-export { sh, ShellCommand } from './sh.ts'
-export type { Argv, Word } from './sh.ts'
-export { dir, keep, optional, protect, stream, temp, Marked } from './marks.ts'
+export { rule, target } from './language/rule.ts'
+export { sh, ShellCommand } from './shell/sh.ts'
+export type { Argv, Word } from './shell/sh.ts'
+export { dir, keep, optional, protect, stream, temp, Marked } from './language/marks.ts'
 // Reserved in modules, but not behind a dot: flow.protected('x').
-export { protect as protected } from './marks.ts'
-export type { FileSpec, Marks } from './marks.ts'
-export { param } from './params.ts'
-export { glob, wildcards } from './glob.ts'
-export { expand } from './expand.ts'
+export { protect as protected } from './language/marks.ts'
+export type { FileSpec, Marks } from './language/marks.ts'
+export { param } from './language/params.ts'
+export { settings, table } from './language/data-files.ts'
+export { constrain } from './language/constraints.ts'
+export { glob, wildcards } from './language/glob.ts'
+export { expand } from './language/expand.ts'
+export { auto } from '../model/options/bandwidth.ts'
+export type { AutoBandwidth, BandwidthValue } from '../model/options/bandwidth.ts'
 export type {
   Action,
   InputSpec,
@@ -25,5 +29,5 @@ export type {
   RuleOptions,
   TargetBody,
   TargetContext,
-} from './types.ts'
-export type { FileShape } from './shape.ts'
+} from './language/types.ts'
+export type { FileShape } from './language/shape.ts'

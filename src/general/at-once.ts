@@ -1,4 +1,4 @@
-/** As Promise.all over a map, but so many at a time: each may hold a file open, and there may be very many. */
+/** Like Promise.all over a map, with limited concurrency: each call may hold a file open. */
 export async function mapAtOnce<T, R>(
   most: number,
   items: readonly T[],

@@ -47,7 +47,7 @@ export class ById<T extends { readonly id: number }> {
     }
     this.#size--
     this.#closeGap(at)
-    // Whoever walks through it must not pay for a crowd that is gone.
+    // Iteration must not cost more than what is left.
     if (this.#size * 8 < table.length && table.length > KEPT) this.#resize(0.5)
     return true
   }

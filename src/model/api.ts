@@ -2,7 +2,9 @@ import { constants } from 'node:fs'
 import type { Stats } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import { open } from 'node:fs/promises'
+import { MillraceError } from '../core/errors.ts'
 import { currentClient, currentHost } from './client.ts'
+import { mappedList, removeMapped } from './map.ts'
 import type { Resolved } from './types.ts'
 
 export type { Stats }
@@ -20,7 +22,7 @@ export function main(body: () => unknown): void {
  * object itself up to date, in place, and returns it.
  */
 export function waitOn<T>(value: T): Promise<Resolved<T>> {
-  return currentClient().waitOn(value) as Promise<Resolved<T>>
+  return (mappedList(value) ?? currentClient().waitOn(value)) as Promise<Resolved<T>>
 }
 
 /** Waits until the file or directory is there as the tasks so far leave it; returns its path. */
@@ -33,12 +35,36 @@ export function barrier(): Promise<void> {
   return currentClient().barrier()
 }
 
+export interface GroupOptions {
+  /** The results of its tasks are kept, and written to the disk when all of them have ended. @default false */
+  checkpoint?: boolean
+}
+
 /**
  * The tasks called in `body` form a group. Resolves when all have ended; throws when one failed, after
  * cancelling the rest of the group.
  */
-export function group<T>(name: string, body: () => T | Promise<T>): Promise<T> {
-  return currentClient().group(name, body)
+export function group<T>(name: string, body: () => T | Promise<T>): Promise<T>
+export function group<T>(name: string, options: GroupOptions, body: () => T | Promise<T>): Promise<T>
+export function group<T>(
+  name: string,
+  given: GroupOptions | (() => T | Promise<T>),
+  inner?: () => T | Promise<T>,
+): Promise<T> {
+  const isPlain = typeof given === 'function'
+  const body = isPlain ? given : (inner as () => T | Promise<T>)
+  if (typeof name !== 'string' || typeof body !== 'function') {
+    const got = `${typeof name} and ${typeof body}`
+    throw new MillraceError('MR_OPTION', `group needs a name and a function, and got ${got}`, {
+      hint: "Write group('name', () => { … }).",
+    })
+  }
+  return currentClient().group(name, body, !isPlain && given.checkpoint === true)
+}
+
+/** Waits until the results of all tasks that have ended so far are kept, and on the disk. */
+export function snapshot(): Promise<void> {
+  return currentClient().snapshot()
 }
 
 /** Cancels the tasks of a group: what waits never starts, what runs is stopped. */
@@ -54,7 +80,7 @@ export async function openFile(path: string, flags: string | number = 'r'): Prom
 
 /** The program will not use this value again; its memory is freed when the tasks that read it have ended. */
 export function remove(value: unknown): void {
-  currentClient().remove(value)
+  if (!removeMapped(value)) currentClient().remove(value)
 }
 
 /** Deletes the file or directory when the tasks that read it have ended. */
@@ -63,7 +89,7 @@ export function removeFile(path: string): Promise<void> {
 }
 
 /**
- * Inside a task with `returns: n`: releases a value before the task ends, so that whoever waits for it can
+ * Inside a task with `returns: n`: releases a value before the task ends, so that tasks that wait for it can
  * start. It is captured at the call. Returns the value, for the array that the task returns in the end:
  * values that were released are not looked at there. A future of a task that was called here is released
  * when that task has ended.
@@ -75,7 +101,7 @@ export function ready<T>(index: number, value: T): T {
 
 /**
  * Inside a task: the output file or directory at this path is complete, and is put in its place now, so that
- * whoever waits for it can start. The task must not write it any more.
+ * tasks that wait for it can start. The task must not write it any more.
  */
 export function committed(path: string): Promise<void> {
   return currentClient().committed(path)

@@ -1,5 +1,6 @@
 import type { Definition } from './definition.ts'
 import { MillraceError } from '../core/errors.ts'
+import type { Granted } from './granted.ts'
 import type { Future } from './future.ts'
 import { globalState } from './global-state.ts'
 import type { Stream } from './value-stream.ts'
@@ -11,11 +12,15 @@ import type { Stream } from './value-stream.ts'
 export interface Client {
   /** Returns the futures of the call. */
   call(definition: Definition, args: readonly unknown[]): unknown
+  /** Each call counts by itself, also of `map`: in a simulation each has its own cost. */
+  readonly callsOneByOne?: boolean
   waitOn(value: unknown): Promise<unknown>
   /** `toWrite`: the program is about to change it, so that those who read it have to be done. */
   waitOnFile(path: string, toWrite?: boolean): Promise<string>
   barrier(): Promise<void>
-  group<T>(name: string, body: () => T | Promise<T>): Promise<T>
+  group<T>(name: string, body: () => T | Promise<T>, isCheckpoint?: boolean): Promise<T>
+  /** Resolves when the results of all tasks that have ended are kept. */
+  snapshot(): Promise<void>
   cancel(name: string): Promise<void>
   remove(value: unknown): void
   removeFile(path: string): Promise<void>
@@ -23,6 +28,7 @@ export interface Client {
   iterate(stream: Stream<unknown>): AsyncIterator<Future<unknown>, undefined, void>
   ready(index: number, value: unknown): void
   committed(path: string): Promise<void>
+  granted(): Granted
 }
 
 export interface Host {

@@ -1,9 +1,13 @@
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { MillraceError } from '../core/errors.ts'
-import type { Kind } from '../core/task.ts'
-import type { Direction } from './directions.ts'
+import { FORMS } from '../core/tasks/form.ts'
+import type { Form, FormTraits } from '../core/tasks/form.ts'
+import type { Kind } from '../core/tasks/task.ts'
+import type { CommandForm } from './command-form.ts'
+import type { Direction } from './options/directions.ts'
+import type { MpiForm } from './mpi/form.ts'
 import { globalState } from './global-state.ts'
-import type { CommonOptions, Defaults, StreamRoom } from './options.ts'
+import type { CommonOptions, Defaults, StreamRoom } from './options/options.ts'
 
 /** One way to carry out a task. The first is the one that `task` was given, `implement` adds others. */
 export interface Variant {
@@ -19,9 +23,13 @@ export interface Definition {
   /** As given, or the function's; a task without either is called after the name that its module exports it by. */
   name: string
   readonly unnamed: boolean
-  readonly form: 'function' | 'command'
+  readonly form: Form
   readonly module: string
   readonly params: readonly Direction[] | null
+  /** Its first parameter is the object that it is called on. */
+  readonly isMethod?: boolean
+  /** Parameters beyond those with a direction are IN. */
+  readonly isOpen?: boolean
   /** All its parameters are IN. */
   readonly readsOnly: boolean
   /** Number of values it returns as futures of their own; 0 for the usual single one. */
@@ -33,8 +41,10 @@ export interface Definition {
   readonly variants: Variant[]
   /** The core's view of it, made at the first call. */
   kind: Kind | null
-  /** Anything fixed that the runtime keeps with it. */
-  readonly extra: unknown
+  /** Null for functions. */
+  readonly command: CommandForm | null
+  /** Null but for MPI tasks. */
+  readonly mpi?: MpiForm | null
 }
 
 const { definitions: byKey, modules, counts } = globalState
@@ -43,7 +53,7 @@ const { definitions: byKey, modules, counts } = globalState
 export const taskModules = (): ReadonlySet<string> => modules
 
 /**
- * Names in a module are numbered, so that two tasks of one name are told apart. The order is the order of
+ * Names in a module are numbered, so that two tasks of one name differ. The order is the order of
  * evaluation, which is the same in every thread that loads the module.
  */
 export function define(
@@ -61,11 +71,53 @@ export function define(
   return definition
 }
 
-/** Whether there are tasks of which this is true; those whose modules are not loaded yet do not count. */
+/** Whether this holds for some task; tasks whose modules are not loaded yet do not count. */
 export const someDefinition = (is: (definition: Definition) => boolean): boolean =>
   [...byKey.values()].some(is)
 
-export const findDefinition = (key: string): Definition | undefined => byKey.get(key)
+/** Whether tasks are defined so far that run on threads, or as programs. */
+export const hasTasksOn = (place: FormTraits['runsOn']): boolean =>
+  someDefinition(({ form }) => FORMS[form].runsOn === place)
+
+/** The forms of the tasks that are defined so far. */
+export const formsInUse = (): Set<Form> => new Set([...byKey.values()].map(({ form }) => form))
+
+/** Some definitions are derived from another one, in each thread where they are asked for. */
+export function findDefinition(key: string): Definition | undefined {
+  const known = byKey.get(key)
+  const end = known ? -1 : key.lastIndexOf('~')
+  const base = end > 0 ? byKey.get(key.slice(0, end)) : undefined
+  return base ? deriveDefinition(base, key.slice(end + 1)) : known
+}
+
+type Derive = (base: Definition) => Pick<Definition, 'name' | 'options' | 'params'> & { run: Function }
+const derivations = new Map<string, Derive>()
+
+/** All definitions get one more of this suffix, made when it is first needed. */
+export function derivable(suffix: string, derive: Derive): void {
+  derivations.set(suffix, derive)
+}
+
+export function deriveDefinition(base: Definition, suffix: string): Definition | undefined {
+  const key = `${base.key}~${suffix}`
+  const known = byKey.get(key)
+  const derive = derivations.get(suffix)
+  if (known || !derive) return known
+  const { run, ...facts } = derive(base)
+  const { module } = base
+  const variants = [{ name: facts.name, module: '', options: facts.options, run }]
+  const fixed = {
+    form: 'function',
+    unnamed: false,
+    returns: 0,
+    stream: null,
+    timeout: 0,
+    kind: null,
+  } as const
+  const definition = { ...fixed, ...facts, key, module, readsOnly: true, variants, command: null }
+  byKey.set(key, definition)
+  return definition
+}
 
 export function noteModule(): string {
   const module = callerModule()
@@ -73,8 +125,18 @@ export function noteModule(): string {
   return module
 }
 
-/** Where Millrace's own code is: one folder, once it is built. */
-const own = new URL('.', import.meta.url).href
+/** The folder of Millrace's own code: `dist`, or in tests of single modules `src/model`. */
+const own = ownFolder(import.meta.url)
+
+/** Bundled into a program, this module has another name, or none where the bundle is CommonJS. */
+function ownFolder(url: string | undefined): string {
+  if (url && /\/(?:dist\/millrace-[\w-]+\.js|src\/model\/definition\.ts)(?:\?.*)?$/.test(url))
+    return new URL('.', url).href
+  throw new MillraceError(
+    'MR_BUNDLED',
+    'a bundler has put Millrace into the program, so threads cannot load it',
+  )
+}
 
 /** The module outside Millrace that is executing: the one that defines a task. */
 function callerModule(): string {

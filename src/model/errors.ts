@@ -1,5 +1,7 @@
+import { atHome } from '../core/data/staging-name.ts'
 import { MillraceError } from '../core/errors.ts'
 import type { ErrorCode } from '../core/errors.ts'
+import { fieldOf, messageOf, textFieldOf } from '../general/thrown.ts'
 
 /** A task failed. `cause` is what it threw. */
 export class TaskError extends MillraceError {
@@ -12,20 +14,21 @@ export class TaskError extends MillraceError {
   readonly exitCode: number | null
   readonly signal: string | null
 
-  constructor(code: ErrorCode, task: string, attempt: number, cause: unknown) {
+  constructor(code: ErrorCode, task: string, attempt: number, cause: unknown, title = task) {
     // An error that comes from a thread has lost its class, but not its fields.
-    const facts = cause as Partial<Pick<ExitError, 'exitCode' | 'signal' | 'shortMessage' | 'hint'>> | null
-    const text = facts?.shortMessage ?? messageOf(cause)
+    const text = atHome(textFieldOf(cause, 'shortMessage') ?? messageOf(cause))
+    const hint = textFieldOf(cause, 'hint')
     const again = attempt > 1 ? ` (attempt ${attempt})` : ''
-    super(code, `${task} failed${again}: ${text}`, {
+    super(code, `${title} failed${again}: ${text}`, {
       cause,
-      ...(facts?.hint ? { hint: facts.hint } : {}),
+      ...(hint ? { hint } : {}),
     })
     this.task = task
     this.attempt = attempt
     this.timedOut = code === 'MR_TIMEOUT'
-    this.exitCode = facts?.exitCode ?? null
-    this.signal = facts?.signal ?? null
+    const exitCode = fieldOf(cause, 'exitCode')
+    this.exitCode = typeof exitCode === 'number' ? exitCode : null
+    this.signal = textFieldOf(cause, 'signal') ?? null
   }
 }
 
@@ -34,10 +37,10 @@ export class CancelledError extends MillraceError {
   override name = 'CancelledError'
   readonly task: string
 
-  constructor(task: string, reason: string, cause: TaskError | null) {
+  constructor(task: string, reason: string, cause: TaskError | null, title = task) {
     super(
       'MR_CANCELLED',
-      `${task} was cancelled: ${reason}`,
+      `${title} was cancelled: ${reason}`,
       cause ? { cause, hint: cause.shortMessage } : {},
     )
     this.task = task
@@ -67,5 +70,3 @@ export class ExitError extends MillraceError {
 
 /** Our own errors are what they are in every thread. */
 export const OWN_ERRORS: readonly Function[] = [MillraceError, TaskError, CancelledError, ExitError]
-
-export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

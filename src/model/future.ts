@@ -1,4 +1,4 @@
-import type { Datum } from '../core/data.ts'
+import type { Datum } from '../core/data/datum.ts'
 import { MillraceError } from '../core/errors.ts'
 import { currentClient } from './client.ts'
 
@@ -7,14 +7,23 @@ import { currentClient } from './client.ts'
  * value. It stands for the value itself: INOUT on a future changes what the future gives from then on.
  */
 export class Future<T> implements PromiseLike<T> {
-  /** @internal */
-  readonly datum: Datum
+  #datum: Datum | (() => Datum)
   /** The object that the program was given, which later waits bring up to date in place. @internal */
   object: object | null = null
 
+  /** A datum, or what makes it when it is asked for. @internal */
+  constructor(datum: Datum | (() => Datum)) {
+    this.#datum = datum
+  }
+
   /** @internal */
-  constructor(datum: Datum) {
-    this.datum = datum
+  get datum(): Datum {
+    return typeof this.#datum === 'function' ? (this.#datum = this.#datum()) : this.#datum
+  }
+
+  /** @internal */
+  wait(): Promise<T> {
+    return currentClient().waitOn(this) as Promise<T>
   }
 
   // oxlint-disable-next-line unicorn/no-thenable -- being thenable is what a future is for
@@ -22,7 +31,7 @@ export class Future<T> implements PromiseLike<T> {
     fulfilled?: ((value: T) => A | PromiseLike<A>) | null,
     rejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
   ): Promise<A | B> {
-    return (currentClient().waitOn(this) as Promise<T>).then(fulfilled, rejected)
+    return this.wait().then(fulfilled, rejected)
   }
 
   catch<B = never>(rejected?: ((reason: unknown) => B | PromiseLike<B>) | null): Promise<T | B> {
@@ -39,6 +48,6 @@ export class Future<T> implements PromiseLike<T> {
   }
 
   finally(settled?: (() => void) | null): Promise<T> {
-    return (currentClient().waitOn(this) as Promise<T>).finally(settled)
+    return this.wait().finally(settled)
   }
 }

@@ -1,8 +1,9 @@
-import { Datum } from '../core/data.ts'
+import { Datum } from '../core/data/datum.ts'
 import { MillraceError } from '../core/errors.ts'
-import type { Stored } from './stored.ts'
-import { codeOf } from './typed-arrays.ts'
-import type { Tracked } from './tracker.ts'
+import type { Stored } from './encoding/stored.ts'
+import { isCommon } from './encoding/memory.ts'
+import { codeOf, memoryOf } from './encoding/typed-arrays.ts'
+import type { Tracked } from './capture/tracker.ts'
 
 type SharedType<T> = { new (buffer: SharedArrayBuffer): T; BYTES_PER_ELEMENT: number; name: string }
 
@@ -26,22 +27,23 @@ interface Region {
   tracked: Tracked
 }
 
-/** Data in shared memory, by the part of the buffer that they cover. Parts may be disjoint or equal. */
+/** Data in shared memory, by the part of the buffer that they cover. Parts may be disjoint or equal. @internal */
 export class SharedMemory {
   readonly #buffers = new WeakMap<ArrayBufferLike, Map<string, Region>>()
 
-  find(view: ArrayBufferView): Tracked | undefined {
-    return this.#buffers.get(view.buffer)?.get(keyOf(view))?.tracked
+  find(value: InSharedMemory): Tracked | undefined {
+    return this.#buffers.get(bufferOf(value))?.get(keyOf(value))?.tracked
   }
 
-  track(view: ArrayBufferView, capture: () => Stored): Tracked {
-    let regions = this.#buffers.get(view.buffer)
-    if (!regions) this.#buffers.set(view.buffer, (regions = new Map()))
-    const key = keyOf(view)
+  track(value: InSharedMemory, capture: () => Stored): Tracked {
+    const buffer = bufferOf(value)
+    let regions = this.#buffers.get(buffer)
+    if (!regions) this.#buffers.set(buffer, (regions = new Map()))
+    const key = keyOf(value)
     const known = regions.get(key)
     if (known) return known.tracked
-    const start = view.byteOffset
-    const end = start + view.byteLength
+    const { byteOffset: start, byteLength } = memoryOf(value)
+    const end = start + byteLength
     for (const region of regions.values()) {
       if (start < region.end && region.start < end) {
         throw new MillraceError(
@@ -53,10 +55,21 @@ export class SharedMemory {
     }
     const datum = new Datum(null, true)
     datum.current.value = capture()
-    const tracked: Tracked = { datum, dirty: false, seen: null }
+    const tracked: Tracked = { datum, dirty: false, seen: null, own: null }
     regions.set(key, { start, end, tracked })
     return tracked
   }
 }
 
-const keyOf = (view: ArrayBufferView): string => `${codeOf(view)} ${view.byteOffset} ${view.byteLength}`
+/** A view of shared memory, or all of it. @internal */
+export type InSharedMemory = ArrayBufferView | SharedArrayBuffer
+
+/** @internal */
+export const isInSharedMemory = (value: object): value is InSharedMemory =>
+  ArrayBuffer.isView(value) ? isCommon(value.buffer) : value instanceof SharedArrayBuffer && isCommon(value)
+
+export const bufferOf = (value: InSharedMemory): ArrayBufferLike =>
+  ArrayBuffer.isView(value) ? value.buffer : value
+
+const keyOf = (value: InSharedMemory): string =>
+  ArrayBuffer.isView(value) ? `${codeOf(value)} ${value.byteOffset} ${value.byteLength}` : 'all'

@@ -1,12 +1,17 @@
 import { MillraceError } from '../core/errors.ts'
-import { evaluateBandwidth } from './bandwidth.ts'
+import { FORMS } from '../core/tasks/form.ts'
+import { evaluateBandwidth } from './options/bandwidth.ts'
 import { currentHost } from './client.ts'
+import type { Argv, CommandForm } from './command-form.ts'
 import { define, noteModule } from './definition.ts'
 import type { Definition } from './definition.ts'
-import type { Direction } from './directions.ts'
-import { parseLimits } from './limits.ts'
-import type { Limits, ParsedLimits } from './limits.ts'
-import type { CommonOptions, Defaults } from './options.ts'
+import type { Direction } from './options/directions.ts'
+import { mapCalls } from './map.ts'
+import { makeMethods, methodDecorator } from './methods.ts'
+import type { MakeMethod, MethodOptions, TaskDecorator, TaskMethod } from './methods.ts'
+import { parseLimits } from './options/process-limits.ts'
+import type { ProcessLimits } from './options/process-limits.ts'
+import type { CommonOptions, Defaults } from './options/options.ts'
 import {
   COMMAND_OPTIONS,
   TASK_OPTIONS,
@@ -14,12 +19,18 @@ import {
   evaluate,
   evaluateTimeout,
   streamRoom,
-} from './options.ts'
-import type { StreamSettings } from './options.ts'
+} from './options/options.ts'
+import type { StreamSettings } from './options/options.ts'
 import type { Future } from './future.ts'
+import { checkNode, countsOf, cpusOf, wrong } from './mpi/processes.ts'
 import type {
   Arguments,
   CommandParameters,
+  Constraint,
+  LeftOut,
+  MapList,
+  MapResult,
+  RestOf,
   DirectionsFor,
   Futures,
   Known,
@@ -27,11 +38,21 @@ import type {
   ReturnedFor,
 } from './types.ts'
 
+export type { Argv } from './command-form.ts'
+
+/** @internal */
 export const DEFINITION: unique symbol = Symbol.for('millrace.definition') as never
 
 /** What `task` returns: call it like the function, and get a future of its result. */
 export interface TaskFunction<A extends readonly unknown[], F> {
   (...args: Arguments<A>): F
+  /**
+   * Calls it for each value of a list, with the same further arguments, and gives one future of all results, in order. Meant
+   * for very short work: many calls are one task, which costs some tens of nanoseconds for each call.
+   *
+   *     const roots = await root.map(numbers)
+   */
+  map(list: MapList<A>, ...rest: Arguments<RestOf<A>>): MapResult<F>
   /** @internal */
   readonly [DEFINITION]?: Definition
 }
@@ -69,7 +90,24 @@ export function task<A extends readonly unknown[], R>(
   options: SingleOptions<A>,
   run: (...args: A) => R,
 ): TaskFunction<A, ResultOf<R>>
-export function task(given: object, run: Function): unknown {
+/**
+ * As a decorator it makes tasks of methods and static methods of an exported class. What the method does with its object is
+ * `this`: INOUT, unless the options say IN.
+ *
+ *     export class Block {
+ *       @task({}) scale(by: number): void { … }
+ *       @task({ this: IN }) async norm(): Promise<number> { … }
+ *     }
+ */
+export function task(options: MethodOptions): TaskDecorator
+export function task(given: object, run?: Function): unknown {
+  if (typeof given !== 'object' || given === null) {
+    const what = typeof given === 'function' ? 'a function' : String(given)
+    throw new MillraceError('MR_OPTION', `task: the first argument is ${what}, not the options`, {
+      hint: 'Write task({}, function): options come first, even if there are none.',
+    })
+  }
+  if (arguments.length === 1) return methodDecorator(given, defineMethod)
   const options = given as TaskOptions<readonly unknown[]> & { returns?: number }
   const name = options.name ?? (run?.name || 'task')
   const what = `task ${name}`
@@ -110,13 +148,59 @@ export function task(given: object, run: Function): unknown {
       options: checked,
       timeout: evaluateTimeout(what, checked.timeout),
       variants: [{ name, module: '', options: checked, run }],
-      extra: null,
+      command: null,
     }),
   )
 }
 
-/** What a command's function may return: the arguments of the program, the program first. */
-export type Argv = readonly (string | number)[]
+/**
+ * Makes tasks of methods and static methods of an exported class, by their names, where decorators cannot be used:
+ *
+ *     taskMethods(Block, { scale: {}, norm: { this: IN } })
+ */
+export function taskMethods<T extends { readonly name: string; readonly prototype: object }>(
+  owner: T,
+  methods: { readonly [K in MethodNames<T['prototype']> | MethodNames<T>]?: MethodOptions },
+): void {
+  makeMethods(owner, methods as Record<string, MethodOptions>, defineMethod)
+}
+
+type MethodNames<T> = { [K in keyof T]: T[K] extends TaskMethod ? K : never }[keyof T] & string
+
+function defineMethod(
+  name: string,
+  given: MethodOptions,
+  params: readonly Direction[] | null,
+  run: Function,
+  { isStatic, isOpen }: { isStatic: boolean; isOpen: boolean },
+): ReturnType<MakeMethod> {
+  const what = `method ${name}`
+  checkOptions(what, given, TASK_OPTIONS)
+  const options = given as Definition['options']
+  evaluateFixed(what, options)
+  const definition = define(name, {
+    form: 'function',
+    unnamed: false,
+    isMethod: !isStatic,
+    isOpen,
+    params,
+    returns: 0,
+    stream: null,
+    options,
+    timeout: evaluateTimeout(what, options.timeout),
+    variants: [{ name, module: '', options, run }],
+    command: null,
+  })
+  return { definition, call: args => currentHost().client().call(definition, args) }
+}
+
+/** How an MPI program is started. */
+export interface MpiProgram<A extends readonly unknown[]> {
+  /** A number, '$NAME' of a variable, or a function of the arguments. */
+  readonly processes: Constraint<A>
+  /** Processes on one node at most. @default as many as it has CPUs for */
+  readonly perNode?: number
+}
 
 export interface CommandOptions<
   D extends readonly Direction[],
@@ -136,34 +220,12 @@ export interface CommandOptions<
   /** Exit codes that count as success. @default [0] */
   exitCodes?: readonly number[] | ((code: number) => boolean)
   /** What the program may use: { cpuTime, memory, fileSize, openFiles }. @default what this process may */
-  limits?: Limits
+  limits?: ProcessLimits
+  /** It is an MPI program: it is started by mpirun, in so many processes with `cpus` CPUs each. */
+  mpi?: MpiProgram<A>
+  /** Its arguments are secret: where it fails, neither messages nor the journal show more than the program. @default false */
+  secret?: boolean
 }
-
-/** What those who define commands inside Millrace have to say while one runs. */
-export interface CommandHooks {
-  /**
-   * Asked when all inputs are there. Gives the command; or `made` when it has done the work itself, or `kept`
-   * when the files that are in place already are right. A signal is made for those who ask for it.
-   */
-  begin(args: readonly unknown[], signal: () => AbortSignal): Promise<Argv | 'made' | 'kept'>
-  /**
-   * Everything is written aside and will be moved into place next. Throws what is missing; gives the sizes of plain
-   * files, in the order of the paths.
-   */
-  beforeCommit(
-    args: readonly unknown[],
-    paths: readonly (string | null)[],
-  ): Promise<readonly (number | null | undefined)[]>
-  /** How large a file is that is read, where that is known. */
-  bytesOf(path: string): number | null
-  /** The output in this slot is complete before the command has ended. */
-  released(args: readonly unknown[], slot: number, path: string): Promise<void>
-}
-
-export type CommandExtra = Pick<
-  CommandOptions<readonly Direction[], readonly never[]>,
-  'cwd' | 'env' | 'stdin' | 'stdout' | 'stderr' | 'exitCodes'
-> & { limits: ParsedLimits | null; hooks?: CommandHooks }
 
 /**
  * Marks a program as a task. The function gives its argument list; there is no shell in between. The
@@ -172,10 +234,14 @@ export type CommandExtra = Pick<
  *     export const project = command({ name: 'mProject', params: [FILE_IN, FILE_OUT] },
  *       (raw, out) => ['mProject', raw, out, 'region.hdr'])
  */
-export function command<const D extends readonly Direction[], A extends CommandParameters<D>>(
+export function command<
+  const D extends readonly Direction[],
+  A extends CommandParameters<D>,
+  F extends (...args: A) => Argv,
+>(
   options: CommandOptions<D, A>,
-  argv: (...args: A) => Argv,
-): TaskFunction<A, Future<number>> {
+  argv: F & ((...args: A) => Argv),
+): TaskFunction<Extract<LeftOut<A, Parameters<F>>, readonly unknown[]>, Future<number>> {
   const name = options.name ?? (argv.name || 'command')
   const what = `command ${name}`
   checkOptions(what, options, COMMAND_OPTIONS)
@@ -186,7 +252,7 @@ export function command<const D extends readonly Direction[], A extends CommandP
       `${what} has ${argv.length} parameters and ${params.length} directions`,
     )
   }
-  const { stdin, stdout, stderr, cwd, env, exitCodes } = options
+  const { stdin, stdout, stderr, cwd, env, exitCodes, secret } = options
   for (const [stream, position] of Object.entries({ stdin, stdout, stderr })) {
     const direction = position === undefined ? 'FILE_' : (params?.[position] ?? 'nothing')
     if (!direction.startsWith('FILE_')) {
@@ -196,7 +262,7 @@ export function command<const D extends readonly Direction[], A extends CommandP
       )
     }
   }
-  const checked = options as unknown as Definition['options']
+  const checked = withProcesses(what, options as unknown as Definition['options'], options.mpi)
   evaluateFixed(what, checked)
   return callable(
     define(name, {
@@ -208,9 +274,39 @@ export function command<const D extends readonly Direction[], A extends CommandP
       options: checked,
       timeout: evaluateTimeout(what, checked.timeout),
       variants: [{ name, module: '', options: checked, run: argv }],
-      extra: { stdin, stdout, stderr, cwd, env, exitCodes, limits: parseLimits(what, options.limits) },
+      command: {
+        stdin,
+        stdout,
+        stderr,
+        // They are called with the arguments that the program's types have checked.
+        cwd: cwd as CommandForm['cwd'],
+        env: env as CommandForm['env'],
+        exitCodes,
+        secret,
+        limits: parseLimits(what, options.limits),
+        mpi: options.mpi ? { cpus: (options.cpus as number | undefined) ?? 1 } : undefined,
+      },
     }),
-  ) as TaskFunction<A, Future<number>>
+  ) as TaskFunction<Extract<LeftOut<A, Parameters<F>>, readonly unknown[]>, Future<number>>
+}
+
+/** The CPUs of an MPI program are those of all its processes. */
+function withProcesses(
+  what: string,
+  options: Definition['options'],
+  program: MpiProgram<never> | undefined,
+): Definition['options'] {
+  if (!program) return options
+  const { cpus = 1 } = options
+  if (typeof cpus !== 'number' || !Number.isInteger(cpus) || cpus < 1) {
+    throw wrong(
+      `${what}: cpus is '${String(cpus)}'`,
+      'For an MPI program, write the CPUs of one process as a number.',
+    )
+  }
+  const [count] = countsOf(what, program.processes)
+  checkNode(what, program.perNode, [count])
+  return { ...options, cpus: cpusOf(what, count as Constraint<readonly unknown[]>, cpus) }
 }
 
 /**
@@ -223,7 +319,7 @@ export function implement<A extends readonly unknown[], F>(
   run: (...args: Known<A>) => ReturnedFor<NoInfer<F>>,
 ): TaskFunction<A, F> {
   const definition = base[DEFINITION]
-  if (!definition || definition.form !== 'function') {
+  if (!definition || FORMS[definition.form].runsOn !== 'threads') {
     throw new MillraceError('MR_OPTION', 'implement: the first argument is not a task that is a function')
   }
   if (isGenerator(run) !== (definition.stream !== null)) {
@@ -234,9 +330,9 @@ export function implement<A extends readonly unknown[], F>(
   }
   const name = options.name ?? (run.name || `${definition.name}-${definition.variants.length + 1}`)
   const what = `implementation ${name} of ${definition.name}`
-  checkOptions(what, options, ['name', 'cpus', 'memory', 'tags'])
+  checkOptions(what, options, ['name', 'cpus', 'gpus', 'memory', 'tags'])
   const checked = options as CommonOptions<readonly unknown[]>
-  for (const option of ['cpus', 'memory', 'tags'] as const) {
+  for (const option of ['cpus', 'gpus', 'memory', 'tags'] as const) {
     if (typeof checked[option] !== 'function') continue
     throw new MillraceError('MR_OPTION', `${what}: ${option} cannot be a function of the arguments here`, {
       hint: 'Give the further version a fixed constraint, or make it a task of its own.',
@@ -248,18 +344,21 @@ export function implement<A extends readonly unknown[], F>(
 }
 
 /** Constraints that are fixed are wrong at once, not at the first call. */
-function evaluateFixed(what: string, options: CommonOptions<readonly unknown[]>): void {
+export function evaluateFixed(what: string, options: CommonOptions<readonly unknown[]>): void {
   const inEnvironment = (constraint: unknown): boolean =>
     typeof constraint === 'string' && constraint.startsWith('$')
-  for (const option of ['cpus', 'memory', 'size'] as const) {
+  for (const option of ['cpus', 'gpus', 'memory', 'size'] as const) {
     if (!inEnvironment(options[option])) evaluate(what, option, options[option], null)
   }
   if (!inEnvironment(options.bandwidth)) evaluateBandwidth(what, options.bandwidth, null)
 }
 
-function callable(definition: Definition): unknown {
+export function callable(definition: Definition): unknown {
   const call = (...args: unknown[]): unknown => currentHost().client().call(definition, args)
   Object.defineProperty(call, 'name', { value: definition.name })
   Object.defineProperty(call, DEFINITION, { value: definition })
+  Object.defineProperty(call, 'map', {
+    value: (list: unknown, ...rest: unknown[]) => mapCalls(definition, list, rest),
+  })
   return call
 }

@@ -1,4 +1,10 @@
-import type { Direction, PathDirection, ValueDirection, ValueWriteDirection } from './directions.ts'
+import type {
+  Direction,
+  ListDirection,
+  PathDirection,
+  ValueDirection,
+  ValueWriteDirection,
+} from './options/directions.ts'
 import type { Future } from './future.ts'
 import type { StreamFile } from './stream.ts'
 import type { Stream } from './value-stream.ts'
@@ -15,11 +21,41 @@ export type DirectionFor<T> = 0 extends 1 & T
   ? Direction
   : [unknown] extends [T]
     ? ValueDirection
-    : [T] extends [string]
-      ? 'IN' | PathDirection
-      : [T] extends [Primitive]
-        ? 'IN'
-        : 'IN' | ValueWriteDirection
+    : [T] extends [null]
+      ? 'IN'
+      : [T] extends [string | null]
+        ? 'IN' | PathDirection
+        : [T] extends [Primitive]
+          ? 'IN'
+          : [T] extends [readonly (string | null)[]]
+            ? WritesOf<T> | ListDirection
+            : WritesOf<T>
+
+/** What a task can do with an object of this type. */
+type WritesOf<T> =
+  IsReadonly<T> extends true
+    ? 'IN'
+    : 'IN' | Exclude<ValueWriteDirection, 'CONCURRENT'> | (IsMemory<T> extends true ? 'CONCURRENT' : never)
+
+/** Arrays and collections that a function says it does not change. */
+type IsReadonly<T> = [T] extends [readonly unknown[]]
+  ? [T] extends [unknown[]]
+    ? false
+    : true
+  : [T] extends [{ clear(): void }]
+    ? false
+    : [T] extends [ReadonlyMap<unknown, unknown> | ReadonlySet<unknown>]
+      ? true
+      : false
+
+/** What several tasks can write at the same time: numbers in memory, and lists of them. */
+type IsMemory<T> = [T] extends [ArrayBufferView | ArrayBufferLike]
+  ? true
+  : [T] extends [readonly (infer U)[]]
+    ? [U] extends [ArrayBufferView | ArrayBufferLike | readonly (ArrayBufferView | ArrayBufferLike)[]]
+      ? true
+      : false
+    : false
 
 /** One direction per parameter, each fitting its type. */
 export type DirectionsFor<A extends readonly unknown[]> = { readonly [K in keyof A]: DirectionFor<A[K]> }
@@ -74,18 +110,50 @@ type Values<F> = { [K in keyof F]: F[K] extends Future<infer R> ? R : never }
 export type Resolved<T> =
   T extends Future<infer R>
     ? R
-    : T extends Primitive | Whole
-      ? T
-      : T extends readonly unknown[]
-        ? { [K in keyof T]: Resolved<T[K]> }
-        : T extends object
+    : T extends Map<infer K, infer V>
+      ? Map<Resolved<K>, Resolved<V>>
+      : T extends Set<infer V>
+        ? Set<Resolved<V>>
+        : T extends Primitive | Whole
           ? T
-          : T
+          : T extends readonly unknown[]
+            ? { [K in keyof T]: Resolved<T[K]> }
+            : T extends object
+              ? T
+              : T
+
+/** What `map` of a task takes: a list of its first parameter, a future of it, or a list with futures in it. */
+export type MapList<A extends readonly unknown[]> = A extends readonly [infer T, ...unknown[]]
+  ? readonly Passable<T>[] | Future<T[]> | (T extends number ? NumberArray : never)
+  : never
+
+type NumberArray =
+  Float64Array | Float32Array | Int32Array | Uint32Array | Int16Array | Uint16Array | Int8Array | Uint8Array
+
+/** Its further parameters. */
+export type RestOf<A extends readonly unknown[]> = A extends readonly [unknown, ...infer R] ? R : never
+
+/** What `map` gives, of a task whose calls give F. */
+export type MapResult<F> =
+  F extends Future<infer R>
+    ? Future<R[]>
+    : F extends readonly unknown[]
+      ? Future<{ [K in keyof F]: F[K] extends Future<infer R> ? R : never }[]>
+      : never
 
 /** The parameters of a command's function, from its directions. */
 // eslint-disable-next-line typescript/no-explicit-any
 export type CommandParameters<D extends readonly Direction[]> = {
-  -readonly [K in keyof D]: D[K] extends PathDirection ? string : any
+  -readonly [K in keyof D]: D[K] extends PathDirection
+    ? string
+    : D[K] extends ListDirection
+      ? readonly string[]
+      : any
+}
+
+/** Those that the function says may be null: files that are left out. */
+export type LeftOut<A extends readonly unknown[], P extends readonly unknown[]> = {
+  [K in keyof A]: K extends keyof P ? (null extends P[K] ? A[K] | null : A[K]) : A[K]
 }
 
 /** The parameters as the task's function gives them: functions in the options may take fewer. */

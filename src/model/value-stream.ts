@@ -1,4 +1,4 @@
-import type { Datum } from '../core/data.ts'
+import type { Datum } from '../core/data/datum.ts'
 import { MillraceError } from '../core/errors.ts'
 import { currentClient } from './client.ts'
 import type { Future } from './future.ts'
@@ -13,6 +13,7 @@ export class Stream<T> implements AsyncIterable<Future<T>> {
   /** @internal */
   readonly datum: Datum
   #takenBy: string | null = null
+  #call: object | null = null
 
   /** @internal */
   constructor(datum: Datum) {
@@ -24,8 +25,12 @@ export class Stream<T> implements AsyncIterable<Future<T>> {
     return currentClient().iterate(this) as AsyncIterator<Future<T>, undefined, void>
   }
 
-  /** Values that one has taken are gone for others, so there can be one only. @internal */
-  takeFor(by: string): void {
+  /**
+   * Values that one has taken are gone for others, so there can be one only. Returns false when it is the same call
+   * that takes it, once more. @internal
+   */
+  takeFor(by: string, call: object | null = null): boolean {
+    if (call !== null && call === this.#call) return false
     if (this.#takenBy !== null) {
       throw new MillraceError(
         'MR_STREAM_TAKEN',
@@ -33,5 +38,12 @@ export class Stream<T> implements AsyncIterable<Future<T>> {
       )
     }
     this.#takenBy = by
+    this.#call = call
+    return true
+  }
+
+  /** The call that took it was refused. @internal */
+  giveBack(): void {
+    this.#takenBy = this.#call = null
   }
 }

@@ -17,6 +17,8 @@ export interface Part {
   sources: string
   /** The files that the build makes. */
   makes: readonly string[]
+  /** What `build.sh` finds as $CC. @default the compiler of all others */
+  compiler?: string
   /** Hears when a build takes place, and where. */
   say?: (folder: string) => void
 }
@@ -46,7 +48,7 @@ export async function buildPart(part: Part): Promise<string> {
   const { sources, say } = part
   const folder = partFolder(part)
   say?.(folder)
-  await build(sources, folder)
+  await build(part, folder)
   if (!isMade(part, folder))
     throw new BuildFailure('nothing', `${join(sources, 'build.sh')} ended well but made nothing`)
   return folder
@@ -68,11 +70,15 @@ const isMade = ({ makes }: Part, folder: string): boolean =>
   makes.every(file => existsSync(join(folder, file)))
 
 /** Where it is, or will be when it is built: named after what it is made from. */
-export function partFolder({ name, sources }: Pick<Part, 'name' | 'sources'>): string {
+export function partFolder({
+  name,
+  sources,
+  compiler: own,
+}: Pick<Part, 'name' | 'sources' | 'compiler'>): string {
   const { crc32 } = process.getBuiltinModule('node:zlib')
   const used = filesIn(sources).filter(file => /\.(c|h|S|sh|map)$/.test(file))
   if (!used.includes('build.sh')) throw new BuildFailure('sources', `there are no sources in ${sources}`)
-  let sum = crc32(`${process.arch} ${compiler()}`)
+  let sum = crc32(`${process.arch} ${own ?? compiler()}`)
   let size = 0
   for (const file of used.sort()) {
     const text = readFileSync(join(sources, file))
@@ -93,7 +99,7 @@ function filesIn(folder: string): string[] {
 }
 
 /** One process builds, the others wait for it: many may be started at once on a fresh machine. */
-async function build(sources: string, folder: string): Promise<void> {
+async function build({ sources, compiler: own }: Part, folder: string): Promise<void> {
   const lock = `${folder}.lock`
   const fresh = `${folder}.${process.pid}-${builds++}`
   try {
@@ -109,7 +115,7 @@ async function build(sources: string, folder: string): Promise<void> {
   }
   try {
     if (existsSync(folder)) return
-    await runBuild(sources, fresh)
+    await runBuild(sources, fresh, own ?? compiler())
     await rename(fresh, folder).catch(error => {
       if (!existsSync(folder)) throw error // Else another was faster: its lock was taken for that of a killed build.
     })
@@ -146,7 +152,7 @@ function lives(pid: number): boolean {
 
 const UNUSED_MS = 14 * 86_400_000
 
-/** Builds of other versions that nobody has used for two weeks, and what killed builds left. */
+/** Builds of other versions that were not used for two weeks, and what killed builds left. */
 export async function removeUnused(now = Date.now()): Promise<void> {
   for (const name of await readdir(cacheFolder()).catch(() => [])) {
     if (!/^[a-z]+-[0-9a-f]{16}(\.|$)/.test(name)) continue
@@ -170,15 +176,16 @@ async function takeLock(lock: string, fresh: string): Promise<boolean> {
   }
 }
 
-function runBuild(sources: string, folder: string): Promise<void> {
+function runBuild(sources: string, folder: string, cc: string): Promise<void> {
+  const options = { maxBuffer: 1 << 24, env: { ...process.env, CC: cc } }
   return new Promise((resolve, reject) => {
-    execFile('sh', [join(sources, 'build.sh'), folder], { maxBuffer: 1 << 24 }, (error, _stdout, stderr) => {
+    execFile('sh', [join(sources, 'build.sh'), folder], options, (error, _stdout, stderr) => {
       if (error === null) return resolve()
-      const missing = new RegExp(`${compiler().replace(/\W/g, '\\$&')}.*not found`).test(stderr)
+      const missing = new RegExp(`${cc.replace(/\W/g, '\\$&')}.*not found`).test(stderr)
       const lines = stderr.trim().split('\n').slice(-8).join('\n  ')
       reject(
         missing
-          ? new BuildFailure('compiler', `there is no C compiler ('${compiler()}')`)
+          ? new BuildFailure('compiler', `there is no C compiler ('${cc}')`)
           : new BuildFailure('build', lines),
       )
     })

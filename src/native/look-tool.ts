@@ -14,5 +14,5 @@ export function lookTool(): string | null {
   }
 }
 
-/** For the next time. Where it cannot be built, a thread does the same more slowly. */
+/** For the next time. Where it cannot be built, the plan looks at all files itself. */
 export const buildLookTool = (): Promise<unknown> => buildPart(part).catch(() => undefined)

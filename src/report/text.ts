@@ -1,10 +1,32 @@
 import { stripVTControlCharacters } from 'node:util'
 
+/** Controls, line separators, and what turns the direction of text around, so that it reads as something else. */
+// oxlint-disable-next-line no-control-regex -- control characters are what this finds
+const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
+
 /** Names come from users: an escape sequence or a line break in one must not reach the screen. */
 export function clean(text: string): string {
-  // oxlint-disable-next-line no-control-regex -- control characters are what this removes
-  return stripVTControlCharacters(text).replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, '?')
+  return stripVTControlCharacters(text).replace(UNSEEN, '?')
 }
+
+// oxlint-disable-next-line no-control-regex -- control characters are what this finds
+const OWN_COLOURS = /(\u001b\[(?:[12]|22|3[1239])m)/
+
+/** Text of several lines before it goes to a screen: nothing but text, line ends, tabs and our own colours is left. */
+export function printable(text: string): string {
+  const shown = (part: string): string =>
+    stripVTControlCharacters(part)
+      .replaceAll('\r\n', '\n')
+      .replace(UNSEEN, char => (char === '\n' || char === '\t' ? char : '?'))
+  return text
+    .split(OWN_COLOURS)
+    .map((part, i) => (i % 2 === 1 ? part : shown(part)))
+    .join('')
+}
+
+/** JSON says the same with these escaped. */
+export const escapeUnseen = (json: string): string =>
+  json.replace(UNSEEN, char => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
 /** Like `clean`, for text of several lines such as the output of a program. */
 export function cleanLines(text: string): string[] {
@@ -57,27 +79,4 @@ export function elide(name: string, columns: number, ellipsis: string): string {
     .toReversed()
     .join('')
   return head + ellipsis + tail
-}
-
-const SAFE = /^[\w@%+=:,./-]+$/
-
-const NAMED = new Map([
-  ['\n', String.raw`\n`],
-  ['\t', String.raw`\t`],
-  ['\r', String.raw`\r`],
-  ["'", String.raw`\'`],
-  ['\\', String.raw`\\`],
-])
-
-const isControl = (char: string): boolean => char < ' ' || char === '\u007f'
-
-const hex = (char: string): string => char.charCodeAt(0).toString(16).padStart(2, '0')
-
-/** A word as one would type it in a POSIX shell; what cannot be typed, as bash and zsh write it. */
-export function shellQuote(word: string): string {
-  if (SAFE.test(word)) return word
-  const chars = [...word]
-  if (!chars.some(isControl)) return `'${word.replaceAll("'", `'\\''`)}'`
-  const escaped = chars.map(char => NAMED.get(char) ?? (isControl(char) ? `\\x${hex(char)}` : char)).join('')
-  return `$'${escaped}'`
 }

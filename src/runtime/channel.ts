@@ -1,13 +1,13 @@
-import { Datum } from '../core/data.ts'
-import type { Version } from '../core/data.ts'
-import type { Task } from '../core/task.ts'
-import { WORD, WORDS } from '../execute/early-wire.ts'
-import type { GeneratorStart } from '../execute/early-wire.ts'
+import { Datum } from '../core/data/datum.ts'
+import type { Version } from '../core/data/datum.ts'
+import type { Task } from '../core/tasks/task.ts'
+import { WORD, liveMemory } from '../node/threads/early-wire.ts'
+import type { GeneratorStart } from '../node/threads/early-wire.ts'
 import { Deque } from '../general/deque.ts'
-import type { StreamRoom } from '../model/options.ts'
-import type { Kept } from '../model/stored.ts'
+import type { StreamRoom } from '../model/options/options.ts'
+import type { Kept } from '../model/encoding/stored.ts'
 
-/** A value between its release and the moment when nobody needs it any more. */
+/** A value from its release until its last use. */
 export interface Item {
   readonly datum: Datum
   readonly version: Version
@@ -19,7 +19,7 @@ export interface ChannelHost {
   release(task: Task, version: Version, at: number): void
   settled(version: Version, go: () => void): void
   unread(version: Version, go: () => void): void
-  /** The error with which a producer ended, or null; the program is told of it when `isTold`. */
+  /** The error with which a producer ended, or null; `isTold`: the program has seen it. */
   failureOf(end: Version, isTold: boolean): Error | null
   stop(task: Task): void
 }
@@ -32,7 +32,7 @@ interface Arrival {
 }
 
 /**
- * The values of one generator task on their way to whoever takes them. Each has its place in the buffer from
+ * The values of one generator task on their way to their consumers. Each has its place in the buffer from
  * its release until the taker has gone on to the next one and the tasks that read it have ended: so memory
  * is bounded by the buffer, however many values come. `memory` tells the producer's thread where that stands.
  */
@@ -40,11 +40,11 @@ export class Channel {
   readonly producer: Task
   readonly stream: Version
   readonly end: Version
-  readonly memory = new SharedArrayBuffer(WORDS * 4)
+  readonly memory = liveMemory()
   readonly room: StreamRoom
   readonly #words = new Int32Array(this.memory)
   readonly #host: ChannelHost
-  /** Released, and taken by nobody yet. */
+  /** Released and not taken yet. */
   readonly #queue = new Deque<Item>()
   /** Small values and large ones come by different ways: what came too early waits for what was before it. */
   readonly #ahead = new Map<number, Arrival>()
@@ -74,6 +74,29 @@ export class Channel {
       this.#isOver = true
       this.#wakeTakers()
     })
+  }
+
+  /** Values so far. */
+  get count(): number {
+    return this.#count
+  }
+
+  /** Nobody wants more. */
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
+  /** A value that an earlier run kept. It is the caller's to commit it. */
+  give(kept: Kept): Version {
+    const datum = new Datum(null, false, false)
+    const version = datum.current
+    version.value = kept
+    this.#count++
+    if (this.#isClosed) return version
+    this.#queue.push({ datum, version, bytes: 0 })
+    Atomics.add(this.#words, WORD.available, 1)
+    this.#wakeTakers()
+    return version
   }
 
   /** The producer waits for room, or for someone who takes. */
@@ -239,7 +262,7 @@ export class Channel {
     else this.#host.settled(version, () => this.#host.unread(version, () => this.#consume(item)))
   }
 
-  /** Nobody wants more. The producer ends at its next `yield`, as a generator does whose loop is left. */
+  /** Consumers want no more values. The producer ends at its next `yield`, as a generator does whose loop is left. */
   close(): void {
     if (this.#isClosed) return
     this.#isClosed = true

@@ -1,21 +1,27 @@
-import type { Datum, Version } from '../core/data.ts'
+import type { Datum, Version } from '../core/data/datum.ts'
 import { MillraceError } from '../core/errors.ts'
-import type { Task } from '../core/task.ts'
-import type { Slot } from '../model/call.ts'
-import type { StreamRoom } from '../model/options.ts'
-import { Encoder } from '../model/encode.ts'
+import type { Task } from '../core/tasks/task.ts'
+import type { Slot } from '../model/capture/call.ts'
+import type { StreamRoom } from '../model/options/options.ts'
+import { Encoder } from '../model/encoding/encode.ts'
 import { Future } from '../model/future.ts'
-import { Stored } from '../model/stored.ts'
-import { TAG } from '../model/tags.ts'
+import { Stored } from '../model/encoding/stored.ts'
+import { TAG } from '../model/encoding/tags.ts'
 import { Channel } from './channel.ts'
 import type { ChannelHost, Item } from './channel.ts'
 import { versionError } from './failure.ts'
-import { liveOf } from './job.ts'
+import { jobOf } from '../node/job.ts'
 import type { Runtime } from './runtime.ts'
 
-/** The streams of a run: who makes them, who takes them, and what happens when nobody does. */
+/** What it uses of the runtime. */
+type Uses = Pick<
+  Runtime,
+  'engine' | 'handle' | 'isAtRest' | 'isAwaited' | 'now' | 'schedule' | 'whenSettled' | 'whenUnread'
+>
+
+/** The streams of a run: who makes them, who takes them, and what happens when no task does. */
 export class Channels implements ChannelHost {
-  readonly #runtime: Runtime
+  readonly #runtime: Uses
   readonly #byDatum = new WeakMap<Datum, Channel>()
   readonly #byTask = new WeakMap<Task, Channel>()
   /** Those that tasks take, by the number that they know them by. */
@@ -27,7 +33,7 @@ export class Channels implements ChannelHost {
   #isProgramOver = false
   #warned = false
 
-  constructor(runtime: Runtime) {
+  constructor(runtime: Uses) {
     this.#runtime = runtime
   }
 
@@ -61,7 +67,7 @@ export class Channels implements ChannelHost {
     return this.#byTask.get(task)
   }
 
-  /** For what a task takes: null when it was let go, because nobody takes it any more. */
+  /** For what a task takes: null when it was dropped, because no task takes it any more. */
   passed(id: number): Channel | undefined {
     return this.#passed.get(id)
   }
@@ -85,8 +91,9 @@ export class Channels implements ChannelHost {
   tookFrom(channel: Channel): void {
     const { taker } = channel
     if (taker === null || taker === 'program') return
-    taker.retries = Math.min(taker.retries, taker.attempt - 1)
-    liveOf(taker).consumed = true
+    this.#runtime.engine.lastAttempt(taker)
+    const { attempt } = jobOf(taker)
+    if (attempt) attempt.withMemory().consumed = true
   }
 
   /** The program's loop over a stream. */
@@ -145,7 +152,7 @@ export class Channels implements ChannelHost {
 
   stop(task: Task): void {
     if (task.state === 'waiting' || task.state === 'ready' || task.state === 'parked') {
-      this.#runtime.engine.cancelTask(task, null, 'nobody takes its values', this.#runtime.now())
+      this.#runtime.engine.cancelTask(task, null, { kind: 'unread' }, this.#runtime.now())
     }
     this.#runtime.schedule()
   }

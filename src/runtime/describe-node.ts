@@ -1,10 +1,13 @@
 import { availableParallelism, hostname, totalmem } from 'node:os'
 import { MillraceError } from '../core/errors.ts'
-import type { NodeDescription } from '../core/machine.ts'
+import type { NodeDescription } from '../core/schedule/machine.ts'
 import { parseBytes, parseCount } from '../general/units.ts'
 import { loadMachine } from '../storage/machine-file.ts'
 import type { MachineDescription, MachineNode } from '../storage/machine-file.ts'
-import { describedStorage, ioExecutors } from './describe-storage.ts'
+import type { BindMode, BindSettings } from '../node/cpus/binding.ts'
+import { findGpus } from '../node/cpus/find-gpus.ts'
+import { readTopology, usableCpus } from '../node/cpus/topology.ts'
+import { describedStorage, ioExecutors, makeFolders } from './describe-storage.ts'
 import { knownDevices } from './known-devices.ts'
 import type { RunOptions } from './run-options.ts'
 
@@ -14,7 +17,9 @@ const MOST_CPUS = 10_000
 /** What this machine has: as the options say, else as its description says, else as it is found. */
 export function describeNode(options: RunOptions, described: MachineNode | null): NodeDescription {
   const cpus =
-    options.cpus === undefined ? (described?.cpus ?? availableParallelism()) : parseCount(options.cpus)
+    options.cpus === undefined
+      ? (described?.cpus ?? usableCpus(options.hyperThreads ?? true))
+      : parseCount(options.cpus)
   if (cpus === null || cpus < 1) {
     throw new MillraceError(
       'MR_UNIT',
@@ -34,17 +39,35 @@ export function describeNode(options: RunOptions, described: MachineNode | null)
     )
   }
   const tags = options.tags ?? described?.tags ?? []
-  const storage = knownDevices(describedStorage(options.machine, described))
+  const devices = describedStorage(options.machine, described)
+  makeFolders(devices)
+  const storage = knownDevices(devices)
   const { read = null, write = null } = described ?? {}
+  const { cpus: known, domains } = readTopology(options.hyperThreads ?? true)
+  const gpus = described?.gpus ?? findGpus()
   return {
     name: described?.name ?? 'local',
     cpus,
     memory,
     tags,
     ioExecutors: ioExecutors(options, described),
+    ...(gpus.length > 0 ? { gpus } : {}),
+    ...(domains && cpus <= known.length ? { domains } : {}),
     ...(storage.length > 0 ? { storage } : {}),
     ...(read === null && write === null ? {} : { bandwidth: bandwidthOf(read, write) }),
   }
+}
+
+const BIND_MODES: readonly BindMode[] = ['wide', 'all', 'off']
+
+export function bindSettings({ bind = 'wide', hyperThreads = true }: RunOptions): BindSettings {
+  const mode = bind === true ? 'all' : bind === false ? 'off' : bind
+  if (!(BIND_MODES as readonly string[]).includes(mode)) {
+    throw new MillraceError('MR_OPTION', `bind cannot be '${mode}'`, {
+      hint: `It is one of ${BIND_MODES.join(', ')}.`,
+    })
+  }
+  return { mode: mode as BindMode, hyperThreads }
 }
 
 const bandwidthOf = (read: number | null, write: number | null): { read?: number; write?: number } => ({

@@ -1,8 +1,11 @@
+import { mkdirSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { MillraceError } from '../core/errors.ts'
 import type { DeviceDescription } from '../core/io/device.ts'
 import { IO_POLICIES } from '../core/io/io-policy.ts'
 import type { IoOptions } from '../core/io/io-core.ts'
+import { LEARNING_WAYS } from '../core/io/lessons.ts'
+import type { LearningWay } from '../core/io/lessons.ts'
 import { nearest } from '../general/nearest.ts'
 import { parseBytes, parseCount } from '../general/units.ts'
 import type { MachineNode } from '../storage/machine-file.ts'
@@ -55,15 +58,44 @@ export function describedStorage(
   return devices
 }
 
+/** A device whose folder is missing is made, if only its last part is; else its disk is not there, and the run is refused. */
+export function makeFolders(devices: readonly DeviceDescription[]): void {
+  for (const { name, path } of devices) {
+    const found = statSync(path, { throwIfNoEntry: false })
+    if (found?.isDirectory()) continue
+    if (found) throw notThere(name, path, 'is not a folder')
+    try {
+      mkdirSync(path)
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException
+      if (code === 'EEXIST') continue
+      throw notThere(name, path, code === 'ENOENT' ? 'is not there, nor is the folder above' : `(${code})`)
+    }
+  }
+}
+
+const notThere = (name: string, path: string, why: string): MillraceError =>
+  new MillraceError('MR_MACHINE', `the device ${name} cannot be used: ${path} ${why}`, {
+    hint: 'Mount the device, make its folder, or take it out of the machine description.',
+  })
+
 export const FLUSH_MODES = ['off', 'idle', 'always'] as const
 
 /** How the core is to treat I/O. */
 export function ioOptions(options: RunOptions, layers: number): IoOptions {
-  const { ioPolicy, flush, prefetch, maxIntermediate } = options
+  const { ioPolicy, flush, prefetch, maxIntermediate, learning, learningShare } = options
   const io: IoOptions = { flush: layers > 1 ? 'always' : 'off' }
   if (ioPolicy !== undefined) io.ioPolicy = oneOf('ioPolicy', ioPolicy, IO_POLICIES)
   if (flush !== undefined) io.flush = oneOf('flush', flush, FLUSH_MODES) as (typeof FLUSH_MODES)[number]
   if (prefetch !== undefined) io.prefetch = prefetch
+  if (learning !== undefined) io.learning = oneOf('learning', learning, LEARNING_WAYS) as LearningWay
+  if (learningShare !== undefined) {
+    const share = Number(learningShare)
+    if (!(share >= 0 && share <= 1)) {
+      throw new MillraceError('MR_OPTION', `learningShare is '${learningShare}', which is not from 0 to 1`)
+    }
+    io.learningShare = share
+  }
   if (maxIntermediate !== undefined) {
     const bytes = parseBytes(maxIntermediate)
     if (bytes === null || bytes === 0) {

@@ -1,33 +1,40 @@
+import { printable } from '../report/text.ts'
+import { fieldOf, isError, messageOf, nameOf, textFieldOf } from '../general/thrown.ts'
 import { pathToFileURL } from 'node:url'
 import { MillraceError } from '../core/errors.ts'
-import type { Outcome } from '../core/events.ts'
+import type { Observer, Outcome, RunEvent } from '../core/events.ts'
 import { deviceFacts, ioFacts } from '../core/io/facts.ts'
-import type { NodeDescription } from '../core/machine.ts'
-import { fifo, findPolicy } from '../core/policy.ts'
-import type { Policy } from '../core/policy.ts'
-import { TaskModules } from '../execute/modules.ts'
+import type { NodeDescription } from '../core/schedule/machine.ts'
+import { fifo, findPolicy } from '../core/schedule/policy.ts'
+import type { Policy } from '../core/schedule/policy.ts'
+import { TaskModules } from '../node/threads/modules.ts'
 import type { Client, Host } from '../model/client.ts'
-import { someDefinition, taskModules } from '../model/definition.ts'
+import { formsInUse, taskModules } from '../model/definition.ts'
 import { TaskError, CancelledError } from '../model/errors.ts'
 import { placesOf } from '../general/places.ts'
 import { isPolicyFile, launchedPolicy, loadPolicyFile } from './policy-file.ts'
+import type { EventHandlers } from './observers.ts'
 import { Reporting } from './reporting.ts'
-import { describeNode, describedNode } from './describe-node.ts'
-import { describedStorage, ioOptions } from './describe-storage.ts'
+import { bindSettings, describeNode, describedNode } from './describe-node.ts'
+import { describedStorage, ioOptions, makeFolders } from './describe-storage.ts'
 import { keepLearned, learnedBefore, measureUnknown } from './known-devices.ts'
 import type { Remark } from './known-devices.ts'
-import { USAGE_CODES, runOptions } from './run-options.ts'
+import { USAGE_CODES, optionsAreUsed, runOptions } from './run-options.ts'
 import type { RunOptions } from './run-options.ts'
+import { openKeeper, resumedBy } from './resume/open-keeper.ts'
+import type { Resuming } from './resume/open-keeper.ts'
 import { Runtime } from './runtime.ts'
 import { recover } from '../storage/recover.ts'
 import { taskError } from './failure.ts'
+import { startCluster } from './cluster-run.ts'
+import type { ClusterRun } from './cluster-run.ts'
 import { packageVersion } from './version.ts'
 
 let suppliedPolicy: Policy | null = null
 
 let usualPolicy = fifo
 
-/** What is used when nobody asks for a policy. */
+/** The policy of programs that set none. @internal */
 export function preferPolicy(policy: Policy): void {
   usualPolicy = policy
 }
@@ -43,11 +50,27 @@ interface Run {
   options: RunOptions
   /** Resolves when programs can be started at once; null where there are none, or nothing to wait for. */
   warm: Promise<void> | null
+  /** The agents, where there are several nodes. */
+  clusterRun: ClusterRun | null
+  /** The first event. */
+  started: RunEvent
+  /** The store of results, where they are kept. */
+  resuming: Resuming | null
 }
 
-/** The embedded runtime: starts at the first call and ends with the last, or with `main`. */
+type Launched = Pick<Run, 'clusterRun'> & { readonly id: string }
+
+function launchNodes(options: RunOptions): Launched {
+  optionsAreUsed()
+  const id = runId()
+  return { id, clusterRun: startCluster(options, id) }
+}
+
+/** The embedded runtime: starts at the first call and ends with the last, or with `main`. @internal */
 export class EmbeddedHost implements Host {
   #run: Run | null = null
+  /** The name of the run, and its agents, which are started first. */
+  #launched: Launched | null = null
   #interrupts = 0
   #hasMain = false
   /** The body of main has begun and not ended. */
@@ -58,6 +81,14 @@ export class EmbeddedHost implements Host {
 
   client(): Client {
     return this.#start().runtime
+  }
+
+  /** Adds an observer to the run, which begins now unless it goes on. */
+  observe(observer: Observer | EventHandlers): () => void {
+    const { runtime, reporting, started } = this.#start()
+    const stop = reporting.program.add(observer, [started, ...runtime.engine.snapshot()])
+    runtime.engine.observer = reporting.observer
+    return stop
   }
 
   async main(body: () => unknown): Promise<void> {
@@ -71,10 +102,15 @@ export class EmbeddedHost implements Host {
       await afterLoading()
       await loadPolicy(runOptions())
       this.#remarks = await measureDevices(runOptions())
-      const { runtime, warm } = this.#start()
+      if (!this.#run) {
+        this.#launched = launchNodes(runOptions())
+        if (this.#launched.clusterRun) await this.#launched.clusterRun.reach()
+      }
+      const { runtime, warm, clusterRun } = this.#start()
+      await clusterRun?.ready
       // A program that calls a thousand commands in one go does not let us start anything meanwhile. Where
       // `millrace-spawn` has to be built first, it need not wait for that.
-      const isWarm = warm && Promise.race([warm, pauseAside()])
+      const isWarm = warm && forAtMost(warm, 50)
       await Promise.all([this.#loadClasses(runtime), this.#prepareDevices(runtime), isWarm])
       this.#isInMain = true
       await body()
@@ -91,29 +127,39 @@ export class EmbeddedHost implements Host {
   #start(): Run {
     if (this.#run) return this.#run
     const options = runOptions()
+    optionsAreUsed()
     const reporting = new Reporting(options)
-    const node = describeNode(options, describedNode(options))
+    const own = describeNode(options, describedNode(options))
+    const { id, clusterRun } = (this.#launched ??= launchNodes(options))
+    const nodes = clusterRun ? clusterRun.nodes(options) : [{ description: own, ports: null }]
+    const storage = nodes.flatMap(({ description }) => description.storage ?? [])
+    const hasStorage = nodes.some(({ description }) => description.storage !== undefined)
     const policy = policyOf(options)
-    const io = ioOptions(options, node.storage?.length ?? 0)
+    const io = ioOptions(options, storage.length)
     const runtime = new Runtime({
-      id: runId(),
-      node,
+      id,
+      nodes,
+      mayGrow: clusterRun?.mayGrow ?? false,
       policy,
       io: {
         ...io,
-        ...(node.storage ? { learned: learnedBefore(options) } : {}),
+        ...(hasStorage ? { learned: learnedBefore(options) } : {}),
       },
       logs: reporting.logs,
-      bind: options.bind ?? false,
+      bind: bindSettings(options),
       observer: reporting.observer,
       // Node itself passes prints of threads on to our streams, which a display may have diverted. Taking
       // them here would keep a program without main alive for ever.
       entry: process.argv[1] ? pathToFileURL(process.argv[1]).href : null,
     })
-    const isForm = (form: 'function' | 'command'): boolean => someDefinition(one => one.form === form)
-    const warm = runtime.executor.warmUp({ functions: isForm('function'), commands: isForm('command') })
-    this.#run = { runtime, reporting, options, warm }
-    runtime.engine.observer?.({
+    if (clusterRun) {
+      const entry = process.argv[1] ? pathToFileURL(process.argv[1]).href : null
+      clusterRun.begin(runtime, { id, entry, logs: reporting.logs, startedAt: runtime.startedAt })
+    }
+    const warm = runtime.warmUp(formsInUse())
+    const resuming = openKeeper(runtime, reporting.run, options)
+    runtime.keeper = resuming?.keeper ?? null
+    const started: RunEvent = {
       type: 'run-started',
       at: 0,
       run: reporting.run,
@@ -124,15 +170,19 @@ export class EmbeddedHost implements Host {
       ...(options.again === undefined ? {} : { again: options.again }),
       cwd: process.cwd(),
       pid: process.pid,
-      nodes: [nodeFacts(node)],
-      ...(node.storage ? { devices: deviceFacts(runtime.engine.io.devices), io: ioFacts(io) } : {}),
+      nodes: nodes.map(({ description }) => nodeFacts(description)),
+      ...(hasStorage ? { devices: deviceFacts(runtime.engine.io.devices), io: ioFacts(io) } : {}),
       policy: policy.name,
       simulated: false,
-    })
+    }
+    this.#run = { runtime, reporting, options, warm, clusterRun, started, resuming }
+    runtime.engine.observer?.(started)
     if (reporting.isUnrecorded) {
       const text = `${process.cwd()} cannot be written: this run leaves no journal and no logs`
       runtime.engine.observer?.({ type: 'note', at: runtime.now(), level: 'warning', text })
     }
+    for (const text of resuming?.remarks ?? [])
+      runtime.engine.observer?.({ type: 'note', at: runtime.now(), level: 'info', text })
     for (const remark of this.#remarks)
       runtime.engine.observer?.({ type: 'note', at: runtime.now(), ...remark })
     if (!this.#hasMain) {
@@ -149,10 +199,10 @@ export class EmbeddedHost implements Host {
 
   /** Finds out which devices are there, and brings home what killed runs left on them. */
   async #prepareDevices(runtime: Runtime): Promise<void> {
-    const { engine, executor } = runtime
+    const { engine, files } = runtime
     const { devices } = engine.io
     if (devices.length === 0) return
-    await executor.devices.check()
+    await files.devices.check()
     for (const { path, from, left } of await recover(devices.map(device => device.path))) {
       const text = left === null ? `${path}: brought from ${from}` : `${path} is left in ${from}: ${left}`
       const note = `a killed run left results. ${text}`
@@ -171,7 +221,7 @@ export class EmbeddedHost implements Host {
     const loads = [...taskModules()].map(module => {
       const load = runtime.modules.load(module).catch(() => undefined)
       // A program that waits for main at its top level is not loaded until main ends.
-      return module === entry ? Promise.race([load, pause()]) : load
+      return module === entry ? forAtMost(load, 2000) : load
     })
     await Promise.all(loads)
   }
@@ -188,14 +238,14 @@ export class EmbeddedHost implements Host {
     }
     const { again } = run.options
     if (again) {
-      const text = `to go on, start it again: ${again}`
+      const text = `to go on, start it again: ${run.resuming === null ? again : resumedBy(again)}`
       runtime.engine.observer?.({ type: 'note', at: runtime.now(), level: 'info', text })
     }
-    runtime.close('the run was interrupted')
+    runtime.close('interrupt')
     if (!this.#hasMain) void runtime.idle(runtime.main.group).then(() => this.#end(false, undefined))
   }
 
-  /** A program without main ends when nothing is left to do; in main there is something left that nobody will do. */
+  /** A program without main ends when nothing is left to do; in main, a promise is left that nothing resolves. */
   readonly #onBeforeExit = (): void => {
     if (this.#ending) return
     const isStuck = this.#isInMain && this.#interrupts === 0
@@ -203,7 +253,10 @@ export class EmbeddedHost implements Host {
   }
 
   readonly #onExit = (code: number): void => {
-    this.#run?.runtime.executor.endNow()
+    const live = this.#ending ? 0 : (this.#run?.runtime.engine.root.live ?? 0)
+    if (live > 0 && this.#interrupts === 0) complain(exited(live))
+    this.#run?.runtime.endNow()
+    this.#run?.clusterRun?.endNow()
     this.#endNow(this.#interrupts > 0 ? 'interrupted' : code === 0 ? 'ok' : 'failed')
   }
 
@@ -238,17 +291,19 @@ export class EmbeddedHost implements Host {
     if (run) {
       const { runtime, reporting } = run
       if (failed) {
-        runtime.close('the program failed')
+        runtime.close('program-failed')
         runtime.programEnded()
         await runtime.idle(runtime.main.group)
       }
-      const stranded = await runtime.end()
+      const stranded = await endAll(runtime, run.clusterRun)
       if (stranded.length > 0 && outcome === 'ok') {
         outcome = 'failed'
         process.exitCode = 1
       }
       if (runtime.engine.io.devices.length > 0) await keepLearned(run.options, runtime.engine.io.export())
       const message = failed ? firstLine(failure) : undefined
+      for (const text of (await run.resuming?.end(outcome)) ?? [])
+        runtime.engine.observer?.({ type: 'note', at: runtime.now(), level: 'info', text })
       runtime.engine.observer?.({
         type: 'run-ended',
         at: runtime.now(),
@@ -281,9 +336,16 @@ function nodeFacts({ name, cpus, memory, ioExecutors, storage }: NodeDescription
   return storage && ioExecutors !== undefined ? { ...facts, ioExecutors } : facts
 }
 
+const exited = (live: number): MillraceError =>
+  new MillraceError(
+    'MR_ENDED',
+    `process.exit was called while ${live === 1 ? 'a task' : `${live} tasks`} had not ended: what they make is lost`,
+    { hint: 'Return from main instead, or await what the tasks make before.' },
+  )
+
 const stuck = (): MillraceError =>
   new MillraceError('MR_MAIN_WAITS', 'main waits for something that can never come', {
-    hint: 'No task, timer or file is left to wait for. Look for a promise that nobody resolves.',
+    hint: 'No task, timer or file is left to wait for. Look for a promise that nothing resolves.',
   })
 
 function exitCodeFor(failure: unknown): number {
@@ -303,50 +365,59 @@ async function loadPolicy({ policy }: RunOptions): Promise<void> {
   suppliedPolicy = await loadPolicyFile(policy, () => new TaskModules().enableTypescript())
 }
 
-/** Nobody else has it, now or before: the process number may come back, the time does not. */
+/** Unique now and before: the process number may come back, the time does not. */
 const runId = (): string =>
   `${process.pid.toString(36)}${Date.now().toString(36)}${Math.floor(Math.random() * 36 ** 3).toString(36)}`
 
 /** Limits need to know what a device can do; only main has the time to find out. */
 async function measureDevices(options: RunOptions): Promise<Remark[]> {
-  return measureUnknown(describedStorage(options.machine, describedNode(options)))
+  const devices = describedStorage(options.machine, describedNode(options))
+  makeFolders(devices)
+  return measureUnknown(devices)
+}
+
+/** Connections to agents do not keep the process alive, so something else has to until they have ended. */
+async function endAll(runtime: Runtime, clusterRun: ClusterRun | null): ReturnType<Runtime['end']> {
+  if (!clusterRun) return runtime.end()
+  const alive = setInterval(() => undefined, 1000)
+  try {
+    const stranded = await runtime.end()
+    await clusterRun.end()
+    return stranded
+  } finally {
+    clearInterval(alive)
+  }
 }
 
 /** The module that calls main is not loaded completely yet. */
 const afterLoading = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
 
-const pause = (): Promise<void> => new Promise(resolve => setTimeout(resolve, 50))
-
-/** The same where somebody else keeps the process alive. */
-const pauseAside = (): Promise<void> => new Promise(resolve => setTimeout(resolve, 50).unref())
+/** Waits for something to be loaded or started, and no longer than this; milliseconds. It keeps the process alive meanwhile. */
+const forAtMost = (load: Promise<void>, time: number): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, time)
+    load.then(resolve, reject).finally(() => clearTimeout(timer))
+  })
 
 const firstLine = (error: unknown): string =>
-  (error instanceof MillraceError
-    ? error.shortMessage
-    : error instanceof Error
-      ? error.message
-      : String(error)
-  ).split('\n')[0] ?? ''
+  (textFieldOf(error, 'shortMessage') ?? messageOf(error)).split('\n')[0] ?? ''
 
-/** The one thing that is printed without a reporter: why a program ended, when nobody shows it. */
+/** The one thing that is printed without a reporter: why a program ended, when no display shows it. */
 function complain(error: unknown): void {
-  const text =
-    error instanceof MillraceError
-      ? `${error.name}: ${error.message}`
-      : error instanceof Error
-        ? error.stack
-        : String(error)
-  process.stderr.write(`${text}${causeOf(error, text ?? '')}\n`)
+  const isOurs = isError(error) && error instanceof MillraceError
+  const text = isOurs
+    ? [`${error.name}: ${error.message}`, ...placesOf(error)].join('\n')
+    : (textFieldOf(error, 'stack') ?? messageOf(error))
+  process.stderr.write(printable(`${text}${causeOf(error, text)}\n`))
 }
 
 /** With the places in the user's own code; what has been said is not said twice. */
 function causeOf(error: unknown, said: string): string {
-  const cause = error instanceof Error ? error.cause : null
-  if (!(cause instanceof Error)) return ''
+  const cause = fieldOf(error, 'cause')
+  if (!isError(cause)) return ''
   const frames = placesOf(cause)
   if (frames.length === 0 && said.includes(shortOf(cause))) return ''
-  return `\n  caused by ${[`${cause.name}: ${shortOf(cause)}`, ...frames].join('\n')}`
+  return `\n  caused by ${[`${nameOf(cause)}: ${shortOf(cause)}`, ...frames].join('\n')}`
 }
 
-const shortOf = (error: Error): string =>
-  error instanceof MillraceError ? error.shortMessage : error.message
+const shortOf = (error: Error): string => textFieldOf(error, 'shortMessage') ?? messageOf(error)

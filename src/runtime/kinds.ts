@@ -1,8 +1,8 @@
 import type { Engine } from '../core/engine.ts'
-import { Implementation } from '../core/task.ts'
-import type { Kind } from '../core/task.ts'
+import { Implementation } from '../core/tasks/task.ts'
+import type { Kind } from '../core/tasks/task.ts'
 import type { Definition } from '../model/definition.ts'
-import { buildDemand } from '../model/demand.ts'
+import { buildDemand } from '../model/options/demand.ts'
 
 /** The core's view of definitions. */
 export class Kinds {
@@ -25,6 +25,7 @@ export class Kinds {
         module: definition.module,
         implementations: [new Implementation(definition.name)],
         endsThreads: false,
+        isMoldable: definition.form === 'mpi',
       }
       definition.kind = kind
       this.#engine.observer?.({

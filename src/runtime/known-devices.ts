@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { mkdir, rename, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { DeviceDescription } from '../core/io/device.ts'
@@ -10,13 +10,23 @@ import { refusalOf } from '../storage/device-trouble.ts'
 import { measureFolder } from '../storage/measure.ts'
 import type { RunOptions } from './run-options.ts'
 
+const ofRules: unknown[] = []
+
+/** Rules of workflows are no definitions before they are run, and devices are looked at before that. */
+export function ruleAsksFor(bandwidth: unknown): void {
+  ofRules.push(bandwidth)
+}
+
+const someBandwidth = (is: (bandwidth: unknown) => boolean): boolean =>
+  ofRules.some(is) || someDefinition(({ options: { bandwidth } }) => bandwidth !== undefined && is(bandwidth))
+
 /**
  * The devices of this run, with what was measured before where the description does not say it. Without a
  * description there is one, the disk of the working directory, if a task asks for bandwidth. It also is there where
- * all described devices can be full: who finds no room would wait for ever.
+ * all described devices can be full: who finds no room would wait for ever. Then it takes what has no room elsewhere.
  */
 export function knownDevices(described: readonly DeviceDescription[]): DeviceDescription[] {
-  const asks = (): boolean => someDefinition(({ options }) => options.bandwidth !== undefined)
+  const asks = (): boolean => someBandwidth(() => true)
   const disk: DeviceDescription = {
     name: described.some(({ name }) => name === 'disk') ? 'working folder' : 'disk',
     path: process.cwd(),
@@ -24,9 +34,15 @@ export function knownDevices(described: readonly DeviceDescription[]): DeviceDes
     write: null,
     capacity: null,
   }
-  const isEndless = ({ capacity, path }: DeviceDescription): boolean => capacity === null && existsSync(path)
-  const needsDisk = described.length === 0 ? asks() : !described.some(isEndless)
-  const devices = needsDisk ? [...described, disk] : described
+  const isFull = described.length > 0 && described.every(({ capacity }) => capacity !== null)
+  const needsDisk = described.length === 0 ? asks() : isFull
+  const twin = described.find(({ path }) => isOnOneDisk(path, disk.path))
+  const overflow = {
+    ...disk,
+    ...(isFull ? { lastResort: true } : {}),
+    ...(twin ? { read: twin.read, write: twin.write, sharesWith: twin.name } : {}),
+  }
+  const devices = needsDisk ? [...described, overflow] : described
   return devices.map(device => {
     if (device.read !== null && device.write !== null) return device
     const known = remembered(device.path)
@@ -38,24 +54,26 @@ export function knownDevices(described: readonly DeviceDescription[]): DeviceDes
   })
 }
 
+function isOnOneDisk(one: string, other: string): boolean {
+  const [a, b] = [one, other].map(path => statSync(path, { throwIfNoEntry: false })?.dev)
+  return a !== undefined && a === b
+}
+
 export interface Remark {
   level: 'info' | 'warning'
   text: string
 }
 
 /**
- * Measures devices that nobody knows, once: the next run remembers. A device that cannot be measured stays unknown.
+ * Measures unknown devices once: the next run remembers. A device that cannot be measured stays unknown.
  * Returns what a person should know of it. Who only adapts needs no bandwidth, unless it puts devices in order.
  */
 export async function measureUnknown(described: readonly DeviceDescription[]): Promise<Remark[]> {
   const devices = knownDevices(described)
-  const asks = someDefinition(
-    ({ options: { bandwidth } }) =>
-      bandwidth !== undefined && (bandwidth !== 'adaptive' || devices.length > 1),
-  )
+  const asks = someBandwidth(bandwidth => bandwidth !== 'adaptive' || devices.length > 1)
   const remarks: Remark[] = []
-  for (const { name, path, read, write } of asks ? devices : []) {
-    if (read !== null && write !== null) continue
+  for (const { name, path, read, write, sharesWith } of asks ? devices : []) {
+    if ((read !== null && write !== null) || sharesWith !== undefined) continue
     try {
       const measured = await measureFolder(path)
       remember(path, measured)

@@ -1,42 +1,65 @@
-import { Datum } from '../core/data.ts'
-import { rejectNestedCycle } from '../core/nesting.ts'
+import { Datum } from '../core/data/datum.ts'
+import { rejectNestedCycle } from '../core/data/nesting.ts'
 import { MillraceError } from '../core/errors.ts'
-import type { Group } from '../core/group.ts'
-import type { Task } from '../core/task.ts'
-import { demandOf, roundMemory, withSize } from '../core/demand.ts'
-import type { ThreadMessage } from '../execute/lane-thread.ts'
-import type { CallRequest, Question } from '../execute/protocol.ts'
-import { argumentFromWire, keptFromWire } from '../execute/wire.ts'
-import type { Slot } from '../model/call.ts'
+import type { Group } from '../core/tasks/group.ts'
+import type { Task } from '../core/tasks/task.ts'
+import { demandOf, roundMemory, withSize } from '../core/tasks/demand.ts'
+import type { TaskMessage } from '../node/node.ts'
+import type { CallRequest, Question } from '../node/threads/protocol.ts'
+import { argumentFromWire, keptFromWire } from '../node/threads/wire.ts'
+import type { Slot } from '../model/capture/call.ts'
 import { findDefinition } from '../model/definition.ts'
-import { Encoder } from '../model/encode.ts'
-import type { ClassNames, EncodeHooks } from '../model/encode.ts'
-import { Paths } from '../model/paths.ts'
-import { NOTHING, Stored } from '../model/stored.ts'
-import type { Kept } from '../model/stored.ts'
-import { liveOf } from './job.ts'
+import { Encoder } from '../model/encoding/encode.ts'
+import type { ClassNames, EncodeHooks } from '../model/encoding/encode.ts'
+import { Paths } from '../model/capture/paths.ts'
+import { NOTHING, Stored } from '../model/encoding/stored.ts'
+import type { Kept } from '../model/encoding/stored.ts'
 import type { Runtime } from './runtime.ts'
 import { StreamQuestions } from './stream-questions.ts'
+import { spoil } from './resume/keeping.ts'
 import { createSession } from './session.ts'
 import type { Session } from './session.ts'
 
-type Message = Exclude<ThreadMessage, { type: 'published' | 'guarded' | 'given-back' | 'blocking' }>
+/** What it uses of the runtime. */
+type Uses = Pick<
+  Runtime,
+  | 'hasAgents'
+  | 'channels'
+  | 'engine'
+  | 'files'
+  | 'groups'
+  | 'handle'
+  | 'idle'
+  | 'modules'
+  | 'nodeOf'
+  | 'now'
+  | 'paths'
+  | 'releases'
+  | 'removeFile'
+  | 'schedule'
+  | 'settled'
+  | 'submit'
+  | 'values'
+  | 'waitOnFile'
+>
 
 const blob: EncodeHooks['blob'] = view => ({ buffer: view.buffer, offset: view.byteOffset })
 
 /** Tasks that call tasks: what running tasks ask for, carried out here. */
 export class Nested {
-  readonly #runtime: Runtime
+  readonly #runtime: Uses
   readonly #streams: StreamQuestions
+  /** Of attempts that have called tasks, or asked for something. */
+  readonly #sessions = new Map<Task, Session>()
 
-  constructor(runtime: Runtime) {
+  constructor(runtime: Uses) {
     this.#runtime = runtime
     this.#streams = new StreamQuestions(runtime)
   }
 
-  receive(message: Message, task: Task | undefined, lane: number): void {
+  receive(message: TaskMessage, task: Task, lane: number): void {
     // A task that is being stopped may still have been speaking.
-    if (!task || task.state === 'stopping') return
+    if (task.state === 'stopping') return
     const session = this.#session(task)
     switch (message.type) {
       case 'call':
@@ -44,7 +67,7 @@ export class Nested {
       case 'ask':
         return this.#ask(message.request, message.question, session, task, lane)
       case 'group':
-        this.#runtime.openGroup(session, message.name, this.#group(session, message.parent))
+        this.#runtime.groups.open(session, message.name, this.#group(session, message.parent))
         return
       case 'remove': {
         const datum = session.data?.get(message.id)
@@ -52,7 +75,7 @@ export class Nested {
         return
       }
       case 'link':
-        return this.#runtime.executor.releases.link(task, session, message.index, message.id)
+        return this.#runtime.releases.link(task, session, message.index, message.id)
       case 'close-stream':
         return this.#streams.close(session, message)
       case 'forget':
@@ -64,8 +87,39 @@ export class Nested {
   }
 
   #session(task: Task): Session {
-    const live = liveOf(task)
-    return (live.session ??= createSession(task, this.#runtime.engine.createGroup(task.name, task.group)))
+    const known = this.#sessions.get(task)
+    if (known) return known
+    const session = createSession(task, this.#runtime.engine.createGroup(task.name, task.group))
+    this.#sessions.set(task, session)
+    return session
+  }
+
+  /** The task has its lane back: the answers that it waited for may go. */
+  resume(task: Task): void {
+    const session = this.#sessions.get(task)
+    const answers = session?.answers ?? []
+    if (session) session.answers = []
+    for (const answer of answers) answer()
+  }
+
+  /** A task that ends takes with it what it called. */
+  cancelCalled(task: Task): void {
+    const session = this.#sessions.size > 0 ? this.#sessions.get(task) : undefined
+    if (!session || session.group.live === 0) return
+    this.#runtime.engine.cancel(
+      session.group,
+      { kind: 'caller-ended', caller: task.name },
+      this.#runtime.now(),
+    )
+    this.#runtime.schedule()
+  }
+
+  /** The attempt is over. */
+  ended(task: Task): void {
+    const session = this.#sessions.size > 0 ? this.#sessions.get(task) : undefined
+    if (!session) return
+    this.#sessions.delete(task)
+    this.#runtime.engine.closeGroup(session.group)
   }
 
   #group(session: Session, name: string | null): Group {
@@ -100,19 +154,29 @@ export class Nested {
         const slot = { datum, kind, mode, initial: initial ? new Stored(initial.bytes, initial.blobs) : null }
         return { ...slot, ...(stream && { stream }), ...(named && { named }) }
       })
-      const { cpus, memory, tags, io, storage } = request.demand
+      const { cpus, memory, tags, io, storage, gpus } = request.demand
       this.#runtime.submit(
-        { definition, given: [], args: request.args.map(argumentFromWire), slots },
+        {
+          definition,
+          given: [],
+          args: request.args.map(argumentFromWire),
+          slots,
+          ...(request.extraKey === undefined ? {} : { key: request.extraKey }),
+        },
         results,
         session,
         this.#group(session, request.group),
-        storage?.size == null
-          ? demandOf(cpus, memory, tags, io, storage)
-          : withSize(
-              demandOf(cpus, memory, tags, io, { ...storage, size: roundMemory(storage.size) }),
-              storage.size,
-            ),
-        request.priority,
+        {
+          demand:
+            storage?.size == null
+              ? demandOf(cpus, memory, tags, io, storage, gpus)
+              : withSize(
+                  demandOf(cpus, memory, tags, io, { ...storage, size: roundMemory(storage.size) }, gpus),
+                  storage.size,
+                ),
+          priority: request.priority,
+          label: request.label,
+        },
       )
     } catch (error) {
       for (const id of request.results) session.refused.set(id, error)
@@ -149,11 +213,19 @@ export class Nested {
   }
 
   #answerAtOnce(request: number, question: Question, session: Session, task: Task, lane: number): void {
-    const { threads } = this.#runtime.executor
+    const node = this.#runtime.nodeOf(task)
+    const send = (ok: boolean, kept: Stored, isMoved = false): void => {
+      if (this.#isCurrent(session, task)) node.answer(lane, request, ok, kept, isMoved)
+    }
     void this.#answer(question, session, task).then(
-      kept => threads.answer(lane, request, true, kept as Stored, true),
-      (error: unknown) => threads.answer(lane, request, false, this.#encode(error)),
+      kept => send(true, kept as Stored, true),
+      (error: unknown) => send(false, this.#encode(error)),
     )
+  }
+
+  /** Each attempt counts its questions from 1: the answer to one that is over would be taken for one of the next. */
+  #isCurrent(session: Session, task: Task): boolean {
+    return this.#sessions.get(task) === session
   }
 
   /** The last open answer goes out when the task has its lane back; the others do not make it run on. */
@@ -166,8 +238,10 @@ export class Nested {
     kept: Kept,
     isMoved: boolean,
   ): void {
+    if (!this.#isCurrent(session, task)) return
     const stored = kept instanceof Stored ? kept : this.#encode(kept === NOTHING ? undefined : kept)
-    const go = (): void => this.#runtime.executor.threads.answer(lane, request, ok, stored, isMoved)
+    const node = this.#runtime.nodeOf(task)
+    const go = (): void => node.answer(lane, request, ok, stored, isMoved)
     if (--session.open > 0 || task.state !== 'blocked') return go()
     session.answers.push(go)
     this.#runtime.engine.unblocked(task)
@@ -187,7 +261,7 @@ export class Nested {
           session.refused.delete(question.id)
           throw error
         }
-        return runtime.fetchKept(session.data?.get(question.id) as Datum)
+        return runtime.values.fetchKept(session.data?.get(question.id) as Datum)
       }
       case 'file': {
         const datum = runtime.paths.find(Paths.absolute(question.path))
@@ -199,19 +273,20 @@ export class Nested {
         await runtime.idle(session.group)
         for (const error of session.refused.values()) throw error
         for (const failed of session.unhandled) throw runtime.handle(failed)
-        await runtime.allRan(session.group)
+        await runtime.groups.allRan(session.group)
         return NOTHING
       }
       case 'group-end': {
         const group = session.groups.get(question.name)
-        if (group && question.failed) await runtime.abandonGroup(session, group, question.failed === 'told')
-        else if (group) await runtime.closeGroup(session, group)
+        if (group && question.failed) await runtime.groups.abandon(session, group, question.failed === 'told')
+        else if (group) await runtime.groups.close(session, group)
         return NOTHING
       }
       case 'cancel':
-        await runtime.cancelGroup(session, question.name)
+        await runtime.groups.cancel(session, question.name)
         return NOTHING
       case 'remove-file':
+        spoil(task, 'it removes files')
         await runtime.removeFile(question.path)
         return NOTHING
       case 'room':
@@ -219,7 +294,7 @@ export class Nested {
       case 'next':
         return this.#streams.answer(question, session, task)
       case 'committed':
-        await runtime.executor.commitEarly(task, question)
+        await runtime.files.early.commit(task, question)
         return NOTHING
     }
   }

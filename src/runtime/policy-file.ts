@@ -1,8 +1,9 @@
+import { messageOf } from '../general/thrown.ts'
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { MillraceError } from '../core/errors.ts'
-import type { Policy } from '../core/policy.ts'
+import type { Policy } from '../core/schedule/policy.ts'
 
 export const isPolicyFile = (policy: string): boolean => /[\\/]|\.[cm]?[jt]s$/.test(policy)
 
@@ -15,7 +16,7 @@ export async function loadPolicyFile(path: string, enableTypescript: () => Promi
   }
   if (/\.[cm]?ts$/.test(path)) await enableTypescript()
   const { default: found } = (await import(pathToFileURL(resolve(path)).href).catch((error: unknown) => {
-    const [reason = ''] = (error instanceof Error ? error.message : String(error)).split('\n')
+    const [reason = ''] = messageOf(error).split('\n')
     throw new MillraceError('MR_POLICY', `policy ${path} could not be loaded: ${reason}`, { cause: error })
   })) as { default?: Policy | { default?: Policy } }
   // A CommonJS module has its exports under `default` once more.

@@ -1,23 +1,25 @@
-import type { Version } from '../core/data.ts'
-import type { Task } from '../core/task.ts'
-import type { EarlyStart } from '../execute/early-wire.ts'
-import type { Decoder } from '../model/decode.ts'
-import type { Kept } from '../model/stored.ts'
-import { jobOf } from './job.ts'
-import { readOutput } from './results.ts'
+import type { Version } from '../core/data/datum.ts'
+import type { Task } from '../core/tasks/task.ts'
+import type { EarlyStart } from '../node/threads/early-wire.ts'
+import type { Kept } from '../model/encoding/stored.ts'
+import { jobOf } from '../node/job.ts'
+import type { EarlyValue } from '../node/node.ts'
 import type { Runtime } from './runtime.ts'
 import type { Session } from './session.ts'
 
+/** What it uses of the runtime. */
+type Uses = Pick<Runtime, 'channels' | 'copyOut' | 'engine' | 'now' | 'schedule' | 'whenSettled'>
+
 /** Takes in what running tasks release before they end. */
 export class Releases {
-  readonly #runtime: Runtime
+  readonly #runtime: Uses
   /** Checksums of what tasks with `returns: n` have released, for attempts that come after. */
   readonly #checks = new WeakMap<Task, Map<number, number>>()
 
   /** Values that were linked to tasks which failed, with those. */
   readonly #lost = new WeakMap<Task, Map<Version, Task>>()
 
-  constructor(runtime: Runtime) {
+  constructor(runtime: Uses) {
     this.#runtime = runtime
   }
 
@@ -30,15 +32,8 @@ export class Releases {
     return checks ? { type: 'ready', checks } : null
   }
 
-  /** A release record behind its status; see execute/protocol.ts. */
-  receive(task: Task, decoder: Decoder, blobs: readonly ArrayBufferLike[]): void {
-    const startedAt = microseconds(decoder.double())
-    const at = microseconds(decoder.double())
-    const index = decoder.varint()
-    const check = decoder.varint()
-    const bytes = decoder.varint()
-    const { value } = readOutput(decoder, blobs, 0)
-    if (value === undefined || (task.state !== 'running' && task.state !== 'blocked')) return
+  /** A running task has released a value. */
+  receive(task: Task, startedAt: number, { index, value, bytes, check, at }: EarlyValue): void {
     const now = this.#runtime.now()
     this.#runtime.engine.started(task, Math.min(startedAt, now))
     const channel = this.#runtime.channels.madeBy(task)
@@ -77,12 +72,12 @@ export class Releases {
     }
     this.#runtime.whenSettled(source, () => {
       if (source.state === 'ready') {
-        void Promise.resolve(this.#runtime.executor.takeOut(source)).then(come, () => come(undefined))
+        void Promise.resolve(this.#runtime.copyOut(source)).then(come, () => come(undefined))
       } else come(undefined)
     })
   }
 
-  /** The task ends well. What it linked to tasks that failed does not come all the same. */
+  /** The task ends well. What it linked to failed tasks stays lost although this task succeeded. */
   finishing(task: Task): void {
     for (const [version, cause] of this.#lost.get(task) ?? []) {
       this.#runtime.engine.lose(version, cause, this.#runtime.now())
@@ -107,5 +102,3 @@ export class Releases {
     else this.#checks.set(task, new Map([[index, check]]))
   }
 }
-
-const microseconds = (milliseconds: number): number => Math.round(milliseconds * 1000) / 1000

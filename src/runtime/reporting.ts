@@ -1,17 +1,19 @@
 import { mkdirSync, readdirSync } from 'node:fs'
 import { MillraceError } from '../core/errors.ts'
 import type { Observer, RunEvent } from '../core/events.ts'
-import { Guard } from '../execute/guard.ts'
-import type { Journal } from '../report/journal-writer.ts'
-import { createJournal } from '../report/journal-writer.ts'
-import { newRunName } from '../report/run-names.ts'
-import { KEPT_RUNS, runPaths, runsFolder } from '../report/run-paths.ts'
-import { chooseMode } from '../report/terminal-mode.ts'
-import type { Mode } from '../report/terminal-mode.ts'
-import type { Terminal } from '../report/terminal.ts'
+import { Watchdog } from '../node/processes/watchdog.ts'
+import type { Journal } from '../report/journal/writer.ts'
+import { createJournal } from '../report/journal/writer.ts'
+import { newRunName } from '../report/journal/run-names.ts'
+import { KEPT_RUNS, runPaths, runsFolder } from '../report/journal/run-paths.ts'
+import { chooseMode } from '../report/terminal/terminal-mode.ts'
+import type { Mode } from '../report/terminal/terminal-mode.ts'
+import type { Terminal } from '../report/terminal/terminal.ts'
 import { clean } from '../report/text.ts'
 import type { RunOptions } from './run-options.ts'
-import { divert, goToSamePlace, writerOf } from './streams.ts'
+import { startDashboard, type Dashboard } from './dashboard.ts'
+import { ProgramObservers } from './observers.ts'
+import { divert, goToSamePlace, writerOf } from './standard-output.ts'
 
 /** Everyone who wants to see the events of a run, and what is written when it has ended. */
 export class Reporting {
@@ -21,20 +23,24 @@ export class Reporting {
   readonly #options: RunOptions
   /** Fixed now, because the program may change its working directory. */
   readonly #base: string
-  /** There are so many runs that old ones may have to go. */
+  /** There may be more runs than are kept. */
   readonly #hasMany: boolean
   readonly #journal: Journal | null
   readonly #journalPath: string
-  /** Past whatever is diverted: what the display itself writes. */
+  /** Writes of the display itself, which bypass the diversion. */
   readonly #out: (text: string) => unknown
   readonly #releases: (() => void)[] = []
   /** Null until it is loaded; events and text that come earlier are kept. */
   #terminal: Terminal | null = null
   readonly #early: (RunEvent | string)[] = []
   #loading: Promise<void> | null = null
+  /** Observers of the program. */
+  readonly program: ProgramObservers
+  #dashboard: Dashboard | null = null
 
   constructor(options: RunOptions) {
     this.#options = options
+    this.program = new ProgramObservers(options.observers ?? [], text => this.#warn(text))
     this.#base = options.folder ?? process.cwd()
     const names = namesIn(runsFolder(this.#base))
     this.#hasMany = names.length >= KEPT_RUNS
@@ -49,10 +55,12 @@ export class Reporting {
     this.mode = mode
     this.#journal = options.journal === false ? null : openJournal(paths.journal, paths.logs)
     this.logs = this.#journal ? paths.logs : null
-    if (!this.#journal && madeFromJournal(options)) throw noJournalFor(options, paths.folder)
+    if (!this.#journal && readsJournal(options)) throw noJournalFor(options, paths.folder)
     this.#out = writerOf(mode === 'json' ? process.stdout : process.stderr)
     this.#divert()
     if (this.mode !== 'none') this.#loading = this.#loadTerminal()
+    if (this.#journal && this.mode !== 'json' && names.length > 0) void this.#tellKilled()
+    if (options.dashboard && this.#journal) this.#dashboard = this.#serve(paths.journal)
   }
 
   /** True when a journal was wanted and could not be had. */
@@ -60,8 +68,21 @@ export class Reporting {
     return this.#journal === null && this.#options.journal !== false
   }
 
-  /** Null when nobody looks: then events are not even made. */
+  /** Null when there is no observer: then events are not even made. */
   get observer(): Observer | null {
+    const own = this.#own
+    const { any, observe } = this.program
+    if (!any) return own
+    return own
+      ? event => {
+          own(event)
+          observe(event)
+        }
+      : observe
+  }
+
+  /** Journal and display. */
+  get #own(): Observer | null {
     const journal = this.#journal
     const showsWarnings = this.showsWarnings
     if (this.mode === 'none' && !showsWarnings) return journal ? journal.observe : null
@@ -73,7 +94,7 @@ export class Reporting {
     }
   }
 
-  /** Nobody asked for silence where there is no display: then warnings are shown by themselves. */
+  /** There is no display, and silence was not asked for: warnings are then printed. */
   get showsWarnings(): boolean {
     return this.mode === 'none' && this.#options.progress === undefined
   }
@@ -101,6 +122,17 @@ export class Reporting {
     for (const release of this.#releases.splice(0)) release()
   }
 
+  #serve(journal: string): Dashboard {
+    const { dashboardPort } = this.#options
+    const port = dashboardPort === undefined ? {} : { port: Number(dashboardPort) }
+    return startDashboard({ journal, ...port }, lines => {
+      const text = lines.map(line => `  ${line}\n`).join('')
+      // It was asked for: where there is no display, it is written by itself.
+      if (this.#terminal && this.mode !== 'json') this.#terminal.above(text)
+      else writerOf(process.stderr)(text)
+    })
+  }
+
   get journalPath(): string | null {
     return this.#journal ? this.#journalPath : null
   }
@@ -108,6 +140,7 @@ export class Reporting {
   async close(): Promise<void> {
     await this.#loading
     await this.#journal?.close()
+    this.#dashboard?.end()
     await this.#terminal?.close()
     this.#release()
     if (!this.#journal) return
@@ -116,7 +149,7 @@ export class Reporting {
     if (error) this.#warn(error.message)
     await this.#exports()
     if (!this.#hasMany) return
-    const { pruneRuns } = await import('../report/runs.ts')
+    const { pruneRuns } = await import('../report/journal/runs.ts')
     await pruneRuns(this.#base).catch(() => [])
   }
 
@@ -133,46 +166,70 @@ export class Reporting {
   }
 
   async #exports(): Promise<void> {
-    const { trace, graph, picture } = this.#options
+    const { trace, graph, picture, paraver, otlp } = this.#options
     if (!madeFromJournal(this.#options)) return
-    const { readJournal } = await import('../report/journal-reader.ts')
-    const guard = await this.#guardParts()
+    const { readJournal } = await import('../report/journal/reader.ts')
+    const watchdog = await this.#guardParts()
     if (trace) {
-      const { writeTrace } = await import('../report/trace.ts')
+      const { writeTrace } = await import('../report/export/trace.ts')
       await writeTrace(readJournal(this.#journalPath), trace)
       this.#say('trace', `${trace} (open it in ui.perfetto.dev)`)
     }
     if (graph) {
-      const { writeGraph } = await import('../report/graph.ts')
+      const { writeGraph } = await import('../report/export/graph.ts')
       await writeGraph(readJournal(this.#journalPath), graph)
       this.#say('graph', graph)
     }
     if (picture) {
-      const { writePicture } = await import('../report/picture.ts')
+      const { writePicture } = await import('../report/export/picture.ts')
       await writePicture(readJournal(this.#journalPath), picture)
       this.#say('picture', picture)
     }
-    guard.end()
+    if (paraver) {
+      const { writeParaver } = await import('../report/export/paraver.ts')
+      const journal = this.#journalPath
+      await writeParaver(() => readJournal(journal), paraver)
+      this.#say('paraver', `${paraver}, with its .pcf and .row`)
+    }
+    watchdog.end()
+    if (otlp) {
+      const { sendOtlp } = await import('../report/export/otlp.ts')
+      const { spans } = await sendOtlp(readJournal(this.#journalPath), otlp)
+      this.#say('otlp', `${spans} spans sent to ${otlp}`)
+    }
   }
 
   /** Who is killed while writing leaves no part of a file. */
-  async #guardParts(): Promise<Guard> {
-    const { partOf } = await import('../report/write-whole.ts')
-    const guard = new Guard(`export-${process.pid}-${this.run}`)
-    const { trace, graph, picture } = this.#options
-    for (const path of [trace, graph, picture]) {
+  async #guardParts(): Promise<Watchdog> {
+    const { partOf } = await import('../report/export/write-whole.ts')
+    const watchdog = new Watchdog(`export-${process.pid}-${this.run}`)
+    const { trace, graph, picture, paraver } = this.#options
+    for (const path of [trace, graph, picture, paraver]) {
       const part = path === undefined ? null : partOf(path)
-      if (part) guard.folder(part)
+      if (part) watchdog.folder(part)
     }
-    return guard
+    return watchdog
   }
 
   #say(label: string, text: string): void {
     if (this.mode === 'live' || this.mode === 'plain') this.#out(`  ${label.padEnd(12)} ${text}\n`)
   }
 
+  /** A crash in native code ends the process without a word: the next run says it. */
+  async #tellKilled(): Promise<void> {
+    if (this.mode === 'none' && !this.showsWarnings) return
+    const { killedBefore } = await import('../report/journal/runs.ts')
+    const killed = await killedBefore(this.#base, this.run).catch(() => null)
+    if (!killed) return
+    const text = `the run before this one, ${killed.name}, ended without a word: its process was killed, or crashed in native code. \`millrace show ${killed.name}\` lists what ran.`
+    if (this.showsWarnings) return this.#warn(text)
+    const event: RunEvent = { type: 'note', at: 0, level: 'warning', text }
+    if (this.#terminal) this.#terminal.observe(event)
+    else this.#early.push(event)
+  }
+
   async #loadTerminal(): Promise<void> {
-    const { createTerminal } = await import('../report/terminal.ts')
+    const { createTerminal } = await import('../report/terminal/terminal.ts')
     const choice = chooseMode({
       asked: this.mode,
       isTTY: process.stderr.isTTY === true,
@@ -199,11 +256,15 @@ export class Reporting {
 const embeddedMode = (): string | undefined => (process.stderr.isTTY ? undefined : 'none')
 
 /** What is asked for that is written when the run has ended. */
-const madeFromJournal = ({ trace, graph, picture }: RunOptions): string | null =>
-  trace ? 'trace' : graph ? 'graph' : picture ? 'picture' : null
+const madeFromJournal = ({ trace, graph, picture, paraver, otlp }: RunOptions): string | null =>
+  trace ? 'trace' : graph ? 'graph' : picture ? 'picture' : paraver ? 'paraver' : otlp ? 'otlp' : null
+
+/** What is asked for and needs a journal. */
+const readsJournal = (options: RunOptions): string | null =>
+  madeFromJournal(options) ?? (options.dashboard ? 'dashboard' : null)
 
 function noJournalFor(options: RunOptions, folder: string): MillraceError {
-  const what = madeFromJournal(options)
+  const what = readsJournal(options)
   return new MillraceError(
     'MR_OPTION',
     options.journal === false

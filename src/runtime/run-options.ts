@@ -1,6 +1,9 @@
 import { MillraceError } from '../core/errors.ts'
 import type { ErrorCode } from '../core/errors.ts'
+import type { Observer } from '../core/events.ts'
 import { nearest } from '../general/nearest.ts'
+import { checkObservers } from './observers.ts'
+import type { EventHandlers } from './observers.ts'
 
 /** How a run is carried out. The launcher passes them on in MILLRACE_OPTIONS as JSON. */
 export interface RunOptions {
@@ -10,8 +13,17 @@ export interface RunOptions {
   memory?: number | string
   /** What this machine has, for tasks that ask for `tags`. */
   tags?: string[]
-  /** Bind each command to the CPUs that it holds. @default false */
-  bind?: boolean
+  /** Machines to use instead of this one: local:4, ssh:user@h1,h2:8, slurm, a file that describes them, or here. */
+  nodes?: string
+  /** Options of sbatch, for nodes that are asked for as work waits: partition=main,time=1h. Needs nodes such as 0..8. */
+  slurm?: string
+  /**
+   * Which functions and commands are bound to the CPUs that they hold: wide (those with several CPUs), all or off; true is
+   * all, and false is off. @default wide
+   */
+  bind?: boolean | string
+  /** Whether CPUs that are one core count as several. @default true */
+  hyperThreads?: boolean
   /** The file that describes this machine and its devices, in YAML or JSON. */
   machine?: string
   /** I/O tasks that run at one time. */
@@ -22,6 +34,10 @@ export interface RunOptions {
   flush?: string
   /** Whether inputs of ready tasks move to faster storage. @default false */
   prefetch?: boolean
+  /** How limits of `'auto'` are learned: search, paper (in epochs, one node at a time) or paper-together. @default search */
+  learning?: string
+  /** Share of the tasks of a kind that the search for its limit may go on for, from 0 to 1. @default 1 */
+  learningShare?: number | string
   /** Temporary files take at most so much room at one time: bytes or '50GB'. */
   maxIntermediate?: number | string
   /** fifo, lifo, fifo-data, hrf, lifo+hrf, rank, or the path of a module that exports a policy. */
@@ -35,6 +51,26 @@ export interface RunOptions {
   graph?: string
   /** Where to write a picture of the run, in SVG. */
   picture?: string
+  /** Where to write a trace for Paraver: NAME.prv, with NAME.pcf and NAME.row beside it. */
+  paraver?: string
+  /** The OpenTelemetry collector that gets spans and metrics when the run has ended: http://localhost:4318. */
+  otlp?: string
+  /** Serve a live page of the run, and print its address. @default false */
+  dashboard?: boolean
+  /** Port of the page. @default any that is free */
+  dashboardPort?: number | string
+  /** Called with each event of the run; or objects with a handler for each type of event that is of interest. */
+  observers?: readonly (Observer | EventHandlers)[]
+  /** Use results that earlier runs kept: all, or those of the run with this name. @default false */
+  resume?: boolean | string
+  /** Which results are kept, and when they are written: auto, all, tasks, groups or off; a number of tasks, or a time. */
+  checkpoint?: string
+  /** What kept results may take: bytes or '50GB'; those that were not used for longest go first. @default 20GB */
+  keep?: number | string
+  /** A store of results that runs, users and machines share, in place of .millrace/store; with :ro it is only read. */
+  cache?: string
+  /** Say at the end which results were used, and why others were not. @default false */
+  explain?: boolean
   /** Keep a journal and logs in .millrace/runs. @default true */
   journal?: boolean
   /** Started by `millrace run`. */
@@ -49,12 +85,17 @@ const KNOWN: (keyof RunOptions)[] = [
   'cpus',
   'memory',
   'tags',
+  'nodes',
+  'slurm',
   'bind',
+  'hyperThreads',
   'machine',
   'ioExecutors',
   'ioPolicy',
   'flush',
   'prefetch',
+  'learning',
+  'learningShare',
   'maxIntermediate',
   'policy',
   'progress',
@@ -62,6 +103,16 @@ const KNOWN: (keyof RunOptions)[] = [
   'trace',
   'graph',
   'picture',
+  'paraver',
+  'otlp',
+  'dashboard',
+  'dashboardPort',
+  'observers',
+  'resume',
+  'checkpoint',
+  'keep',
+  'cache',
+  'explain',
   'journal',
   'launched',
   'again',
@@ -75,12 +126,24 @@ export const USAGE_CODES: readonly ErrorCode[] = [
   'MR_ENV',
   'MR_CONSTRAINT',
   'MR_MACHINE',
+  'MR_NODES',
+  'MR_NODE_UNREACHABLE',
+  'MR_NODE_VERSION',
+  'MR_SLURM',
   'MR_POLICY',
   'MR_DIRECTION',
+  'MR_STORE',
+  'MR_STORE_VERSION',
 ]
 
 let configured: RunOptions = {}
 let launched: RunOptions | null = null
+let isUsed = false
+
+/** The run begins with the options as they are. */
+export function optionsAreUsed(): void {
+  isUsed = true
+}
 
 /** Options of the embedded runtime, given before the first task is called. */
 export function configure(options: RunOptions): void {
@@ -95,6 +158,12 @@ export function configure(options: RunOptions): void {
       },
     )
   }
+  checkObservers(options.observers)
+  if (isUsed) {
+    throw new MillraceError('MR_OPTION', 'configure was called after the run had begun', {
+      hint: 'Call it before main, and before the first task.',
+    })
+  }
   configured = { ...configured, ...options }
 }
 
@@ -104,14 +173,23 @@ export function runOptions(): RunOptions {
   const options: RunOptions = { ...configured }
   if (env['MILLRACE_POLICY']) options.policy = env['MILLRACE_POLICY']
   if (env['MILLRACE_CPUS']) options.cpus = env['MILLRACE_CPUS']
+  if (env['MILLRACE_NODES']) options.nodes = env['MILLRACE_NODES']
+  if (env['MILLRACE_SLURM']) options.slurm = env['MILLRACE_SLURM']
   if (env['MILLRACE_MEMORY']) options.memory = env['MILLRACE_MEMORY']
   if (env['MILLRACE_MACHINE']) options.machine = env['MILLRACE_MACHINE']
   if (env['MILLRACE_IO_POLICY']) options.ioPolicy = env['MILLRACE_IO_POLICY']
   if (env['MILLRACE_FLUSH']) options.flush = env['MILLRACE_FLUSH']
   if (env['MILLRACE_PREFETCH']) options.prefetch = !isOff(env['MILLRACE_PREFETCH'])
+  if (env['MILLRACE_LEARNING']) options.learning = env['MILLRACE_LEARNING']
+  if (env['MILLRACE_LEARNING_SHARE']) options.learningShare = env['MILLRACE_LEARNING_SHARE']
   if (env['MILLRACE_IO_EXECUTORS']) options.ioExecutors = env['MILLRACE_IO_EXECUTORS']
   if (env['MILLRACE_MAX_INTERMEDIATE']) options.maxIntermediate = env['MILLRACE_MAX_INTERMEDIATE']
   if (env['MILLRACE_PROGRESS']) options.progress = env['MILLRACE_PROGRESS']
+  if (env['MILLRACE_BIND']) options.bind = env['MILLRACE_BIND']
+  if (env['MILLRACE_DASHBOARD']) options.dashboard = !isOff(env['MILLRACE_DASHBOARD'])
+  if (env['MILLRACE_RESUME']) options.resume = !isOff(env['MILLRACE_RESUME'])
+  if (env['MILLRACE_CHECKPOINT']) options.checkpoint = env['MILLRACE_CHECKPOINT']
+  if (env['MILLRACE_CACHE']) options.cache = env['MILLRACE_CACHE']
   if (env['MILLRACE_JOURNAL']) options.journal = !isOff(env['MILLRACE_JOURNAL'])
   return Object.assign(options, (launched ??= takeLaunched()))
 }

@@ -1,17 +1,16 @@
-import type { Datum } from '../core/data.ts'
-import type { Group } from '../core/group.ts'
-import type { Task } from '../core/task.ts'
+import type { Datum } from '../core/data/datum.ts'
+import type { Group } from '../core/tasks/group.ts'
+import type { Task } from '../core/tasks/task.ts'
+import type { Caller } from '../node/job.ts'
 
-/** The main program, or a running task that calls others: whoever calls tasks and waits for them. */
-export interface Session {
+/** The main program, or a running task that calls others. */
+export interface Session extends Caller {
   /** Null for the main program. */
   readonly task: Task | null
   readonly group: Group
   readonly groups: Map<string, Group>
   /** Data that a task knows by numbers of its own. */
   readonly data: Map<number, Datum> | null
-  /** Failures of tasks that it called, of the form `fail`, that no wait has thrown yet. */
-  readonly unhandled: Set<Task>
   /** Errors of calls that were refused, by the number of the datum that will not come. */
   readonly refused: Map<number, unknown>
   /** Waits of a running task that have no answer yet. */

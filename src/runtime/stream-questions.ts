@@ -1,15 +1,19 @@
-import type { Datum } from '../core/data.ts'
-import type { Task } from '../core/task.ts'
-import type { Question } from '../execute/protocol.ts'
-import { Encoder } from '../model/encode.ts'
-import type { EncodeHooks } from '../model/encode.ts'
-import { NOTHING, Stored } from '../model/stored.ts'
-import type { Kept } from '../model/stored.ts'
+import type { Datum } from '../core/data/datum.ts'
+import type { Task } from '../core/tasks/task.ts'
+import type { Question } from '../node/threads/protocol.ts'
+import { Encoder } from '../model/encoding/encode.ts'
+import type { EncodeHooks } from '../model/encoding/encode.ts'
+import { NOTHING, Stored } from '../model/encoding/stored.ts'
+import type { Kept } from '../model/encoding/stored.ts'
 import type { Channel, Item } from './channel.ts'
 import { versionError } from './failure.ts'
-import { jobOf, liveOf } from './job.ts'
+import { attemptOf, jobOf } from '../node/job.ts'
+import { pauseTimeout, resumeTimeout } from '../node/timeouts.ts'
 import type { Runtime } from './runtime.ts'
 import type { Session } from './session.ts'
+
+/** What it uses of the runtime. */
+type Uses = Pick<Runtime, 'hasAgents' | 'channels' | 'schedule' | 'settled'>
 
 type StreamQuestion = Extract<Question, { ask: 'room' | 'take' | 'next' }>
 
@@ -18,13 +22,29 @@ const primitives: EncodeHooks = {
   blob: view => ({ buffer: view.buffer, offset: view.byteOffset }),
 }
 
+/** What a task on another machine took of a stream, so that it can begin again should its node be lost. */
+interface Replay {
+  /** Of the attempt that takes now. */
+  session: Session | null
+  /** What that attempt gets next. */
+  next: number
+  readonly answers: Stored[]
+  bytes: number
+  /** Values are on their way; an attempt that was lost may have asked for them. */
+  coming: Promise<void> | null
+}
+
+/** Bytes of one stream that are kept for that. A task that has taken more cannot begin again. */
+const MOST_KEPT = 64 * 2 ** 20
+
 /** What running tasks ask about streams: room for their own values, and the values of others. */
 export class StreamQuestions {
-  readonly #runtime: Runtime
+  readonly #runtime: Uses
   /** What a taker was given and has not passed yet. */
   readonly #given = new WeakMap<Channel, Item[]>()
+  readonly #replays = new WeakMap<Channel, Replay>()
 
-  constructor(runtime: Runtime) {
+  constructor(runtime: Uses) {
     this.#runtime = runtime
   }
 
@@ -34,18 +54,17 @@ export class StreamQuestions {
         await this.#hold(task, question)
         return NOTHING
       case 'take':
-        return this.#take(question.stream, question.isThere)
+        return this.#take(question.stream, question.isThere, session)
       case 'next':
         return this.#next(session, question.stream, question.items)
     }
   }
 
   async #hold(task: Task, { items, bytes }: { items: number; bytes: number }): Promise<void> {
-    const live = liveOf(task)
-    const { limits } = this.#runtime.executor
-    limits.pause(live)
+    const attempt = attemptOf(task)
+    pauseTimeout(attempt)
     await this.#runtime.channels.madeBy(task)?.hold(items, bytes)
-    if (jobOf(task).live === live) limits.goOn(live)
+    if (jobOf(task).attempt === attempt) resumeTimeout(attempt)
   }
 
   /** A loop in a task was left. */
@@ -60,10 +79,45 @@ export class StreamQuestions {
     this.#runtime.schedule()
   }
 
-  /** Values for a task that was given the stream. Their buffers move there: nobody else takes them. */
-  async #take(id: number, isThere: boolean): Promise<Kept> {
+  /** Values for a task that was given the stream. Their buffers move there: no other task takes them. */
+  async #take(id: number, isThere: boolean, session: Session): Promise<Kept> {
     const channel = this.#runtime.channels.passed(id)
     if (!channel) return encodeItems([], true)
+    if (!this.#runtime.hasAgents) return this.#takeNext(channel, isThere)
+    let replay = this.#replays.get(channel)
+    if (!replay) {
+      replay = { session, next: 0, answers: [], bytes: 0, coming: null }
+      this.#replays.set(channel, replay)
+    }
+    return this.#takeAgain(channel, replay, isThere, session)
+  }
+
+  /** Gives an attempt first what earlier ones took. */
+  async #takeAgain(channel: Channel, replay: Replay, isThere: boolean, session: Session): Promise<Kept> {
+    if (replay.session !== session) Object.assign(replay, { session, next: 0 })
+    while (replay.next === replay.answers.length) {
+      if (isThere && (replay.coming || !channel.hasNext)) return encodeItems([], false)
+      replay.coming ??= this.#takeNext(channel, false)
+        .then(answer => this.#keep(channel, replay, answer))
+        .finally(() => (replay.coming = null))
+      await replay.coming
+      // Another attempt has begun meanwhile: this answer goes nowhere.
+      if (replay.session !== session) return encodeItems([], true)
+    }
+    return replay.answers[replay.next++] as Stored
+  }
+
+  #keep(channel: Channel, replay: Replay, answer: Stored): void {
+    replay.answers.push(answer)
+    replay.bytes += answer.bytes.length
+    for (const { byteLength } of answer.blobs) replay.bytes += byteLength
+    if (replay.bytes <= MOST_KEPT) return
+    this.#runtime.channels.tookFrom(channel)
+    // The last one is on its way to the task.
+    for (let i = 0; i < replay.answers.length - 1; i++) replay.answers[i] = EMPTY
+  }
+
+  async #takeNext(channel: Channel, isThere: boolean): Promise<Stored> {
     this.#pass(channel)
     if (isThere && !channel.hasNext) return encodeItems([], false)
     const first = await channel.next(false)
@@ -71,7 +125,7 @@ export class StreamQuestions {
     await this.#runtime.settled(first.version)
     if (first.version.state !== 'ready') throw versionError(first.version)
     const items = channel.more(first)
-    this.#runtime.channels.tookFrom(channel)
+    if (!this.#runtime.hasAgents) this.#runtime.channels.tookFrom(channel)
     this.#given.set(channel, items)
     return encodeItems(items, false)
   }
@@ -100,6 +154,8 @@ export class StreamQuestions {
     this.#given.delete(channel)
   }
 }
+
+const EMPTY = new Stored(new Uint8Array(), [])
 
 /** The number of values, whether there are no more, and the values, each behind the index of its first buffer. */
 function encodeItems(items: readonly Item[], isOver: boolean): Stored {

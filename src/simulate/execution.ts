@@ -1,9 +1,9 @@
-import type { Version } from '../core/data.ts'
-import type { Task } from '../core/task.ts'
+import type { Version } from '../core/data/datum.ts'
+import type { Task } from '../core/tasks/task.ts'
 import type { Alarm, Clock } from './clock.ts'
-import type { ModelDevice } from './device.ts'
-import type { ModelNode } from './model-node.ts'
-import type { Stores } from './stores.ts'
+import type { ModelDevice } from './machine/device.ts'
+import type { ModelNode } from './machine/model-node.ts'
+import type { Stores } from './machine/stores.ts'
 
 /** What a task does while it runs: it reads, computes and writes, in this order. */
 export interface Work {
@@ -11,12 +11,14 @@ export interface Work {
   readonly compute: number
   /** Bytes of what it uses, in the order of its accesses; null when nothing of it takes time. */
   readonly bytes?: readonly number[] | null
+  /** Its time was recorded whole: what it reads and writes is part of `compute`, and `bytes` are sizes only. */
+  readonly isWhole?: boolean
   /** Bytes beside these, at the place where the task would write by itself. */
   readonly read?: number
   readonly write?: number
   /** What it makes is released one by one, evenly spread over its computing, instead of at its end. */
   readonly eager?: boolean
-  /** What is released before its end, by its place among the accesses, so many milliseconds into its computing. */
+  /** What is released before its end, by its place among the accesses, with the milliseconds of computing before it. */
   readonly releases?: readonly { readonly access: number; readonly after: number }[]
   /** It takes values as they come: for each it computes a part of the whole, once the value is there. */
   readonly takes?: readonly { readonly version: Version; readonly share: number }[]
@@ -60,8 +62,8 @@ export class Execution implements Alarm {
     // It was stopped meanwhile: what is under way ends, and nothing follows.
     if (task.state !== 'running') return
     const { stores } = this.#around
-    const { compute, bytes, read = 0, write = 0, eager, releases, takes } = workOf(task)
-    const count = bytes ? task.accesses.length : 0
+    const { compute, bytes, isWhole, read = 0, write = 0, eager, releases, takes } = workOf(task)
+    const count = bytes && !isWhole ? task.accesses.length : 0
     for (;;) {
       const at = this.#step++
       if (at < count) {
@@ -75,7 +77,7 @@ export class Execution implements Alarm {
         if (takes) continue
         if (eager) this.#releaseEvenly(compute)
         for (const { access, after } of releases ?? []) this.#releaseAfter(access, after)
-        // Also for no time at all: a task ends in a step of its own, after whoever started it.
+        // Also for no time at all: a task ends in a step of its own, after the code that started it.
         return this.#compute(compute)
       } else if (at < 2 * count + 2) {
         const version = task.accesses[at - count - 2]?.write

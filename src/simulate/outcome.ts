@@ -1,4 +1,4 @@
-import type { ModelDevice, Way } from './device.ts'
+import type { ModelDevice, Way } from './machine/device.ts'
 import type { Simulation } from './simulation.ts'
 
 /** What came of a simulated run, in numbers. */

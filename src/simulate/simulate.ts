@@ -1,12 +1,12 @@
 import type { Observer } from '../core/events.ts'
-import type { Policy } from '../core/policy.ts'
+import type { Policy } from '../core/schedule/policy.ts'
 import { deviceFacts, ioFacts } from '../core/io/facts.ts'
 import type { IoOptions } from '../core/io/io-core.ts'
-import type { Platform } from './platform.ts'
+import type { Platform } from './machine/platform.ts'
 import { outcomeOf } from './outcome.ts'
 import type { SimulatedOutcome } from './outcome.ts'
 import { Simulation } from './simulation.ts'
-import type { Workload } from './workload.ts'
+import type { Workload } from './input/workload.ts'
 
 export interface SimulateOptions extends IoOptions {
   platform: Platform

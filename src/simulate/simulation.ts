@@ -1,25 +1,26 @@
 import { Engine } from '../core/engine.ts'
 import type { AccessRequest, Instruction } from '../core/engine.ts'
-import type { Version } from '../core/data.ts'
+import type { Version } from '../core/data/datum.ts'
 import { MillraceError } from '../core/errors.ts'
-import { MISPLACED, RECALLED } from '../core/events.ts'
 import type { Observer } from '../core/events.ts'
+import type { ReturnWhy } from '../core/why.ts'
 import type { IoOptions } from '../core/io/io-core.ts'
-import type { Lane } from '../core/machine.ts'
-import type { Policy } from '../core/policy.ts'
-import { demandOf } from '../core/demand.ts'
-import { Implementation } from '../core/task.ts'
-import type { Group } from '../core/group.ts'
-import type { Demand } from '../core/demand.ts'
-import type { Kind, Task, TaskSpec } from '../core/task.ts'
+import type { Lane } from '../core/schedule/machine.ts'
+import { LOOK_AT_LANES } from '../core/schedule/recalls.ts'
+import type { Policy } from '../core/schedule/policy.ts'
+import { demandOf } from '../core/tasks/demand.ts'
+import { Implementation } from '../core/tasks/task.ts'
+import type { Group } from '../core/tasks/group.ts'
+import type { Demand } from '../core/tasks/demand.ts'
+import type { Kind, Task, TaskSpec } from '../core/tasks/task.ts'
 import { Clock } from './clock.ts'
 import type { Alarm } from './clock.ts'
 import { Execution } from './execution.ts'
 import type { Surroundings, Work } from './execution.ts'
-import type { Platform } from './platform.ts'
-import { randomFrom } from './random.ts'
-import { Movers } from './movers.ts'
-import { Stores } from './stores.ts'
+import type { Platform } from './machine/platform.ts'
+import { randomFrom } from './machine/random.ts'
+import { Movers } from './machine/movers.ts'
+import { Stores } from './machine/stores.ts'
 
 export interface SimulationOptions extends IoOptions {
   platform: Platform
@@ -33,7 +34,7 @@ export interface SimulationOptions extends IoOptions {
 
 export type SimulatedSpec = Omit<TaskSpec, 'group' | 'payload'> & { group?: Group }
 
-/** Whoever wants to know when something in the engine has come to pass. */
+/** Callbacks for things that happen in the engine. */
 export interface Watcher {
   settled(version: Version): void
   idle(group: Group): void
@@ -57,6 +58,8 @@ export class Simulation implements Surroundings {
   readonly #takers = new Map<Version, Task>()
   readonly #waiting = new Map<Task, { since: number; alarm: Alarm }>()
   readonly #movers: Movers
+  /** Lanes are looked at soon. */
+  #looks = false
   readonly #jitter: number
   readonly #bandwidth: number | null
   readonly #random: () => number
@@ -91,7 +94,17 @@ export class Simulation implements Surroundings {
   }
 
   submit(spec: SimulatedSpec, accesses: readonly AccessRequest[], work: Work): Task {
-    const { kind, demand, priority, parent, onFailure, retries, timed, group = this.engine.root } = spec
+    const {
+      kind,
+      demand,
+      priority,
+      parent,
+      onFailure,
+      retries,
+      timed,
+      label,
+      group = this.engine.root,
+    } = spec
     const full: TaskSpec = {
       kind,
       group,
@@ -103,6 +116,7 @@ export class Simulation implements Surroundings {
     if (onFailure !== undefined) full.onFailure = onFailure
     if (retries !== undefined) full.retries = retries
     if (timed !== undefined) full.timed = timed
+    if (label) full.label = label
     return this.engine.submit(full, accesses, this.clock.now)
   }
 
@@ -119,34 +133,42 @@ export class Simulation implements Surroundings {
   /** Runs until nothing is left to do. */
   run(): void {
     do this.decide()
-    while (this.clock.step())
+    while (this.clock.step() || this.letOneGo())
     this.expectEnd()
   }
 
   /** Carries out what the core decides until there is nothing more to do at once. */
   decide(): void {
-    this.#carryOutAll()
-    if (this.#takeBack()) this.#carryOutAll()
-  }
-
-  #carryOutAll(): void {
     for (;;) {
       const instructions = this.engine.decide(this.clock.now)
-      if (instructions.length === 0) return
+      if (instructions.length === 0) break
       for (const instruction of instructions) this.#carryOut(instruction)
+    }
+    if (!this.#looks && this.engine.crowdedNodes().size > 0) {
+      this.#looks = true
+      this.clock.after(LOOK_AT_LANES, this.#lookAtLanes)
     }
   }
 
-  /** As the runtime does, which has one node. */
-  #takeBack(): boolean {
-    const { nodes } = this.engine
-    const [node] = nodes
-    if (!node || nodes.length > 1) return false
-    const recalled = node.takeRecalled()
-    for (const task of recalled) this.engine.returned(task, RECALLED, this.clock.now)
-    const misplaced = node.misplaced()
-    for (const task of misplaced) this.engine.returned(task, MISPLACED, this.clock.now)
-    return recalled.length + misplaced.length > 0
+  /** As the runtime does, all the time while tasks wait on lanes. */
+  readonly #lookAtLanes = (now: number): void => {
+    this.#looks = false
+    for (const node of this.engine.crowdedNodes()) {
+      for (const lane of node.lanes) this.engine.laneSilent(node.index, lane.index, now)
+    }
+  }
+
+  /** What has not begun goes back to be placed anew. */
+  #recall(tasks: readonly Task[], why: ReturnWhy): void {
+    for (const task of tasks) {
+      if (task.state === 'running' && task.startedAt < 0) this.engine.returned(task, why, this.clock.now)
+    }
+  }
+
+  /** Nothing is under way: a task that waits for room, which only the program could free, starts without it. */
+  letOneGo(): boolean {
+    const { standstill } = this.engine.io
+    return standstill.isThere && standstill.letOneGo(this.clock.now)
   }
 
   expectEnd(): void {
@@ -161,10 +183,14 @@ export class Simulation implements Surroundings {
 
   #carryOut(instruction: Instruction): void {
     switch (instruction.type) {
+      case 'look':
+        return this.engine.unanswered(instruction.task, this.clock.now)
       case 'start':
         return this.#begin(instruction.task)
       case 'stop':
         return this.engine.stopped(instruction.task, this.clock.now)
+      case 'recall':
+        return this.#recall(instruction.tasks, instruction.why)
       case 'discard':
         return this.#discard(instruction.version)
       case 'move':
@@ -185,7 +211,7 @@ export class Simulation implements Surroundings {
   #discard(version: Version): void {
     version.value = undefined
     this.stores.forget(version.id)
-    if (version.place) this.engine.io.gone(version)
+    this.engine.io.gone(version)
   }
 
   /** Short tasks may be behind another one on their lane: they begin when it has ended. */
@@ -272,7 +298,7 @@ export class Simulation implements Surroundings {
       if (!write) continue
       // What stands for the value of a file is its size.
       if (write.value === undefined) write.value = bytes?.[i] ?? true
-      if (bytes && write.place) this.engine.io.stored(write, bytes[i] ?? 0)
+      if (bytes && (write.place || write.datum.temporary)) this.engine.io.stored(write, bytes[i] ?? 0)
     }
   }
 }

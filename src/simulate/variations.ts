@@ -2,7 +2,7 @@ import { MillraceError } from '../core/errors.ts'
 import { nearest } from '../general/nearest.ts'
 import { parseBytes, parseCount, parseRate } from '../general/units.ts'
 import { MOST_CPUS, MOST_NODES } from '../storage/machine-parser.ts'
-import type { DeviceModel, NodeModel, Platform } from './platform.ts'
+import type { DeviceModel, NodeModel, Platform } from './machine/platform.ts'
 
 /** What a sweep changes, from value to value. */
 export interface Sweep {
@@ -141,7 +141,7 @@ export function changed(platform: Platform, { name }: Sweep, value: string): Cha
   return apply(platform, value) ?? refuseValue(name, value, example)
 }
 
-/** The first so many nodes; when there are not enough, more like the last one. */
+/** The first n nodes; if there are fewer, more like the last one. */
 function withNodes({ nodes }: Platform, count: number): Platform {
   const last = nodes.at(-1) as NodeModel
   return {

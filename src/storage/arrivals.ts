@@ -1,30 +1,25 @@
-import type { Version } from '../core/data.ts'
+import type { Location } from './location.ts'
 import type { Going } from './mover.ts'
 
-interface Arrival {
-  done: Promise<boolean>
-  hurry: () => void
+/** A version that is on its way to its place, with time: a task that cannot wait for it does not copy it once more. */
+export interface Arrival {
+  readonly done: Promise<boolean>
+  hurry(): void
 }
 
-/** Versions that are on their way to their places, with time: whoever cannot wait for one does not copy it once more. */
-export class Arrivals {
-  readonly #coming = new Map<Version, Arrival>()
+export async function beginArrival(
+  location: Location,
+  isWanted: () => boolean,
+  bring: (going: Going) => Promise<boolean>,
+): Promise<boolean> {
+  let isUrgent = false
+  const done = bring({ isWanted, isUrgent: () => isUrgent })
+  location.arrival = { done, hurry: () => (isUrgent = true) }
+  return done.finally(() => (location.arrival = null))
+}
 
-  async begin(
-    version: Version,
-    isWanted: () => boolean,
-    bring: (going: Going) => Promise<boolean>,
-  ): Promise<boolean> {
-    let isUrgent = false
-    const done = bring({ isWanted, isUrgent: () => isUrgent })
-    this.#coming.set(version, { done, hurry: () => (isUrgent = true) })
-    return done.finally(() => this.#coming.delete(version))
-  }
-
-  /** Lets it come at full speed; false if it was not on its way, or did not get there. */
-  async hurry(version: Version): Promise<boolean> {
-    const coming = this.#coming.get(version)
-    coming?.hurry()
-    return (await coming?.done.catch(() => false)) ?? false
-  }
+/** Lets it come at full speed; false if it was not on its way, or did not get there. */
+export async function hurryArrival({ arrival }: Location): Promise<boolean> {
+  arrival?.hurry()
+  return (await arrival?.done.catch(() => false)) ?? false
 }

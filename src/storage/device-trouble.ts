@@ -37,5 +37,6 @@ export async function troubleWith(tier: Tier, error: unknown): Promise<string | 
   const isElsewhere = path !== undefined && !path.startsWith(tier.path)
   if (words && code !== 'ENOSPC') return isElsewhere ? null : `${words} (${code})`
   // Programs do not say why they failed, and a write does not say where.
+  if (!isElsewhere && room.files > 0 && room.ffree === 0) return 'has no inodes left for more files'
   return !isElsewhere && room.bavail * room.bsize < HARDLY_ANY ? 'is full' : null
 }

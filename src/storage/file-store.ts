@@ -1,25 +1,26 @@
-import { constants, existsSync, rmSync } from 'node:fs'
-import { copyFile, cp, link, lstat, rename, rm, rmdir } from 'node:fs/promises'
+import { hash } from 'node:crypto'
+import { constants, existsSync, lstatSync } from 'node:fs'
+import { copyFile, cp, link, lstat, mkdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { nearestValid, oldest } from '../core/data.ts'
-import type { Access, Datum, Version } from '../core/data.ts'
+import { nearestValid } from '../core/data/datum.ts'
+import type { Access, Datum, Version } from '../core/data/datum.ts'
 import { MillraceError } from '../core/errors.ts'
+import { STAGING } from '../core/data/staging-name.ts'
 import type { Device } from '../core/io/device.ts'
-import { Arrivals } from './arrivals.ts'
-import { FileCopy } from './file-copy.ts'
-import type { Stranded } from './file-copy.ts'
+import { beginArrival, hurryArrival } from './arrivals.ts'
 import { makeFolders } from './folders.ts'
-import { Litter } from './litter.ts'
-import { bytesAt, exists, renameTo, unwritable } from './output-place.ts'
+import { UndeclaredFiles } from './undeclared-files.ts'
+import { Location, Locations } from './location.ts'
+import type { Stranded } from './location.ts'
+import { bytesAt, exists, expectReplaceable, replace, unwritable } from './output-place.ts'
 import { ALWAYS_WANTED, copyDurably, syncFolder } from './mover.ts'
 import type { Going } from './mover.ts'
 import { FULL_SPEED } from './pace.ts'
 import type { Pace } from './pace.ts'
+import { Staging, isStaging } from './staging.ts'
 import { Tiers, unusable } from './tiers.ts'
-import { Turns } from './turns.ts'
+import { KeyedMutex } from './keyed-mutex.ts'
 import { isKept, removeKept } from './tier-folders.ts'
-
-export { FileCopy } from './file-copy.ts'
 
 /** Files that are brought to their places at one time when a run ends. */
 const AT_ONCE = 4
@@ -31,28 +32,22 @@ const AT_ONCE = 4
  * from the original, and a reader of an older version is not disturbed by a newer one.
  */
 export class FileStore {
-  readonly #run: string
-  readonly #announce: (folder: string) => void
-  /** Staging folders, and how many places in them are in use. */
-  readonly #folders = new Map<string, number>()
+  readonly #staging: Staging
   readonly tiers: Tiers
-  /** The version that is at the user's path. */
-  readonly #inPlace = new WeakMap<Datum, Version>()
-  /** What is being done with a file: it moves, so nobody may look for it meanwhile. */
-  readonly #turns = new Turns<Datum>()
-  readonly #arrivals = new Arrivals()
-  readonly #litter = new Litter()
+  readonly locations = new Locations()
+  /** Moves of a file exclude lookups of it. */
+  readonly #mutex = new KeyedMutex<Datum>()
+  readonly undeclared = new UndeclaredFiles()
+  /** Folders of files that were there already, and were looked through for what killed runs have left. */
+  readonly #adopted = new Set<string>()
   /** Paths that are being removed, and the last version that was there. */
   readonly #removing = new Map<string, { last: Version | null; done: Promise<void> }>()
-  #count = 0
   /** Is told of each file that is read and that no task of the run made. */
   found: ((version: Version, bytes: number) => void) | null = null
-  readonly #told = new WeakSet<Version>()
 
   constructor(run: string, announce: (folder: string) => void) {
-    this.#run = run
-    this.#announce = announce
-    this.tiers = new Tiers(run)
+    this.#staging = new Staging(run, announce)
+    this.tiers = new Tiers(run, this.locations)
   }
 
   /**
@@ -60,31 +55,53 @@ export class FileStore {
    * until `tiers.unuse` is told the path. Whoever looks at it anyway need not have it looked for, and says how large
    * it is, where that is known.
    */
-  async read(version: Version, mustLook = true, known: number | null = null): Promise<string> {
-    await this.#turns.now(version.datum)
+  async read(version: Version, task = 0, mustLook = true, known: number | null = null): Promise<string> {
+    const location = this.locations.of(version)
+    location.wasRead = true
+    if (location.isNamed && task > location.waitedAfter) return location.home
+    return this.#find(version, mustLook, known)
+  }
+
+  async #find(version: Version, mustLook = true, known: number | null = null): Promise<string> {
+    await this.#mutex.pending(version.datum)
     const path = this.pathOf(version)
     if (isKept(path)) this.tiers.use(path)
     if (!mustLook && !this.found) return path
     const bytes = known ?? (await bytesAt(path))
     if (bytes === null) {
-      const { tier } = version.value instanceof FileCopy ? version.value : { tier: null }
-      if (tier) throw lost(version, tier)
+      const { device } = this.locations.of(version)
+      if (device) throw lost(version, device)
       throw new MillraceError('MR_INPUT_MISSING', `${version.datum.path} does not exist${reasonFor(version)}`)
     }
-    if (this.found && !(version.value instanceof FileCopy)) this.#tell(version, bytes)
+    if (this.found && !(version.value instanceof Location)) this.#tell(version, bytes)
     return path
   }
 
   #tell(version: Version, bytes: number): void {
-    if (this.#told.has(version)) return
-    this.#told.add(version)
+    const location = this.locations.of(version)
+    if (location.isTold) return
+    location.isTold = true
     this.found?.(version, bytes)
   }
 
+  /** The program has seen the version in its place; `task` is the last one that it had called by then. */
+  async waited(version: Version, task: number): Promise<void> {
+    const location = this.locations.of(version)
+    if (!location.isNamed || location.device) return
+    location.waitedAfter = Math.min(location.waitedAfter, task)
+    const { datum } = version
+    await this.#mutex.run(datum, async () => {
+      const { where } = location
+      if (where.at !== 'staging' || version.readers > 0) return
+      if (this.locations.file(datum).inPlace !== version) return
+      location.arrive()
+      await this.drop(where.path)
+    })
+  }
+
   pathOf(version: Version): string {
-    const fast = this.tiers.cachedPath(version)
-    if (fast !== undefined) return fast
-    return version.value instanceof FileCopy ? version.value.path : (version.datum.path as string)
+    const location = this.locations.of(version)
+    return location.cached ?? location.path
   }
 
   /**
@@ -100,33 +117,35 @@ export class FileStore {
   ): Promise<string> {
     const { datum } = version
     const path = datum.path as string
-    // Nothing of it is committed before it is staged, so the oldest version is the one from before the run.
-    if (!this.#inPlace.has(datum)) this.#inPlace.set(datum, oldest(datum.current))
+    this.locations.beforeWriting(datum)
     if (device) await this.tiers.expectThere(device)
-    const folder = device ? this.tiers.folders.staging(device) : this.#folderFor(path)
-    // On a device, each output is committed by itself.
-    const staged = this.#place(folder, path, device ? null : beside)
-    await makeFolders(directory ? staged : dirname(staged)).catch((error: unknown) => {
-      if (device) throw unusable(device, error)
+    const staged = await this.#place(version, device, beside).catch((error: unknown) => {
+      const isPath = (error as NodeJS.ErrnoException).code === 'MR_PATH'
+      if (device && !isPath) throw unusable(device, error)
       return unwritable(path, error)
     })
+    if (directory) await mkdir(staged)
     if (device) await this.tiers.mark(staged, device, version)
     if (!source) return staged
-    const from = await this.read(source)
+    const from = await this.#find(source)
     if (directory) {
-      const own = `.millrace-${this.#run}`
-      const filter = (inner: string): boolean => basename(inner) !== own
+      const filter = (inner: string): boolean => !isStaging(basename(inner))
       await cp(from, staged, { recursive: true, preserveTimestamps: true, verbatimSymlinks: true, filter })
     } else await copyFile(from, staged, constants.COPYFILE_FICLONE)
     await this.tiers.unuse([from])
     return staged
   }
 
-  /** A new place in a staging folder. */
-  #place(folder: string, path: string, beside: string | null = null): string {
-    if (!this.#folders.has(folder)) this.#announce(folder)
-    this.#folders.set(folder, (this.#folders.get(folder) ?? 0) + 1)
-    return join(beside ?? join(folder, String(++this.#count)), basename(path))
+  /** A new path to write a version to. On a device each output is committed by itself. */
+  async #place({ datum, number }: Version, device: Device | null, beside: string | null): Promise<string> {
+    const path = datum.path as string
+    const name = basename(path)
+    expectReplaceable(path, lstatSync(path, { throwIfNoEntry: false }))
+    if (beside !== null && !device) return join(beside, name)
+    const place = device
+      ? await this.#staging.claim(device.path, `${name}~${digestOf(path)}`, number, true)
+      : await this.#staging.claim(dirname(path), name, number)
+    return join(place, name)
   }
 
   /** A place holding a copy of a file that is not a datum. */
@@ -136,101 +155,129 @@ export class FileStore {
     return staged
   }
 
+  /** What the version is to hold is at its place already. What a killed run has left beside it goes. */
+  async adopt(version: Version, bytes: number): Promise<void> {
+    const folder = dirname(version.datum.path as string)
+    if (!this.#adopted.has(folder)) {
+      this.#adopted.add(folder)
+      if (existsSync(join(folder, STAGING))) {
+        const place = await this.#staging.claim(folder, 'left', 1)
+        await this.#staging.remove(place)
+      }
+    }
+    const location = this.locations.of(version)
+    location.arrive()
+    location.bytes = bytes
+    version.value = location
+    this.locations.file(version.datum).inPlace = version
+  }
+
   /** To be asked for all outputs of a task before the first is committed: it makes all of them or none. */
   async expectOutput(version: Version, staged: string, task: string): Promise<void> {
     if (await exists(staged)) return
     throw new MillraceError('MR_OUTPUT_MISSING', `${task} ended without writing ${version.datum.path}`)
   }
 
-  /** The task has written the version: it is moved to the user's path as soon as nobody reads an older one there. */
+  /** The task has written the version: it is moved to the user's path as soon as an older one there has no readers. */
   async commit(version: Version, staged: string, plainBytes: number | null = null): Promise<void> {
     const bytes = plainBytes ?? (await bytesAt(staged))
     if (bytes === null) return
-    const kept = this.tiers.stagedOn(staged) && (await this.tiers.keep(version, staged))
-    if (kept) {
-      await this.#leave(dirname(dirname(staged)))
-      kept.bytes = bytes
-      version.value = kept
+    const isKept = await this.tiers.keep(version, staged)
+    const location = this.locations.of(version)
+    location.bytes = bytes
+    if (isKept) {
+      this.#staging.moved(dirname(staged))
+      version.value = location
       return
     }
-    const copy = new FileCopy(staged, true)
-    copy.bytes = bytes
-    copy.isPlain = plainBytes !== null
-    version.value = copy
+    location.stage(staged)
+    location.isPlain = plainBytes !== null
+    location.isNamed = this.#isNamed(version)
+    version.value = location
     // Others of a team may still fail, and then the original is wanted. Else no reader has been told the
     // staged path yet.
-    if (version.superseded || version.team || version.datum.temporary) return
+    if (version.team || version.datum.aside || (version.superseded && location.isNamed)) return
     await this.publish(version, false)
+  }
+
+  /**
+   * Whether readers see the version under a name of its own. If that depended on whether older readers have ended, a
+   * program would see another path in another run: it depends on the program alone.
+   */
+  #isNamed({ number, previous, producer }: Version): boolean {
+    if (number !== 1 || !previous) return number > 1
+    const own = producer?.accesses.filter(({ read }) => read === previous).length ?? 0
+    return previous.readers > own || this.locations.of(previous).wasRead
   }
 
   /** Returns the version whose readers are in the way, if there is one; those of `own`, which made this one, are not. */
   publish(version: Version, hasReaders?: boolean, own: readonly Access[] = []): Promise<Version | null> {
-    return this.#turns.take(version.datum, () =>
+    return this.#mutex.run(version.datum, () =>
       this.#publish(version, hasReaders ?? version.readers > 0, own),
     )
   }
 
   async #publish(version: Version, hasReaders: boolean, own: readonly Access[]): Promise<Version | null> {
-    const copy = version.value
-    if (!(copy instanceof FileCopy) || !copy.staged) return null
-    const { datum } = version
-    const path = datum.path as string
-    const removal = this.#removing.get(path)
+    const location = this.locations.of(version)
+    const { datum, value } = version
+    if (value !== location || !location.isAside) return null
+    const file = this.locations.file(datum)
+    const { home, path } = location
+    const removal = this.#removing.get(home)
     if (removal && removal.last?.datum !== datum) {
-      // Whoever makes or reads it may need the CPU that waiting here would hold.
+      // Its producer or readers may need the CPU that waiting here would hold.
       if (removal.last && (!removal.last.settled || removal.last.readers > 0)) return removal.last
       await removal.done
     }
-    const older = this.#inPlace.get(datum)
+    const older = file.inPlace
     const isOwn = ({ read }: Access): boolean => read === older
     if (older && older !== version && older.readers > own.filter(isOwn).length) return older
-    if (copy.tier) {
-      const isThere = older === version || (await this.#arrivals.hurry(version))
-      if (!isThere) await this.#bring(copy.path, path, FULL_SPEED, ALWAYS_WANTED)
-      this.#inPlace.set(datum, version)
+    // A task that began later has ended first: what it wrote is the newer one.
+    if (older && older.number > version.number) return null
+    if (location.device) {
+      const isThere = older === version || (await hurryArrival(location))
+      // It may have moved to another device meanwhile.
+      if (!isThere) await this.#bring(location.path, home, FULL_SPEED, ALWAYS_WANTED)
+      file.inPlace = version
       await this.tiers.published(version)
       return null
     }
-    const isDirectory = !copy.isPlain && (await lstat(copy.path)).isDirectory()
+    const isDirectory = !location.isPlain && (await lstat(path)).isDirectory()
+    const place = dirname(path)
     // Staged beside it, its folder is there; staged on a device, it may not be.
-    if (!copy.path.startsWith(`${this.#folderFor(path)}/`)) await makeFolders(dirname(path))
-    if (hasReaders) {
+    if (dirname(dirname(place)) !== dirname(home)) await makeFolders(dirname(home))
+    if (older === version) return null
+    if (hasReaders || (location.isNamed && !isDirectory)) {
       // Its readers know it under the staged name, so that name has to stay.
       if (isDirectory) return version
-      const second = `${copy.path}.published`
-      await link(copy.path, second).catch(() => copyFile(copy.path, second))
-      await renameTo(second, path)
+      const second = `${path}.published`
+      await link(path, second).catch(() => copyFile(path, second))
+      await replace(second, home)
     } else {
-      if (isDirectory) await this.#makeWay(path)
-      await renameTo(copy.path, path)
-      const place = dirname(copy.path)
-      copy.path = path
-      copy.staged = false
-      await rmdir(place).then(
-        () => this.#litter.gone(place),
-        (error: unknown) => this.#litter.found(place, path, error),
-      )
-      await this.#leave(dirname(place))
+      if (isDirectory) await this.#makeWay(home)
+      await replace(path, home, this.#staging.isQuick(dirname(place)))
+      location.arrive()
+      if (await this.#staging.clear(place)) this.undeclared.gone(place)
+      else this.undeclared.found(place, home)
     }
-    this.#inPlace.set(datum, version)
+    file.inPlace = version
     await this.tiers.published(version)
     return null
   }
 
   /** Copies what is on another device to its place: whole, or not at all. */
   async #bring(from: string, path: string, pace: Pace, going: Going): Promise<boolean> {
-    const aside = this.#place(this.#folderFor(path), path)
+    const place = await this.#staging.claim(dirname(path), basename(path), 1)
+    const aside = join(place, basename(path))
     try {
-      await makeFolders(dirname(aside))
       await copyDurably(from, aside, pace, going)
       if (!going.isWanted()) return false
       if ((await lstat(aside)).isDirectory()) await this.#makeWay(path)
-      await renameTo(aside, path)
+      await replace(aside, path)
       await syncFolder(dirname(path))
       return true
     } finally {
-      await rm(dirname(aside), { recursive: true, force: true })
-      await this.#leave(dirname(dirname(aside)))
+      await this.#staging.remove(place)
     }
   }
 
@@ -240,27 +287,25 @@ export class FileStore {
    */
   async move(version: Version, to: Device, pace: Pace): Promise<'kept' | 'placed' | 'original' | null> {
     if (await this.tiers.uncache(version)) return 'original'
-    const copy = version.value instanceof FileCopy ? version.value : null
-    if (!copy?.tier || !(await this.#mayPlace(version, to))) {
+    const location = this.locations.of(version)
+    if (!location.device || !(await this.#mayPlace(version, to))) {
       return (await this.tiers.relocate(version, to, pace)) ? 'kept' : null
     }
     const { datum } = version
-    const wanted = (): boolean => version.value === copy && !version.superseded && !datum.removed
-    const bring = (going: Going): Promise<boolean> =>
-      this.#bring(copy.path, datum.path as string, pace, going)
+    const file = this.locations.file(datum)
+    const wanted = (): boolean => version.value === location && !version.superseded && !datum.removed
+    const bring = (going: Going): Promise<boolean> => this.#bring(location.path, location.home, pace, going)
     // Two who bring it to its place at one time are in each other's way.
-    await this.#turns.over(datum)
+    await this.#mutex.idle(datum)
     const isThere =
-      this.#inPlace.get(datum) === version ||
-      (await this.#arrivals.begin(version, () => wanted() && this.#isUnread(datum), bring))
+      file.inPlace === version ||
+      (await beginArrival(location, () => wanted() && this.#isUnread(datum), bring))
     if (!isThere) return null
-    return this.#turns.take(datum, async () => {
-      this.#inPlace.set(datum, version)
+    return this.#mutex.run(datum, async () => {
+      file.inPlace = version
       await this.tiers.published(version)
-      await this.tiers.forget(version, copy)
-      copy.path = datum.path as string
-      copy.staged = false
-      copy.tier = null
+      await this.tiers.forget(version, location)
+      location.arrive()
       return 'placed' as const
     })
   }
@@ -271,28 +316,40 @@ export class FileStore {
     return isLast && this.#isUnread(datum) && (await this.tiers.isOn(to, datum.path as string))
   }
 
-  /** Nobody reads what is at the user's path now. */
+  /** What is at the user's path now has no readers. */
   #isUnread(datum: Datum): boolean {
-    return (this.#inPlace.get(datum)?.readers ?? 0) === 0
+    return (this.locations.file(datum).inPlace?.readers ?? 0) === 0
   }
 
   async discard(version: Version): Promise<void> {
-    const copy = version.value
+    const location = version.value
     version.value = undefined
     await this.tiers.uncache(version)
-    if (!(copy instanceof FileCopy)) return
-    await this.#turns.take(version.datum, async () => {
-      if (copy.tier) await this.tiers.forget(version, copy)
-      else if (copy.staged) await this.drop(copy.path)
+    if (!(location instanceof Location)) return
+    await this.#mutex.run(version.datum, async () => {
+      const { where } = location
+      if (where.at === 'device') await this.tiers.forget(version, location)
+      else if (where.at === 'staging') await this.drop(where.path)
+      location.leave()
     })
   }
 
-  /** Deletes what an attempt left. */
-  async drop(staged: string): Promise<void> {
+  /** Deletes what an attempt left. An abandoned attempt may still be writing. */
+  async drop(staged: string, mayBeWritten = false): Promise<void> {
     if (isKept(staged)) return this.tiers.condemn(staged)
-    this.tiers.forgetStaged(staged)
-    await rm(dirname(staged), { recursive: true, force: true })
-    await this.#leave(dirname(dirname(staged)))
+    await this.#staging.remove(dirname(staged), mayBeWritten)
+  }
+
+  /** Moves a file from a staging folder to the user's. */
+  async bringHome(from: string, path: string): Promise<void> {
+    await makeFolders(dirname(path))
+    if ((await lstat(from)).isDirectory()) await this.#makeWay(path)
+    await replace(from, path)
+  }
+
+  /** Staging folders that are empty go. */
+  tidy(): void {
+    this.#staging.tidy()
   }
 
   /** Deletes what is at a path, after `gone`: what is written there by tasks that were called later comes after that. */
@@ -312,13 +369,13 @@ export class FileStore {
 
   /** The version that is at the user's path now, if it has readers. */
   readAt(datum: Datum): Version | null {
-    const version = this.#inPlace.get(datum)
+    const version = this.locations.file(datum).inPlace
     return version && version.readers > 0 ? version : null
   }
 
   /**
    * Brings the last good version of each to its place, and removes the staging folders. Returns what could not
-   * be brought there, and stays where it is; and says what is removed though nobody asked for it.
+   * be brought there, and stays where it is; and names what is removed without being asked for.
    */
   async end(data: Iterable<Datum>, say: (text: string) => void = () => {}): Promise<Stranded[]> {
     const stranded: Stranded[] = []
@@ -326,62 +383,46 @@ export class FileStore {
     const bring = async (): Promise<void> => {
       for (let next = rest.next(); !next.done; next = rest.next()) {
         const version = nearestValid(next.value.current)
-        if (next.value.temporary) this.#litter.declare(next.value.path as string)
-        if (version.state !== 'ready' || next.value.removed || next.value.temporary) continue
+        if (next.value.aside) this.undeclared.declare(next.value.path as string)
+        if (version.state !== 'ready' || next.value.removed || next.value.aside) continue
         await this.publish(version).catch((error: unknown) => {
-          const copy = version.value
-          if (!(copy instanceof FileCopy) || !copy.staged) return
-          // Someone removed the folder that it was to come to, and was in: nobody misses it.
-          const isUnwanted = !existsSync(copy.path) && !existsSync(dirname(version.datum.path ?? ''))
-          if (!isUnwanted) stranded.push({ version, path: copy.path, error })
+          const { isAside, path, home } = this.locations.of(version)
+          if (version.value === undefined || !isAside) return
+          // The user removed the folder that it was to come to, and was in: it is not missed.
+          const isUnwanted = !existsSync(path) && !existsSync(dirname(home))
+          if (!isUnwanted) stranded.push({ version, path, error })
         })
       }
     }
     await Promise.all(Array.from({ length: AT_ONCE }, bring))
-    for (const { version } of stranded) this.#litter.declare(version.datum.path as string)
-    const left = await this.#litter.describe()
+    for (const { version } of stranded) this.undeclared.declare(version.datum.path as string)
+    const left = await this.undeclared.describe()
     if (left !== null) say(left)
     const isNeeded = (folder: string): boolean => stranded.some(({ path }) => path.startsWith(`${folder}/`))
-    const staging = [...this.#folders.keys()].filter(folder => !isNeeded(folder))
-    // On a device that has become read-only it stays; whoever looks at it later sees that all of it has been brought home.
-    await Promise.allSettled([
-      ...staging.map(folder => rm(folder, { recursive: true, force: true })),
-      ...this.tiers.folders.all.map(folder => removeKept(folder, name => isNeeded(join(folder, name)))),
-    ])
-    this.#folders.clear()
+    this.#staging.end(place => stranded.some(({ path }) => dirname(path) === place))
+    // On a device that has become read-only it stays; a later run sees that all of it has been brought home.
+    await Promise.allSettled(
+      this.tiers.folders.all.map(folder => removeKept(folder, name => isNeeded(join(folder, name)))),
+    )
     return stranded
   }
 
   /** For the end of the process, where nothing can be waited for. */
   endNow(): void {
-    for (const folder of this.#folders.keys()) {
-      try {
-        rmSync(folder, { recursive: true, force: true })
-      } catch {
-        // The next thing to try is the guard.
-      }
-    }
-  }
-
-  #folderFor(path: string): string {
-    return join(dirname(path), `.millrace-${this.#run}`)
-  }
-
-  /** A staging folder with nothing in it goes: it is in the way of those who list the user's folder. */
-  async #leave(folder: string): Promise<void> {
-    const left = (this.#folders.get(folder) ?? 1) - 1
-    this.#folders.set(folder, left)
-    if (left <= 0) await rmdir(folder).catch(() => undefined)
+    this.#staging.end()
   }
 
   /** A directory cannot be renamed over one that has files in it. */
   async #makeWay(path: string): Promise<void> {
     if (!(await exists(path))) return
-    const aside = join(this.#folderFor(path), `${++this.#count}-old`)
-    await rename(path, aside)
-    await rm(aside, { recursive: true, force: true })
+    const place = await this.#staging.claim(dirname(path), `${basename(path)}~old`, 1)
+    await rename(path, join(place, basename(path)))
+    await this.#staging.remove(place)
   }
 }
+
+/** Files of one name in several folders are apart on a device. */
+const digestOf = (path: string): string => hash('sha256', path).slice(0, 12)
 
 const lost = ({ datum }: Version, { name, path }: Device): MillraceError =>
   new MillraceError('MR_DEVICE', `${datum.path} was kept on ${name}, and is not in ${path} any more`, {

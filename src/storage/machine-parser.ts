@@ -34,6 +34,8 @@ export interface MachineNode {
   readonly cpus: number | null
   readonly memory: number | null
   readonly tags: readonly string[]
+  /** Ids of its GPUs; null: found by the driver's tool. */
+  readonly gpus: readonly string[] | null
   readonly ioExecutors: number | null
   /** Bytes per second of all its devices together. */
   readonly read: number | null
@@ -46,6 +48,8 @@ export interface MachineNode {
   readonly cacheBandwidth: number | null
   readonly speed: number | null
   readonly cores: number | null
+  /** How an agent is started there: local, ssh, ssh:user@host, slurm, or a command with {name} and {agent}. */
+  readonly launch: string | null
 }
 
 const FILE_KEYS = ['nodes', 'storage', 'network']
@@ -55,6 +59,7 @@ const NODE_KEYS = [
   'cpus',
   'memory',
   'tags',
+  'gpus',
   'ioExecutors',
   'bandwidth',
   'readBandwidth',
@@ -65,6 +70,7 @@ const NODE_KEYS = [
   'cacheBandwidth',
   'speed',
   'cores',
+  'launch',
 ]
 const DEVICE_KEYS = [
   'name',
@@ -87,6 +93,7 @@ const DEVICE_KEYS = [
 ]
 export const MOST_NODES = 100_000
 export const MOST_CPUS = 1_000_000
+const MOST_GPUS = 4096
 
 /** What the keys of a machine description mean; complains of what they cannot mean. */
 export class MachineParser {
@@ -129,6 +136,7 @@ export class MachineParser {
       cpus: this.#count(entries.get('cpus'), 1, 'a whole number of CPUs from 1', MOST_CPUS),
       memory: this.#bytes(entries.get('memory')),
       tags: this.#tags(entries.get('tags')),
+      gpus: this.#gpus(entries.get('gpus')),
       ioExecutors: this.#count(entries.get('ioExecutors'), 1, 'a whole number from 1', MOST_CPUS),
       read: this.#rate(entries.get('readBandwidth')) ?? bandwidth,
       write: this.#rate(entries.get('writeBandwidth')) ?? bandwidth,
@@ -138,6 +146,7 @@ export class MachineParser {
       cacheBandwidth: this.#rate(entries.get('cacheBandwidth')),
       speed: this.#number(entries.get('speed'), true),
       cores: this.#count(entries.get('cores'), 1, 'a whole number from 1'),
+      launch: this.#optionalText(entries.get('launch')),
     }
     return this.#names(entries, entry).map(name => ({ name, ...node }))
   }
@@ -313,6 +322,10 @@ export class MachineParser {
     return this.#value(entry, value => String(value) || null, 'a name', 'Write a name or a path.')
   }
 
+  #optionalText(entry: Entry | undefined): string | null {
+    return entry ? this.#text(entry) : null
+  }
+
   #truth(entry: Entry | undefined): boolean | null {
     if (!entry) return null
     const value = this.#source.scalar(entry)
@@ -324,6 +337,15 @@ export class MachineParser {
   #tags(entry: Entry | undefined): string[] {
     if (!entry) return []
     return (this.#source.list(entry) ?? [entry]).flatMap(item => this.#text(item) ?? [])
+  }
+
+  /** How many, numbered from 0, or a list of their ids. */
+  #gpus(entry: Entry | undefined): string[] | null {
+    if (!entry) return null
+    const ids = this.#source.list(entry)
+    if (ids) return ids.flatMap(item => this.#text(item) ?? [])
+    const count = this.#count(entry, 0, 'a whole number of GPUs, or a list of their ids', MOST_GPUS)
+    return count === null ? null : Array.from({ length: count }, (_, i) => String(i))
   }
 
   /** `0-19`, `0,2,4-7`, 3, or a list. */

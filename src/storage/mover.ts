@@ -7,7 +7,7 @@ import type { Pace } from './pace.ts'
 /** Bytes that are copied between two looks at the pace. */
 const CHUNK = 2 ** 20
 
-/** Thrown out of a copy whose result nobody wants any more. */
+/** Ends a copy whose result is no longer needed. */
 export class Abandoned extends Error {}
 
 /** What becomes of a copy that is under way. */
@@ -21,7 +21,7 @@ export const ALWAYS_WANTED: Going = { isWanted: () => true, isUrgent: () => fals
 
 /**
  * Copies a file or directory so that it is on the disk when this returns; returns its size. The copy is to be
- * renamed into place then: whoever looks at the place sees all of it or nothing.
+ * renamed into place then: readers see all of it or nothing.
  */
 export async function copyDurably(from: string, to: string, pace: Pace, going: Going): Promise<number> {
   const stats = await lstat(from)

@@ -5,7 +5,7 @@ const NAP = 25
 export interface Pace {
   /** They need not ask. */
   readonly isFree: boolean
-  /** Waits until so many bytes may be copied, or `mayGo` says that they must be; what that throws ends the copy. */
+  /** Waits until these bytes may be copied, or `mayGo` says that they must be; what it throws ends the copy. */
   allow(bytes: number, mayGo: () => boolean): Promise<void>
 }
 
@@ -44,7 +44,7 @@ export class SharedPace implements Pace {
     const now = performance.now()
     const passed = now - this.#settledAt
     this.#settledAt = now
-    // Nobody may save up for later more than it takes to be woken up.
+    // A copy may not save up more than one wake-up takes.
     this.#debt = rate === Infinity ? 0 : Math.max((-rate * NAP) / 1000, this.#debt - (rate * passed) / 1000)
     return rate
   }

@@ -55,7 +55,7 @@ async function recoverRun(folders: readonly string[]): Promise<Recovered[]> {
   const recovered: Recovered[] = []
   for (const found of newest.values()) recovered.push(await bring(found))
   if (recovered.every(({ left }) => left === null)) {
-    // Older ones first: whoever goes on after an interruption must not take one of them for the newest.
+    // Older ones first: a recovery after an interruption must not take one of them for the newest.
     for (const { folder } of all) await rm(join(folder, TARGET), { force: true })
     for (const folder of folders) await removeKept(folder)
   }

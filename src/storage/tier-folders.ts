@@ -1,12 +1,12 @@
 import { mkdir, readFile, readdir, rename, rm, stat, unlink, writeFile } from 'node:fs/promises'
-import { readFileSync } from 'node:fs'
-import { hostname } from 'node:os'
 import { basename, dirname, join } from 'node:path'
+import { hasEnded, thisProcess } from './owner.ts'
+import type { Owner } from './owner.ts'
 
 /**
  * What a run has on a device:
  *
- *     .millrace-RUN/N/NAME        being written by a task
+ *     .millrace-new/N/NAME        being written by a task (staging.ts)
  *     .millrace-kept-RUN/N/NAME   committed; NAME is what the user called it
  *     .millrace-kept-RUN/N/.millrace-target   where it is to go in the end, and which version it is
  *     .millrace-kept-RUN/owner    the process that it belongs to
@@ -32,23 +32,12 @@ export interface TargetFacts {
   version: number
 }
 
-export interface Owner {
-  pid: number
-  /** When the process was started, in clock ticks: numbers of processes are used again. */
-  started: string
-  host: string
-}
-
 export class TierFolders {
   readonly #run: string
   readonly #prepared = new Map<string, Promise<void>>()
 
   constructor(run: string) {
     this.#run = run
-  }
-
-  staging({ path }: Tier): string {
-    return join(path, `.millrace-${this.#run}`)
   }
 
   kept({ path }: Tier): string {
@@ -99,13 +88,12 @@ const NEW = '.new'
 /** By then a folder has its owner's name, or never will. Milliseconds. */
 const LONG_AGO = 60_000
 
-/** At no moment is there one whose owner nobody knows: it would never be cleared away. */
+/** Its owner is known from the start, or it would never be cleared away. */
 async function makeKept(folder: string): Promise<void> {
   const aside = folder + NEW
   try {
-    await mkdir(aside, { recursive: true })
-    const owner: Owner = { pid: process.pid, started: startOf(process.pid) ?? '', host: hostname() }
-    await writeFile(join(aside, OWNER), JSON.stringify(owner))
+    await mkdir(aside, { recursive: true, mode: 0o700 })
+    await writeFile(join(aside, OWNER), JSON.stringify(thisProcess()))
     await rename(aside, folder)
   } catch (error) {
     // Where the device is full there is no room for the name.
@@ -135,22 +123,11 @@ export async function removeKept(
   if (isEmpty) await rm(folder, { recursive: true, force: true })
 }
 
-/** The time at which a process was started; null if it does not run. */
-function startOf(pid: number): string | null {
-  try {
-    const line = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    // The name of the program is in parentheses and may hold anything.
-    return line.slice(line.lastIndexOf(')') + 2).split(' ')[19] ?? null
-  } catch {
-    return null
-  }
-}
-
 /** Whether the run that owns the folder has ended; unknown owners and other hosts count as alive. */
 export async function isOrphan(folder: string): Promise<boolean> {
   try {
     const owner = JSON.parse(await readFile(join(folder, OWNER), 'utf8')) as Owner
-    return owner.host === hostname() && startOf(owner.pid) !== owner.started
+    return hasEnded(owner)
   } catch {
     return false
   }

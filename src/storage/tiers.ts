@@ -1,16 +1,18 @@
 import { mkdir, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import type { Datum, Version } from '../core/data.ts'
+import type { Version } from '../core/data/datum.ts'
 import { MillraceError } from '../core/errors.ts'
 import type { Device } from '../core/io/device.ts'
-import { FileCopy } from './file-copy.ts'
+import type { Location, Locations } from './location.ts'
 import { copyDurably, syncFolder } from './mover.ts'
 import type { Pace } from './pace.ts'
 import { PART, TierFolders } from './tier-folders.ts'
 
-interface Staged {
-  device: Device
-  version: Version
+/** A copy on a device whose path was given to tasks. */
+interface UsedCopy {
+  users: number
+  /** It is deleted after its last user. */
+  isCondemned: boolean
 }
 
 /**
@@ -19,61 +21,57 @@ interface Staged {
  */
 export class Tiers {
   readonly folders: TierFolders
-  readonly #staged = new Map<string, Staged>()
-  /** Committed versions per datum: the newest one is what a killed run leaves to its user. */
-  readonly #kept = new Map<Datum, Map<FileCopy, Version>>()
-  /** Copies of files that are also where the user has them: nothing is lost with them. */
-  readonly #cached = new Map<Version, string>()
-  readonly #users = new Map<string, number>()
-  readonly #condemned = new Set<string>()
+  readonly #locations: Locations
+  readonly #used = new Map<string, UsedCopy>()
   readonly #sameDevice = new Map<string, boolean>()
   /** What the system calls each device. */
   readonly #numbers = new Map<Device, number>()
 
-  constructor(run: string) {
+  constructor(run: string, locations: Locations) {
     this.folders = new TierFolders(run)
+    this.#locations = locations
   }
 
   /**
    * Throws if something else is at the place of the device than at first: when it is unmounted, its folder is still
-   * there, on another device, which nobody meant to be filled.
+   * there, on another device, which was not meant to be filled.
    */
   async expectThere(device: Device): Promise<void> {
-    const { dev } = await stat(device.path)
-    const known = this.#numbers.get(device)
-    if (known === undefined) this.#numbers.set(device, dev)
-    else if (known !== dev) {
+    if (!this.#numbers.has(device)) this.#numbers.set(device, (await stat(device.path)).dev)
+    else if (await this.isGone(device)) {
       const error = new Error(`${device.path} is on another device than before`)
       throw unusable(device, Object.assign(error, { code: 'ENODEV', path: device.path }))
     }
   }
 
+  /** Something else is at the place of the device than at first, or nothing. */
+  async isGone(device: Device): Promise<boolean> {
+    const known = this.#numbers.get(device)
+    const found = await stat(device.path).catch(() => null)
+    return known !== undefined && found?.dev !== known
+  }
+
   // --- writing ---
 
   async mark(staged: string, device: Device, version: Version): Promise<void> {
-    this.#staged.set(staged, { device, version })
+    this.#locations.of(version).writing = { path: staged, device }
     await this.folders.mark(staged, { path: version.datum.path as string, version: version.id })
   }
 
-  stagedOn(staged: string): Device | null {
-    return this.#staged.get(staged)?.device ?? null
-  }
-
-  forgetStaged(staged: string): void {
-    this.#staged.delete(staged)
-  }
-
-  /** Commits what was written; null if a rename can bring it to its place as well. */
-  async keep(version: Version, staged: string): Promise<FileCopy | null> {
-    const { device } = this.#staged.get(staged) as Staged
-    this.#staged.delete(staged)
-    if (await this.isOn(device, version.datum.path as string)) {
+  /** Commits what was written to a device; false if it was not, or if a rename can bring it to its place as well. */
+  async keep(version: Version, staged: string): Promise<boolean> {
+    const location = this.#locations.of(version)
+    const { writing } = location
+    if (writing?.path !== staged) return false
+    const { device } = writing
+    location.writing = null
+    if (await this.isOn(device, location.home)) {
       await this.folders.unmark(staged)
-      return null
+      return false
     }
-    const copy = new FileCopy(await this.folders.keep(staged, device), true, device)
-    this.#remember(version, copy)
-    return copy
+    location.keepOn(device, await this.folders.keep(staged, device))
+    this.#locations.file(version.datum).onDevices.add(version)
+    return true
   }
 
   /** Whether a path is on the file system of the device. */
@@ -89,25 +87,19 @@ export class Tiers {
 
   // --- reading ---
 
-  /** Where a copy of the file is that is faster to read, if there is one. */
-  cachedPath(version: Version): string | undefined {
-    return this.#cached.size === 0 ? undefined : this.#cached.get(version)
-  }
-
   use(path: string): void {
-    this.#users.set(path, (this.#users.get(path) ?? 0) + 1)
+    const used = this.#used.get(path)
+    if (used) used.users++
+    else this.#used.set(path, { users: 1, isCondemned: false })
   }
 
   /** A task that was given these paths has ended. */
   async unuse(paths: readonly (string | null)[]): Promise<void> {
     for (const path of paths) {
-      const users = path === null ? undefined : this.#users.get(path)
-      if (path === null || users === undefined) continue
-      if (users > 1) this.#users.set(path, users - 1)
-      else {
-        this.#users.delete(path)
-        if (this.#condemned.delete(path)) await this.folders.drop(path)
-      }
+      const used = path === null ? undefined : this.#used.get(path)
+      if (path === null || !used || --used.users > 0) continue
+      this.#used.delete(path)
+      if (used.isCondemned) await this.folders.drop(path)
     }
   }
 
@@ -115,20 +107,20 @@ export class Tiers {
 
   /** Copies the version to a device and goes on from there; returns false if it was not wanted any more. */
   async relocate(version: Version, device: Device, pace: Pace): Promise<boolean> {
-    const known = version.value instanceof FileCopy ? version.value : null
+    const location = this.#locations.of(version)
     // It is beside its place, where others still read what was there before: it goes there soon, and nowhere else.
-    if (known?.staged && !known.tier) return false
-    const copy = known?.tier ? known : null
-    const from = copy?.path ?? (version.datum.path as string)
+    if (location.where.at === 'staging') return false
+    const isOnDevice = location.device !== null
+    const from = location.path
     const wanted = (): boolean =>
-      copy ? version.value === copy : !version.superseded && !version.datum.removed
+      isOnDevice ? version.value === location : !version.superseded && !version.datum.removed
     await this.expectThere(device)
-    const number = copy ? basename(dirname(from)) : `c${version.id}`
+    const number = isOnDevice ? basename(dirname(from)) : `c${version.id}`
     const place = join(await this.folders.prepare(device), number)
     const part = join(`${place}${PART}`, basename(from))
     try {
       await mkdir(dirname(part), { recursive: true })
-      if (copy) {
+      if (isOnDevice) {
         await this.folders.mark(part, { path: version.datum.path as string, version: version.id })
       }
       await copyDurably(from, part, pace, { isWanted: wanted, isUrgent: () => false })
@@ -139,10 +131,9 @@ export class Tiers {
       await rm(`${place}${PART}`, { recursive: true, force: true })
     }
     const path = join(place, basename(from))
-    if (!copy) this.#cached.set(version, path)
+    if (!isOnDevice) location.cached = path
     else if (wanted()) {
-      copy.path = path
-      copy.tier = device
+      location.keepOn(device, path)
       await this.condemn(from)
     } else {
       await this.folders.drop(path)
@@ -154,37 +145,32 @@ export class Tiers {
   /** Deletes a copy, after its last user. */
   async condemn(path: string): Promise<void> {
     await this.folders.unmark(path)
-    if (this.#users.has(path)) this.#condemned.add(path)
+    const used = this.#used.get(path)
+    if (used) used.isCondemned = true
     else await this.folders.drop(path)
   }
 
   /** The copy that only makes reading faster is not needed. */
   async uncache(version: Version): Promise<boolean> {
-    const path = this.#cached.get(version)
-    if (path === undefined) return false
-    this.#cached.delete(version)
-    await this.condemn(path)
+    const location = this.#locations.of(version)
+    const { cached } = location
+    if (cached === null) return false
+    location.cached = null
+    await this.condemn(cached)
     return true
   }
 
   /** A version is where the user wants it: of older ones none is to come there any more. */
   async published(version: Version): Promise<void> {
-    for (const [copy, other] of this.#kept.get(version.datum) ?? []) {
-      if (other.id < version.id) await this.folders.unmark(copy.path)
+    for (const other of this.#locations.file(version.datum).onDevices) {
+      if (other.id < version.id) await this.folders.unmark(this.#locations.of(other).path)
     }
   }
 
-  async forget(version: Version, copy: FileCopy): Promise<void> {
-    const kept = this.#kept.get(version.datum)
-    kept?.delete(copy)
-    if (kept?.size === 0) this.#kept.delete(version.datum)
-    if (copy.tier) await this.condemn(copy.path)
-  }
-
-  #remember(version: Version, copy: FileCopy): void {
-    let kept = this.#kept.get(version.datum)
-    if (!kept) this.#kept.set(version.datum, (kept = new Map()))
-    kept.set(copy, version)
+  /** The version is not wanted on its device any more. */
+  async forget(version: Version, { device, path }: Location): Promise<void> {
+    this.#locations.file(version.datum).onDevices.delete(version)
+    if (device) await this.condemn(path)
   }
 }
 

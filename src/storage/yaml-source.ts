@@ -31,9 +31,10 @@ export class YamlSource {
   readonly #document: Document.Parsed
   readonly #yaml = library()
 
-  constructor(text: string) {
+  /** `isPlain`: the text is YAML as it is, without `12 x {…}`. */
+  constructor(text: string, { isPlain = false } = {}) {
     this.#lines = new this.#yaml.LineCounter()
-    this.#document = this.#yaml.parseDocument(withTags(text), {
+    this.#document = this.#yaml.parseDocument(isPlain ? text : withTags(text), {
       lineCounter: this.#lines,
       prettyErrors: false,
       logLevel: 'error',
@@ -47,6 +48,11 @@ export class YamlSource {
       this.complain(pos[0], text, isSecond ? 'Leave out the line ---.' : 'Correct the syntax first.')
     }
     this.root = this.#document.contents
+  }
+
+  /** All of it as a plain value. */
+  get value(): unknown {
+    return this.#document.toJS()
   }
 
   complain(offset: number, text: string, hint: string): void {

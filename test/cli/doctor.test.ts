@@ -10,8 +10,8 @@ import {
   judgeMemory,
   judgeNode,
   judgeSharedMemory,
-} from '../../src/cli/doctor-checks.ts'
-import { cpuLimit, memoryLimit } from '../../src/cli/doctor-limits.ts'
+} from '../../src/cli/doctor/doctor-checks.ts'
+import { cpuLimit, memoryLimit } from '../../src/cli/doctor/doctor-limits.ts'
 import { explain } from '../../src/cli/problem.ts'
 import { jsonLines, makeFolder, millrace } from './folder.ts'
 

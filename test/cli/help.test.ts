@@ -5,14 +5,17 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { COMMANDS, POLICY_NAMES, PROGRESS_MODES } from '../../src/cli/commands.ts'
 import { commandHelp, helpText } from '../../src/cli/help.ts'
-import { POLICIES } from '../../src/core/policy.ts'
-import { MODES } from '../../src/report/terminal-mode.ts'
+import { POLICIES } from '../../src/core/schedule/policy.ts'
+import { MODES } from '../../src/report/terminal/terminal-mode.ts'
 import { makeFolder, millrace } from './folder.ts'
 
 const machine = { cpus: 8, memory: '31.2GiB' }
 const pages = new Map([
   ['millrace', helpText()],
   ...COMMANDS.map(command => [command.name, commandHelp(command, machine)] as const),
+  ...COMMANDS.filter(({ options }) => options.some(({ isRare }) => isRare)).map(
+    command => [`${command.name} --all`, commandHelp(command, machine, true)] as const,
+  ),
 ])
 
 test('help of each command is what a person has looked at', () => {
@@ -52,6 +55,8 @@ test('help can be asked for in every way, with the defaults of this machine', as
     assert.equal(stderr, '')
     assert.match(stdout, new RegExp(`CPUs that tasks may use \\(default: ${availableParallelism()}, all\\)`))
   }
+  const rare = await millrace(folder, ['help', 'make', '--all'])
+  assert.match(rare.stdout, /--force-rule RULE/)
   const general = await millrace(folder, ['--help'])
   assert.equal(general.stdout, helpText())
   const nothing = await millrace(folder, [])

@@ -17,7 +17,7 @@ test('Ctrl-C lets running tasks end, starts nothing new and says how to go on', 
   assert.match(stdout, /ended 1\./)
   assert.match(stdout, /ended 2\./)
   assert.doesNotMatch(stdout, /began [34]/)
-  assert.match(stderr, /to go on, start it again: millrace run app\.mjs --cpus 2 -- 'a b'\n/)
+  assert.match(stderr, /to go on, start it again: millrace run app\.mjs --cpus 2 --resume -- 'a b'\n/)
   assert.match(stderr, /interrupted \S+ after [^]*2 ok, 2 cancelled, of 4/)
   const listed = await millrace(folder, ['runs'])
   assert.match(listed.stdout, /interrupted/)

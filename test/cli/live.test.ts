@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { divert, writerOf } from '../../src/runtime/streams.ts'
+import { divert, writerOf } from '../../src/runtime/standard-output.ts'
 import { bin, makeFolder, millrace } from './folder.ts'
 
 const printing = `

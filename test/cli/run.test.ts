@@ -224,3 +224,45 @@ test('--no-journal leaves nothing behind, and programs that tasks start do not i
   assert.equal(code, 0)
   assert.equal(existsSync(join(folder, '.millrace')), false)
 })
+
+test('an error of use names the line of the program', async () => {
+  const folder = makeFolder({
+    'app.ts': `
+import { task, main } from 'millrace'
+export const f = task({}, (x: number) => x)
+main(() => {
+  console.log(\`\${f(1)}\`)
+})
+`,
+  })
+  const { code, stderr } = await millrace(folder, ['run', 'app.ts', '--progress', 'none'])
+  assert.equal(code, 1)
+  assert.match(stderr, /\[MR_NOT_AWAITED\]\n\s+at .*app\.ts:5:\d+/)
+})
+
+test('errors of use name the line of the program', async () => {
+  const source = `import { group, main, task } from 'millrace'
+export const f = task({ name: 'f' }, (x: number) => x)
+export const large = task({ name: 'large', cpus: 4000 }, (x: number) => x)
+const cases: Record<string, () => unknown> = {
+  add: () => (f(1) as unknown as number) + 1,
+  text: () => JSON.stringify({ x: f(1) }),
+  large: () => large(1),
+  group: () => group((() => 1) as never, undefined as never),
+}
+main(async () => {
+  await cases[process.argv[2] as string]?.()
+})
+`
+  const folder = makeFolder({ 'app.ts': source })
+  for (const [which, line] of [
+    ['add', 5],
+    ['text', 6],
+    ['large', 7],
+    ['group', 8],
+  ] as const) {
+    const { stderr, code } = await millrace(folder, ['run', 'app.ts', which, '--progress', 'none'])
+    assert.ok(code === 1 || code === 2, which)
+    assert.match(stderr, new RegExp(`app\\.ts:${line}:`), which)
+  }
+})

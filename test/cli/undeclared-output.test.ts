@@ -26,8 +26,7 @@ test('what a task writes beside its output without declaring it is named when it
   assert.equal(code, 0)
   const warnings = stderr.split('\n').filter(line => line.startsWith('warning '))
   assert.equal(warnings.length, 1)
-  assert.match(warnings[0] as string, /a\.idx \(beside .*\/a\)/)
-  assert.match(warnings[0] as string, /b\.idx \(beside .*\/b\).*FILE_OUT/)
+  assert.match(warnings[0] as string, /index#\d wrote \w\.idx beside its output \w .*FILE_OUT/)
   assert.deepEqual(
     readdirSync(folder).filter(name => name.length === 1 || name.endsWith('.idx')),
     ['a', 'b', 'c', 'd', 'e', 'f'],
@@ -38,4 +37,22 @@ test('nothing is said of outputs that are declared', async () => {
   const { stderr, code } = await millrace(makeFolder({ 'app.mjs': PROGRAM }), ['run', 'app.mjs'])
   assert.equal(code, 0)
   assert.doesNotMatch(stderr, /^warning /m)
+})
+
+const FLOW = `
+import { rule, sh, target } from 'millrace/flow'
+rule('bam/{s}.bam', [], { name: 'sort' }, ({ out }) => sh\`echo x > \${out}; echo y > \${out}.csi\`)
+rule('{s}.txt', ['bam/{s}.bam'], { name: 'call' }, ({ out, in: [bam] }) => sh\`cat \${bam}.csi > \${out}\`)
+target('all', ['s1.txt'])
+`
+
+test('of a rule it is said what to write, before the task that misses the file fails', async () => {
+  const { stderr } = await millrace(makeFolder({ 'flow.ts': FLOW }), ['make'])
+  const warning = stderr.indexOf("Write rule(['bam/{s}.bam', 'bam/{s}.bam.csi'], …)")
+  assert.ok(warning > 0, stderr)
+  assert.ok(warning < stderr.indexOf('failed call'), stderr)
+  assert.match(
+    stderr,
+    /warning sort#1 s=s1 wrote s1\.bam\.csi beside its output s1\.bam without declaring it/,
+  )
 })

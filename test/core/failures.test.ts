@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Group } from '../../src/core/group.ts'
-import type { OnFailure, Task } from '../../src/core/task.ts'
+import type { Group } from '../../src/core/tasks/group.ts'
+import type { OnFailure, Task } from '../../src/core/tasks/task.ts'
+import { lost } from '../../src/core/why.ts'
 import { Rig, cpus } from './rig.ts'
 
 const AFTER: { onFailure: OnFailure; retries: number; failures: number; state: string; events: string[] }[] =
@@ -167,7 +168,7 @@ test('given a failed group, we should cancel later calls until the failure is ac
 
 test('given a cancelled group, we should stop what runs, cancel the rest, and refuse later calls', () => {
   const { rig, outer, running, bad, waiting, ready, inside, outside } = family()
-  rig.engine.cancel(outer, 'enough', ++rig.now)
+  rig.engine.cancel(outer, { kind: 'group', group: 'outer', how: 'cancelled' }, ++rig.now)
   for (const task of [waiting, ready, inside]) assert.equal(task.state, 'cancelled')
   for (const task of [running, bad]) assert.equal(task.state, 'stopping')
   assert.deepEqual(rig.names(), [], 'their lanes are held')
@@ -176,7 +177,7 @@ test('given a cancelled group, we should stop what runs, cancel the rest, and re
   assert.deepEqual(rig.go(), [outside])
   rig.finish(bad)
   assert.equal(bad.state, 'cancelled', 'it ended before it could be stopped')
-  assert.equal(rig.call('late', [], { group: outer }).reason, 'enough')
+  assert.equal(rig.call('late', [], { group: outer }).reason, 'group outer was cancelled')
   rig.finish(outside)
   rig.assertIdle()
 })
@@ -186,7 +187,7 @@ test('given a running task that is cancelled, we should keep its CPUs and memory
   const big = rig.call('big', [], { demand: cpus(2, 100) })
   const next = rig.call('next')
   rig.go()
-  rig.engine.cancelTask(big, null, 'because', ++rig.now)
+  rig.engine.cancelTask(big, null, { kind: 'unread' }, ++rig.now)
   const [node] = rig.engine.nodes
   assert.deepEqual([node?.freeLanes, node?.freeMemory], [0, 0])
   assert.deepEqual(rig.go(), [])
@@ -200,7 +201,7 @@ test('given a task that ended before it was told to stop, we should not tell it'
   const rig = new Rig()
   const task = rig.call('quick')
   rig.go()
-  rig.engine.cancelTask(task, null, 'because', ++rig.now)
+  rig.engine.cancelTask(task, null, { kind: 'unread' }, ++rig.now)
   rig.engine.finished(task, ++rig.now, 1)
   assert.equal(task.state, 'cancelled')
   rig.go()
@@ -210,7 +211,7 @@ test('given a task that ended before it was told to stop, we should not tell it'
 const LATE: Record<string, (rig: Rig, task: Task) => void> = {
   finished: (rig, task) => rig.finish(task),
   failed: (rig, task) => void rig.fail(task),
-  returned: (rig, task) => rig.engine.returned(task, 'died', ++rig.now),
+  returned: (rig, task) => rig.engine.returned(task, lost('died'), ++rig.now),
   stopped: (rig, task) => rig.engine.stopped(task, ++rig.now),
 }
 for (const [report, send] of Object.entries(LATE)) {
@@ -219,7 +220,7 @@ for (const [report, send] of Object.entries(LATE)) {
     const x = rig.datum()
     const task = rig.call('task', [[x, 'out']], { retries: 2, onFailure: 'ignore' })
     rig.go()
-    rig.engine.cancelTask(task, null, 'because', ++rig.now)
+    rig.engine.cancelTask(task, null, { kind: 'unread' }, ++rig.now)
     send(rig, task)
     assert.equal(task.state, 'cancelled')
     assert.equal(x.current.state, 'cancelled')
@@ -235,7 +236,7 @@ test('given a running task that is cancelled, we should cancel its successors at
   const maker = rig.call('maker', [[x, 'out']])
   const reader = rig.call('reader', [[x, 'in']])
   rig.go()
-  rig.engine.cancelTask(maker, null, 'because', ++rig.now)
+  rig.engine.cancelTask(maker, null, { kind: 'unread' }, ++rig.now)
   assert.equal(reader.state, 'cancelled')
   assert.equal(reader.cause, maker)
   assert.equal(reader.reason, 'maker#1 was cancelled')
@@ -243,10 +244,10 @@ test('given a running task that is cancelled, we should cancel its successors at
 
 test('given the end of the run, we should cancel what has not started, let the rest end, and refuse more', () => {
   const { rig, bad, running, waiting, ready, inside, outside } = family()
-  rig.engine.close('interrupted', ++rig.now)
+  rig.engine.close('interrupt', ++rig.now)
   for (const task of [waiting, ready, inside, outside]) {
     assert.equal(task.state, 'cancelled')
-    assert.equal(task.reason, 'interrupted')
+    assert.equal(task.reason, 'the run was interrupted')
     assert.equal(task.cause, null)
   }
   rig.finish(bad)
@@ -258,11 +259,11 @@ test('given the end of the run, we should cancel what has not started, let the r
 
 const AGAIN: Record<string, (rig: Rig, task: Task) => void> = {
   'fails and has retries left': (rig, task) => void rig.fail(task),
-  'comes back from a thread that died': (rig, task) => rig.engine.returned(task, 'died', ++rig.now),
+  'comes back from a thread that died': (rig, task) => rig.engine.returned(task, lost('died'), ++rig.now),
 }
 const TROUBLE: Record<string, (rig: Rig, group: Group, bad: Task) => void> = {
   'a group that has failed': (rig, _group, bad) => void rig.fail(bad),
-  'a run that is ending': rig => rig.engine.close('interrupted', ++rig.now),
+  'a run that is ending': rig => rig.engine.close('interrupt', ++rig.now),
 }
 for (const [when, happen] of Object.entries(AGAIN)) {
   for (const [where, spoil] of Object.entries(TROUBLE)) {
@@ -288,7 +289,7 @@ test('given a task that comes back, we should run the same attempt again', () =>
   const task = rig.call('task', [], { demand: cpus(1, 10), retries: 0 })
   rig.go()
   rig.engine.started(task, rig.now)
-  rig.engine.returned(task, 'its thread died', ++rig.now)
+  rig.engine.returned(task, lost('its thread died'), ++rig.now)
   assert.deepEqual(rig.go(), [task])
   assert.equal(task.attempt, 1)
   rig.finish(task)
@@ -303,7 +304,7 @@ test('given a group that is closed while members run, we should still reach them
   const task = rig.call('task', [], { group: inner })
   rig.go()
   rig.engine.closeGroup(inner)
-  rig.engine.cancel(outer, 'enough', ++rig.now)
+  rig.engine.cancel(outer, { kind: 'group', group: 'outer', how: 'cancelled' }, ++rig.now)
   assert.equal(task.state, 'stopping')
   assert.equal(outer.children.size, 1)
   rig.engine.stopped(task, ++rig.now)
@@ -319,17 +320,21 @@ test('given a group that was empty for a while, we should still reach what it ge
   rig.call('first', [], { group: inner })
   rig.drain()
   const later = rig.call('later', [], { group: inner })
-  rig.engine.cancel(outer, 'enough', ++rig.now)
+  rig.engine.cancel(outer, { kind: 'group', group: 'outer', how: 'cancelled' }, ++rig.now)
   assert.equal(later.state, 'cancelled')
 })
 
-test('given an empty reason, we should cancel all the same', () => {
+test('given a group that is cancelled, or a run that is closed, we should cancel what comes later and say which it was', () => {
   const rig = new Rig()
   const group = rig.engine.createGroup('group')
-  rig.engine.cancel(group, '', ++rig.now)
-  assert.equal(rig.call('late', [], { group }).state, 'cancelled')
-  rig.engine.close('', ++rig.now)
-  assert.equal(rig.call('later').state, 'cancelled')
+  rig.engine.cancel(group, { kind: 'group', group: 'outer', how: 'cancelled' }, ++rig.now)
+  const late = rig.call('late', [], { group })
+  assert.equal(late.state, 'cancelled')
+  assert.equal(late.why?.kind, 'group')
+  rig.engine.close('interrupt', ++rig.now)
+  const later = rig.call('later')
+  assert.equal(later.state, 'cancelled')
+  assert.deepEqual(later.why, { kind: 'closed', by: 'interrupt' })
 })
 
 test('given a failure that is retried, a successor should see only the last attempt', () => {
@@ -349,9 +354,10 @@ const LENGTH = 200_000
 const CHAINS: Record<string, (rig: Rig, first: Task) => void> = {
   'the first of which fails': (rig, first) => void rig.fail(first),
   'the first of which is cancelled while it runs': (rig, first) =>
-    rig.engine.cancelTask(first, null, 'because', ++rig.now),
-  'that are cancelled as a group': rig => rig.engine.cancel(rig.engine.root, 'because', ++rig.now),
-  'when the run ends': rig => rig.engine.close('because', ++rig.now),
+    rig.engine.cancelTask(first, null, { kind: 'unread' }, ++rig.now),
+  'that are cancelled as a group': rig =>
+    rig.engine.cancel(rig.engine.root, { kind: 'group', group: 'outer', how: 'cancelled' }, ++rig.now),
+  'when the run ends': rig => rig.engine.close('interrupt', ++rig.now),
 }
 for (const [how, spoil] of Object.entries(CHAINS)) {
   test(`given a chain of ${LENGTH} tasks ${how}, we should cancel them all without running out of stack`, () => {

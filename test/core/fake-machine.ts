@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict'
-import { Datum, source } from '../../src/core/data.ts'
-import type { Access, Version } from '../../src/core/data.ts'
+import { Datum, source } from '../../src/core/data/datum.ts'
+import type { Access, Version } from '../../src/core/data/datum.ts'
 import { Engine } from '../../src/core/engine.ts'
 import type { AccessRequest, Instruction } from '../../src/core/engine.ts'
 import type { RunEvent } from '../../src/core/events.ts'
-import type { NodeDescription } from '../../src/core/machine.ts'
-import type { Policy } from '../../src/core/policy.ts'
-import type { Group } from '../../src/core/group.ts'
-import type { Task, TaskSpec } from '../../src/core/task.ts'
+import type { NodeDescription } from '../../src/core/schedule/machine.ts'
+import type { Policy } from '../../src/core/schedule/policy.ts'
+import type { Group } from '../../src/core/tasks/group.ts'
+import type { Task, TaskSpec } from '../../src/core/tasks/task.ts'
+import { lost } from '../../src/core/why.ts'
+import type { ReturnWhy } from '../../src/core/why.ts'
 import { Heap } from '../../src/general/heap.ts'
 import { checkMachine } from './invariants.ts'
 import { Storyline } from './storyline.ts'
@@ -91,6 +93,9 @@ export class FakeMachine {
   readonly attempts = new Map<Task, Attempt>()
   readonly story = new Storyline()
   now = 0
+  /** Tasks that were taken back from their lanes. */
+  recalled = 0
+  recallsToKeep = 20
   /** Deaths of threads still to come, so that every program ends. */
   deaths: number
   readonly #planned = new Heap<Planned>((a, b) => a.at < b.at || (a.at === b.at && a.order < b.order))
@@ -164,6 +169,7 @@ export class FakeMachine {
     assert(next, this.deadlock('nothing is going to happen'))
     this.now = Math.max(this.now, next.at)
     next.run()
+    if (this.random.chance(0.1)) this.#lookAtLanes()
     // Reports come in batches: now and then several of them before the engine is asked.
     if (this.random.chance(0.3) && this.#planned.size > 0) return
     this.turn()
@@ -178,6 +184,12 @@ export class FakeMachine {
       this.#beginHeads()
       checkMachine(this)
       if (instructions.length === 0) break
+    }
+  }
+
+  #lookAtLanes(): void {
+    for (const node of this.engine.nodes) {
+      for (const lane of node.lanes) this.engine.laneSilent(node.index, lane.index, this.now)
     }
   }
 
@@ -201,6 +213,8 @@ export class FakeMachine {
       }
       case 'stop':
         return this.#stop(instruction.task)
+      case 'recall':
+        return this.#recall(instruction.tasks, instruction.why)
       case 'discard':
         return this.#discard(instruction.version)
       case 'settled': {
@@ -213,6 +227,8 @@ export class FakeMachine {
       case 'move':
       case 'pace':
         return assert.fail('told to move data, and flushing is off')
+      case 'look':
+        return assert.fail('told to look for results, and nobody asked for that')
       case 'unread':
         return assert.fail('told of readers that nobody watches')
       case 'idle': {
@@ -278,7 +294,8 @@ export class FakeMachine {
 
   #duration({ short }: Work): number {
     const { random } = this
-    if (short) return random.chance(0.05) ? random.next() * 5 : random.next() * 0.3
+    if (short)
+      return random.chance(0.05) ? random.next() * (random.chance(0.2) ? 150 : 5) : random.next() * 0.3
     return random.next() * 10
   }
 
@@ -456,7 +473,8 @@ export class FakeMachine {
     this.#leaveMemory(attempt, restore)
     this.attempts.delete(attempt.task)
     const group = attempt.inside?.group
-    if (group && group.live > 0) this.engine.cancel(group, 'its caller ended', this.now)
+    if (group && group.live > 0)
+      this.engine.cancel(group, { kind: 'group', group: 'outer', how: 'cancelled' }, this.now)
     if (group) this.engine.closeGroup(group)
   }
 
@@ -474,7 +492,20 @@ export class FakeMachine {
         continue
       }
       this.#over(victim, true)
-      this.engine.returned(victim.task, 'its thread died', this.now)
+      this.engine.returned(victim.task, lost('its thread died'), this.now)
+    }
+  }
+
+  /** Those that have begun stay, and some for which the answer is not known yet. */
+  #recall(tasks: readonly Task[], why: ReturnWhy): void {
+    if (this.random.chance(0.1) && this.recallsToKeep-- > 0) return this.engine.kept(tasks)
+    for (const task of tasks) {
+      const attempt = this.attempts.get(task)
+      assert(attempt, `${task.name} is recalled but was not started`)
+      if (attempt.begun || attempt.stopping || this.random.chance(0.1)) continue
+      this.#over(attempt, true)
+      this.recalled++
+      this.engine.returned(task, why, this.now)
     }
   }
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { FreeNodes } from '../../src/core/free-nodes.ts'
-import { Node } from '../../src/core/machine.ts'
-import { demandOf } from '../../src/core/demand.ts'
+import { FreeNodes } from '../../src/core/schedule/free-nodes.ts'
+import { Node } from '../../src/core/schedule/machine.ts'
+import { demandOf } from '../../src/core/tasks/demand.ts'
 
 test('given nodes that change at random, the first with room is the one that a look at all of them finds', () => {
   const change = fc.record({ node: fc.nat(40), lanes: fc.nat(8), memory: fc.nat(4) })

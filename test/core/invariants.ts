@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
-import type { Version } from '../../src/core/data.ts'
-import type { Lane, Node } from '../../src/core/machine.ts'
-import type { Group } from '../../src/core/group.ts'
-import type { Demand } from '../../src/core/demand.ts'
-import type { Task } from '../../src/core/task.ts'
+import type { Version } from '../../src/core/data/datum.ts'
+import type { Lane, Node } from '../../src/core/schedule/machine.ts'
+import type { Group } from '../../src/core/tasks/group.ts'
+import type { Demand } from '../../src/core/tasks/demand.ts'
+import type { Task } from '../../src/core/tasks/task.ts'
 import type { FakeMachine } from './fake-machine.ts'
 
 const demandOf = (task: Task): Demand => task.implementation.demand ?? task.demand
@@ -16,6 +16,7 @@ export function checkMachine(machine: FakeMachine): void {
   const members = new Map<Group, Set<Task>>()
   const onLane = new Set<Task>()
   const holders = new Map<Version, Task>()
+  const teams = new Map<Version, number>()
   for (const node of engine.nodes) checkNode(node, onLane)
   for (const task of machine.tasks) {
     if (task.state === 'ready') ready++
@@ -29,6 +30,11 @@ export function checkMachine(machine: FakeMachine): void {
     assert.equal(onLane.has(task), holdsLane, `${task.name} (${task.state}) and its lane disagree`)
     if (!holdsLane) continue
     for (const { mode, write } of task.accesses) {
+      if (mode === 'concurrent' && write?.datum.path === null) {
+        const node = teams.get(write) ?? task.node
+        assert.equal(task.node, node, `${task.name} runs on another node than the rest of its team`)
+        teams.set(write, node)
+      }
       if (mode !== 'commutative' || !write) continue
       const other = holders.get(write)
       assert(!other || other === task, `${task.name} and ${other?.name} hold one COMMUTATIVE datum`)

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { MISPLACED } from '../../src/core/events.ts'
-import type { Node } from '../../src/core/machine.ts'
-import { starved } from '../../src/core/ready-queue.ts'
-import type { Task } from '../../src/core/task.ts'
+import type { Node } from '../../src/core/schedule/machine.ts'
+import { starved } from '../../src/core/schedule/ready-queue.ts'
+import type { Task } from '../../src/core/tasks/task.ts'
 import { Rig, cpus } from './rig.ts'
 
 /** Five tasks of 5 ms on each of two lanes; more are ready. */
@@ -23,9 +22,12 @@ function deep(): {
   const node = rig.engine.nodes[0] as Node
   const queue = (lane: number): Task[] => [...(node.lanes[lane]?.queue ?? [])]
   const move = (): Task[] => {
-    const recalled = node.takeRecalled()
-    const moved = recalled.length > 0 ? recalled : node.misplaced()
-    for (const task of moved) rig.engine.returned(task, MISPLACED, rig.now)
+    const moved: Task[] = []
+    for (const one of rig.engine.decide((rig.now += 10))) {
+      assert(one.type === 'recall', `${one.type} is said`)
+      for (const task of one.tasks) rig.engine.returned(task, one.why, rig.now)
+      moved.push(...one.tasks)
+    }
     return moved
   }
   const end = (): void => {

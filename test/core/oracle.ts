@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { AccessMode } from '../../src/core/data.ts'
+import type { AccessMode } from '../../src/core/data/datum.ts'
 import { INSIDE_DATA, isSame, usesOf } from './program.ts'
 import type { Call, Program, Use } from './program.ts'
 import { effect, fresh, plus, show } from './values.ts'

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { LANE_DEPTH } from '../../src/core/machine.ts'
-import { fifoData } from '../../src/core/policy.ts'
-import type { Kind, Task } from '../../src/core/task.ts'
-import { demandOf, roundMemory } from '../../src/core/demand.ts'
+import { LANE_DEPTH } from '../../src/core/schedule/machine.ts'
+import { fifoData } from '../../src/core/schedule/policy.ts'
+import type { Kind, Task } from '../../src/core/tasks/task.ts'
+import { demandOf, roundMemory } from '../../src/core/tasks/demand.ts'
+import { lost } from '../../src/core/why.ts'
 import { Rig, cpus, fails, kindOf } from './rig.ts'
 
 test('given tasks of several CPUs, we should never hold more than the node has', () => {
@@ -200,7 +201,7 @@ test('given a try that was lost with its thread, we should try that version agai
   const second = rig.call('many', [], { kind })
   rig.go()
   assert.equal(second.implementation, kind.implementations[1])
-  rig.engine.returned(second, 'died', ++rig.now)
+  rig.engine.returned(second, lost('died'), ++rig.now)
   rig.go()
   assert.equal(second.implementation, kind.implementations[1])
 })
@@ -330,7 +331,7 @@ test('given a lane whose task turned out to be long, we should queue nothing beh
   const [lane] = rig.engine.nodes[0]?.lanes ?? []
   assert(lane)
   lane.long = long
-  rig.engine.returned(next, 'because', ++rig.now)
+  rig.engine.returned(next, lost('because'), ++rig.now)
   assert.deepEqual(rig.go(), [])
   rig.finish(long, 0.01)
   assert.deepEqual(rig.go(), [next])
@@ -341,7 +342,7 @@ test('given a queued task that is cancelled, we should take it out of the middle
   short(rig, 'quick')
   const [a, b, c] = [1, 2, 3].map(() => rig.call('quick')) as [Task, Task, Task]
   rig.go()
-  rig.engine.cancelTask(b, null, 'because', ++rig.now)
+  rig.engine.cancelTask(b, null, { kind: 'unread' }, ++rig.now)
   rig.engine.stopped(b, ++rig.now)
   const [lane] = rig.engine.nodes[0]?.lanes ?? []
   assert.deepEqual([...(lane?.queue ?? [])], [a, c])
@@ -431,9 +432,9 @@ test('given a blocked task that could go on, we should queue nothing more on its
 const ENDS: Record<string, (rig: Rig, task: Task) => void> = {
   'is finished': (rig, task) => rig.finish(task),
   fails: (rig, task) => void rig.fail(task),
-  'is returned': (rig, task) => rig.engine.returned(task, 'died', ++rig.now),
+  'is returned': (rig, task) => rig.engine.returned(task, lost('died'), ++rig.now),
   'is cancelled and stopped': (rig, task) => {
-    rig.engine.cancelTask(task, null, 'because', ++rig.now)
+    rig.engine.cancelTask(task, null, { kind: 'unread' }, ++rig.now)
     assert.equal(task.state, 'stopping')
     rig.engine.stopped(task, ++rig.now)
   },

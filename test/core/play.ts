@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
-import { nearestValid } from '../../src/core/data.ts'
-import type { Datum } from '../../src/core/data.ts'
+import { nearestValid } from '../../src/core/data/datum.ts'
+import type { Datum } from '../../src/core/data/datum.ts'
 import type { AccessRequest } from '../../src/core/engine.ts'
-import { findPolicy } from '../../src/core/policy.ts'
-import type { Policy } from '../../src/core/policy.ts'
-import { Implementation } from '../../src/core/task.ts'
-import type { Group } from '../../src/core/group.ts'
-import type { Kind, Task } from '../../src/core/task.ts'
+import { findPolicy } from '../../src/core/schedule/policy.ts'
+import type { Policy } from '../../src/core/schedule/policy.ts'
+import { Implementation } from '../../src/core/tasks/task.ts'
+import type { Group } from '../../src/core/tasks/group.ts'
+import type { Kind, Task } from '../../src/core/tasks/task.ts'
 import { Box, FakeMachine } from './fake-machine.ts'
 import type { Inside } from './fake-machine.ts'
 import { checkEnd } from './invariants.ts'
@@ -111,13 +111,17 @@ export class Player {
         return
       case 'cancel':
         this.troubled.add(this.#group(step.group))
-        engine.cancel(this.#group(step.group), 'the program says so', machine.now)
+        engine.cancel(
+          this.#group(step.group),
+          { kind: 'group', group: 'outer', how: 'cancelled' },
+          machine.now,
+        )
         return
       case 'cancelTask': {
         const task = machine.tasks[step.call % Math.max(machine.tasks.length, 1)]
         if (task && !task.ended && task.state !== 'stopping') {
           this.troubled.add(task.group)
-          engine.cancelTask(task, null, 'the program says so', machine.now)
+          engine.cancelTask(task, null, { kind: 'unread' }, machine.now)
         }
         return
       }
@@ -126,7 +130,7 @@ export class Player {
         return
       case 'close':
         this.closed = true
-        engine.close('the run ends', machine.now)
+        engine.close('interrupt', machine.now)
         return
       default:
         assert.fail(`unknown step ${String(step satisfies never)}`)

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { POLICIES, fifo, fifoData, findPolicy, lifo } from '../../src/core/policy.ts'
-import type { Policy, Situation } from '../../src/core/policy.ts'
-import type { Task } from '../../src/core/task.ts'
+import { POLICIES, fifo, fifoData, findPolicy, lifo } from '../../src/core/schedule/policy.ts'
+import type { Policy, Situation } from '../../src/core/schedule/policy.ts'
+import type { Task } from '../../src/core/tasks/task.ts'
 import { Rig, cpus, fails } from './rig.ts'
 
 /** Names of tasks in the order in which one lane runs them. */

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
-import type { AccessMode } from '../../src/core/data.ts'
-import type { NodeDescription } from '../../src/core/machine.ts'
-import { demandOf } from '../../src/core/demand.ts'
-import type { Demand } from '../../src/core/demand.ts'
-import type { OnFailure } from '../../src/core/task.ts'
+import type { AccessMode } from '../../src/core/data/datum.ts'
+import type { NodeDescription } from '../../src/core/schedule/machine.ts'
+import { demandOf } from '../../src/core/tasks/demand.ts'
+import type { Demand } from '../../src/core/tasks/demand.ts'
+import type { OnFailure } from '../../src/core/tasks/task.ts'
 
 /** A random program: what a main program would do, as data. Indices are taken modulo what there is. */
 const POLICY_NAMES = ['fifo', 'lifo', 'fifo-data', 'hrf', 'lifo+hrf', 'rank', 'random'] as const

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import type { Group } from '../../src/core/group.ts'
+import type { Group } from '../../src/core/tasks/group.ts'
 import { exactly, interpret } from './oracle.ts'
 import type { Expectation, Judge, Summary } from './oracle.ts'
 import { Player } from './play.ts'

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import type { Datum } from '../../src/core/data.ts'
-import { hrf, lifoHrf, rank } from '../../src/core/policy.ts'
-import type { Policy } from '../../src/core/policy.ts'
-import { RankTree } from '../../src/core/rank-tree.ts'
-import type { Task } from '../../src/core/task.ts'
+import type { Datum } from '../../src/core/data/datum.ts'
+import { hrf, lifoHrf, rank } from '../../src/core/schedule/policy.ts'
+import type { Policy } from '../../src/core/schedule/policy.ts'
+import { RankTree } from '../../src/core/schedule/rank-tree.ts'
+import type { Task } from '../../src/core/tasks/task.ts'
 import { Rig } from './rig.ts'
 
 /** What the paper says, done the slow way: everything is computed anew for each choice. */

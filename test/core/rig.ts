@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict'
-import { Datum } from '../../src/core/data.ts'
-import type { AccessMode, Version } from '../../src/core/data.ts'
+import { Datum } from '../../src/core/data/datum.ts'
+import type { AccessMode, Version } from '../../src/core/data/datum.ts'
 import { Engine } from '../../src/core/engine.ts'
 import type { Instruction } from '../../src/core/engine.ts'
 import type { RunEvent } from '../../src/core/events.ts'
-import type { NodeDescription } from '../../src/core/machine.ts'
-import type { Policy } from '../../src/core/policy.ts'
+import type { NodeDescription } from '../../src/core/schedule/machine.ts'
+import type { Policy } from '../../src/core/schedule/policy.ts'
 import { MillraceError } from '../../src/core/errors.ts'
 import type { ErrorCode } from '../../src/core/errors.ts'
-import { demandOf } from '../../src/core/demand.ts'
-import { Implementation } from '../../src/core/task.ts'
-import type { Demand } from '../../src/core/demand.ts'
-import type { Kind, Task, TaskSpec } from '../../src/core/task.ts'
+import { demandOf } from '../../src/core/tasks/demand.ts'
+import { Implementation } from '../../src/core/tasks/task.ts'
+import type { Demand } from '../../src/core/tasks/demand.ts'
+import type { Kind, Task, TaskSpec } from '../../src/core/tasks/task.ts'
 
 export interface RigOptions {
   cpus?: number
@@ -20,7 +20,7 @@ export interface RigOptions {
   policy?: Policy
 }
 
-export type Uses = [datum: Datum, mode: AccessMode][]
+export type Uses = [datum: Datum, mode: AccessMode, grows?: boolean][]
 
 let lastKind = 0
 
@@ -65,7 +65,7 @@ export class Rig {
     if (!kind) this.#kinds.set(name, (kind = spec.kind ?? kindOf(name)))
     return this.engine.submit(
       { kind, group: this.engine.root, demand: cpus(1), ...spec },
-      uses.map(([datum, mode]) => ({ datum, mode })),
+      uses.map(([datum, mode, grows = false]) => ({ datum, mode, grows })),
       ++this.now,
     )
   }

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { AccessMode } from '../../src/core/data.ts'
-import { source } from '../../src/core/data.ts'
-import type { Access } from '../../src/core/data.ts'
-import type { Task } from '../../src/core/task.ts'
+import type { AccessMode } from '../../src/core/data/datum.ts'
+import { source } from '../../src/core/data/datum.ts'
+import type { Access } from '../../src/core/data/datum.ts'
+import type { Task } from '../../src/core/tasks/task.ts'
 import { Rig, cpus } from './rig.ts'
 import type { Uses } from './rig.ts'
 
@@ -152,7 +152,7 @@ test('given a COMMUTATIVE holder that is cancelled while it runs, we should keep
   const holder = rig.call('holder', [[x, 'commutative']])
   const next = rig.call('next', [[x, 'commutative']])
   rig.go()
-  rig.engine.cancelTask(holder, null, 'because', ++rig.now)
+  rig.engine.cancelTask(holder, null, { kind: 'unread' }, ++rig.now)
   assert.deepEqual(rig.names(), [])
   assert.equal(next.state, 'parked')
   rig.engine.stopped(holder, ++rig.now)
@@ -180,7 +180,7 @@ test('given a parked member that is cancelled, we should let the others go on', 
   const x = rig.datum()
   const [a, b, c] = ['a', 'b', 'c'].map(name => rig.call(name, [[x, 'commutative']])) as [Task, Task, Task]
   rig.go()
-  rig.engine.cancelTask(b, null, 'because', ++rig.now)
+  rig.engine.cancelTask(b, null, { kind: 'unread' }, ++rig.now)
   assert.equal(b.state, 'cancelled')
   rig.finish(a)
   assert.deepEqual(rig.go(), [c])
@@ -192,7 +192,7 @@ test('given a member that was woken and then cancelled before it started, we sho
   const [a, b, c] = ['a', 'b', 'c'].map(name => rig.call(name, [[x, 'commutative']])) as [Task, Task, Task]
   rig.go()
   rig.engine.finished(a, ++rig.now, 1)
-  rig.engine.cancelTask(b, null, 'because', ++rig.now)
+  rig.engine.cancelTask(b, null, { kind: 'unread' }, ++rig.now)
   assert.deepEqual(rig.go(), [c])
 })
 

@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { TASK_STATES, Task } from '../../src/core/task.ts'
-import type { TaskState } from '../../src/core/task.ts'
+import { TASK_STATES, Task } from '../../src/core/tasks/task.ts'
+import type { TaskState } from '../../src/core/tasks/task.ts'
+import { lost } from '../../src/core/why.ts'
 import { Rig, cpus, fails, kindOf } from './rig.ts'
 
 /** How to bring a task into each state, and where it may go from there. */
 const LIVES: Record<TaskState, { by: TaskState[]; to: TaskState[] }> = {
   waiting: { by: [], to: ['ready', 'cancelled'] },
-  ready: { by: ['ready'], to: ['running', 'parked', 'cancelled'] },
+  ready: { by: ['ready'], to: ['running', 'parked', 'done', 'cancelled'] },
   parked: { by: ['ready', 'parked'], to: ['ready', 'cancelled'] },
   running: {
     by: ['ready', 'running'],
@@ -58,7 +59,7 @@ for (const from of TASK_STATES) {
 const REPORTS: Record<string, (rig: Rig, task: Task) => void> = {
   finished: (rig, task) => rig.engine.finished(task, 50, 1),
   failed: (rig, task) => rig.engine.failed(task, { name: 'Error', message: 'no' }, new Error('no'), 50),
-  returned: (rig, task) => rig.engine.returned(task, 'thread died', 50),
+  returned: (rig, task) => rig.engine.returned(task, lost('thread died'), 50),
   stopped: (rig, task) => rig.engine.stopped(task, 50),
 }
 

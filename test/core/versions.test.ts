@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Version } from '../../src/core/data.ts'
-import type { Task } from '../../src/core/task.ts'
+import type { Version } from '../../src/core/data/datum.ts'
+import type { Task } from '../../src/core/tasks/task.ts'
 import { Rig, cpus } from './rig.ts'
 
 const made = (task: Task): Version => task.accesses.find(({ write }) => write)?.write as Version
@@ -124,7 +124,7 @@ test('given a writer of memory in place that is stopped, we should let nobody se
   const writer = rig.call('writer', [[x, 'inout']])
   rig.go()
   rig.engine.watch(x.current)
-  rig.engine.cancelTask(writer, null, 'because', ++rig.now)
+  rig.engine.cancelTask(writer, null, { kind: 'unread' }, ++rig.now)
   assert.deepEqual(rig.names(), [])
   assert.deepEqual(rig.stops(), [writer])
   assert.deepEqual(rig.settled(), [])

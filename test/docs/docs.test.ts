@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import {
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -13,7 +14,9 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { ERRORS } from '../../src/core/errors.ts'
-import { TASK_STATES } from '../../src/core/task.ts'
+import { ATTEMPT_STATES } from '../../src/node/attempt.ts'
+import { TASK_STATES } from '../../src/core/tasks/task.ts'
+import { apiPage } from '../../scripts/api-page.mjs'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const pages = [
@@ -59,6 +62,24 @@ function temporary<T>(body: (folder: string) => T): T {
     rmSync(folder, { recursive: true, force: true })
   }
 }
+
+test('pages name paths of the repository that exist', () => {
+  const named = [...pages, 'CONTRIBUTING.md'].flatMap(page =>
+    [
+      ...readFileSync(join(root, page), 'utf8').matchAll(
+        /`((?:src|preload|native|scripts|bench|test)\/[\w./-]+)/g,
+      ),
+    ]
+      .map(([, path = '']) => path)
+      .filter(path => !path.includes('NAME') && !path.startsWith('test/tmp'))
+      .map(path => ({ page, path })),
+  )
+  assert.ok(named.length > 40)
+  assert.deepEqual(
+    named.filter(({ path }) => !existsSync(join(root, path))),
+    [],
+  )
+})
 
 test('there are code blocks to check', () => {
   assert.ok(code.length >= 3, `found ${code.length}`)
@@ -119,8 +140,18 @@ test('docs/errors.md lists exactly the codes of the registry, with their meaning
   }
 })
 
-test('docs/states.md defines exactly the states of a task', () => {
+test('docs/states.md defines exactly the states of a task and of an attempt', () => {
   const page = readFileSync(join(root, 'docs', 'states.md'), 'utf8')
-  const listed = [...page.matchAll(/^\| `(\w+)`\s*\|/gm)].map(match => match[1])
-  assert.deepEqual(listed, [...TASK_STATES])
+  const [ofTask, ofAttempt] = page.split('## The states of an attempt')
+  const listed = (text = ''): unknown[] => [...text.matchAll(/^\| `(\w+)`\s*\|/gm)].map(match => match[1])
+  assert.deepEqual(listed(ofTask), [...TASK_STATES])
+  assert.deepEqual(listed(ofAttempt), [...ATTEMPT_STATES])
+})
+
+test('the API reference has every exported name, as it is declared', () => {
+  assert.equal(
+    readFileSync(join(root, 'docs', 'api.md'), 'utf8'),
+    apiPage(),
+    'run `npm run build && node scripts/api-page.mjs`',
+  )
 })

@@ -201,6 +201,39 @@ rule('made/{name}', 'source', ({ out, in: from }) => ['cp', from, out])`),
   assert(!existsSync(join(folder, 'taken')))
 })
 
+test('a failure says that the file which is there is of an earlier run, and so does the next plan', async () => {
+  const folder = makeFolder({
+    source: '1\n',
+    'flow.ts': rules("rule('out', 'source', ({ out, in: from }) => sh`grep 1 ${from} > ${out}`)"),
+  })
+  await make(folder, ['out'])
+  writeFileSync(join(folder, 'source'), '2\n')
+  const failed = await millrace(folder, ['make', 'out'])
+  assert.equal(failed.code, 1)
+  assert.match(failed.stderr, /warning out is of an earlier run/)
+  assert.equal(read(folder, 'out'), '1\n')
+  const { stdout } = await make(folder, ['out', '-n', '--explain'])
+  assert.match(stdout, /# out: source has changed; what is there is of an earlier run/)
+})
+
+test('--clean -n lists what would go; --clean also removes the folders that are empty then', async () => {
+  const folder = makeFolder({
+    source: '1\n',
+    'flow.ts': rules(`
+rule(temp('parts/deep/a'), 'source', ({ out, in: from }) => ['cp', from, out])
+rule('made/b', 'parts/deep/a', ({ out, in: from }) => ['cp', from, out])
+target('all', ['made/b'])`),
+  })
+  await make(folder)
+  assert(!existsSync(join(folder, 'parts/deep/a')))
+  const preview = await make(folder, ['--clean', '-n'])
+  assert.equal(preview.stdout, 'made/b\n')
+  assert.match(preview.stderr, /1 file would be deleted/)
+  assert.equal(read(folder, 'made/b'), '1\n')
+  await make(folder, ['--clean'])
+  for (const name of ['made', 'parts']) assert(!existsSync(join(folder, name)), name)
+})
+
 test('a function that gives no command, and a parameter in the wrong place, are told', async () => {
   const folder = makeFolder({ 'flow.ts': rules("rule('out', [], () => [] as never)") })
   const wrong = await millrace(folder, ['make'])

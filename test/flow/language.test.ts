@@ -327,3 +327,28 @@ test('a cache that cannot be a folder is told before anything is run', async () 
   assert.match(stderr, /--cache .*cache cannot be used: it is not a folder.*MR_OPTION/s)
   assert.equal(existsSync(join(folder, 'out')), false)
 })
+
+for (const [what, rule, message] of [
+  [
+    'several parameters',
+    `rule('{s}.out', '{s}.in', ((out: string, from: string) => ['cp', from, out]) as never)`,
+    /has 2 parameters, and gets one object: \(\{ out, in: \[first\], wildcards, params \}\)/,
+  ],
+  [
+    'a wildcard by its own name',
+    `rule('{s}.out', '{s}.in', (({ s, out }: Record<string, string>) => ['cp', s + '.in', out]) as never)`,
+    /rule \{s\}\.out asks for 's'; 's' is a wildcard: write \(\{ wildcards \}\) => … wildcards\.s/,
+  ],
+  [
+    'a name that there is not',
+    `rule('{s}.out', '{s}.in', (({ input, out }: Record<string, string>) => ['cp', input, out]) as never)`,
+    /asks for 'input'; it gets one object with out, in, wildcards, params, signal/,
+  ],
+] as const) {
+  test(`the function of a rule with ${what} gets an error that says what there is`, async () => {
+    const folder = makeFolder({ 'a.in': '1\n', 'flow.ts': `import { rule } from 'millrace/flow'\n${rule}\n` })
+    const { code, stderr } = await millrace(folder, ['make', 'a.out'])
+    assert.notEqual(code, 0)
+    assert.match(stderr, message)
+  })
+}

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { symlinkSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { test } from 'node:test'
-import { Pattern } from '../../src/flow/pattern.ts'
+import { Pattern } from '../../src/flow/language/pattern.ts'
 import { makeFolder, millrace } from '../cli/folder.ts'
 import { make, read } from './flows.ts'
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { PatternIndex } from '../../src/flow/pattern-index.ts'
-import { Pattern } from '../../src/flow/pattern.ts'
-import type { Rule } from '../../src/flow/registry.ts'
+import { PatternIndex } from '../../src/flow/language/pattern-index.ts'
+import { Pattern } from '../../src/flow/language/pattern.ts'
+import type { Rule } from '../../src/flow/language/registry.ts'
 
 const part = fc.constantFrom('', 'a', 'b', 'ab', 'a/', '.x')
 const pattern = fc

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { sh, textOf } from '../../src/flow/sh.ts'
-import type { ShellCommand } from '../../src/flow/sh.ts'
-import { shellArgv } from '../../src/flow/shell.ts'
+import { sh, textOf } from '../../src/flow/shell/sh.ts'
+import type { ShellCommand } from '../../src/flow/shell/sh.ts'
+import { shellArgv } from '../../src/flow/shell/argv.ts'
 
 const run = (command: ShellCommand): string => {
   const [program = '', ...args] = shellArgv(command)

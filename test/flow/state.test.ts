@@ -12,10 +12,10 @@ import { syncBuiltinESMExports } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { MISSING, UNSEEN, lookAt } from '../../src/flow/file-table.ts'
-import { takeLock } from '../../src/flow/lock.ts'
-import { LooksOfTool } from '../../src/flow/looks-of-tool.ts'
-import { State } from '../../src/flow/state.ts'
+import { MISSING, UNSEEN, lookAt } from '../../src/flow/state/file-table.ts'
+import { takeLock } from '../../src/flow/state/lock.ts'
+import { ToolStatPrefetch } from '../../src/flow/state/tool-stat-prefetch.ts'
+import { State } from '../../src/flow/state/state.ts'
 import { lookTool } from '../../src/native/look-tool.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-state-'))
@@ -146,7 +146,7 @@ test(
     symlinkSync('in/4', join(root, 'link'))
     symlinkSync('loop', join(root, 'loop'))
     const { files } = new State(path)
-    const looks = LooksOfTool.start(
+    const looks = ToolStatPrefetch.start(
       lookTool() ?? '',
       join(path, 'flow', 'snapshot'),
       files.paths.length,

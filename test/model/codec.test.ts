@@ -2,11 +2,12 @@ import assert from 'node:assert/strict'
 import { freemem } from 'node:os'
 import test from 'node:test'
 import fc from 'fast-check'
-import { Decoder } from '../../src/model/decode.ts'
-import { BLOB_SIZE, Encoder } from '../../src/model/encode.ts'
-import type { EncodeHooks } from '../../src/model/encode.ts'
+import { Decoder } from '../../src/model/encoding/decode.ts'
+import { BLOB_SIZE, Encoder } from '../../src/model/encoding/encode.ts'
+import type { EncodeHooks } from '../../src/model/encoding/encode.ts'
 import { TaskError } from '../../src/model/errors.ts'
-import { bringUpToDate } from '../../src/model/up-to-date.ts'
+import type { Graph } from '../../src/model/encoding/identity.ts'
+import { bringUpToDate } from '../../src/model/capture/up-to-date.ts'
 
 export class Vector {
   x = 0
@@ -47,11 +48,12 @@ function findClass(_module: string, name: string): Function | null {
 }
 
 const encoder = new Encoder()
+const decodeHooks = { findClass, slot: () => 'slot' }
 
 function roundTrip(value: unknown, with_: EncodeHooks = hooks): unknown {
   encoder.reset()
   encoder.value(value, with_)
-  const decoder = new Decoder(encoder.copy(), { findClass, slot: () => 'slot' })
+  const decoder = new Decoder(encoder.copy(), decodeHooks)
   decoder.beside(encoder.blobs)
   const back = decoder.value()
   assert(decoder.done, 'all bytes are read')
@@ -367,30 +369,99 @@ test('shared memory is never copied, however small', () => {
 
 const plain = fc.dictionary(text, tree, { noNullPrototype: true })
 
+/** As a task does: the value comes, is changed, and goes back with what is known of its objects. */
+function afterTask<T extends object>(value: T, change: (copy: T) => void): { own: object[]; graph: Graph } {
+  encoder.reset()
+  const own = encoder.whole(value, hooks, null)
+  const task = new Decoder(encoder.copy(), decodeHooks)
+  task.beside(encoder.blobs)
+  const copy = task.value() as T
+  change(copy)
+  encoder.reset()
+  encoder.whole(copy, hooks, task.graph)
+  const program = new Decoder(encoder.copy(), decodeHooks)
+  program.beside(encoder.blobs)
+  program.value()
+  return { own, graph: program.graph }
+}
+
+function change<T extends object>(value: T, by: (copy: T) => void): void {
+  const { own, graph } = afterTask(value, by)
+  bringUpToDate(own, graph)
+}
+
 test('members of sets and keys of maps stay the objects that they were', () => {
   const key = { k: 1 }
   const target = { set: new Set([key]), map: new Map([[key, [1]]]), key }
-  const latest = roundTrip(target) as typeof target
-  latest.key.k = 2
-  latest.map.get(latest.key)?.push(2)
-  bringUpToDate(target, latest)
+  change(target, latest => {
+    latest.key.k = 2
+    latest.map.get(latest.key)?.push(2)
+  })
   assert(target.key === key && target.set.has(key))
   assert.deepEqual([key.k, target.map.get(key)], [2, [1, 2]])
-  latest.set.clear()
-  const added = { k: 3 }
-  latest.set.add(added)
-  latest.set.add(latest.key)
-  bringUpToDate(target, latest)
-  assert.deepEqual([...target.set].map(one => one.k).sort(), [2, 3])
-  assert(target.set.has(target.key))
+  change(target, latest => {
+    latest.set.clear()
+    latest.set.add({ k: 3 })
+    latest.set.add(latest.key)
+  })
+  assert.deepEqual(
+    [...target.set].map(one => one.k),
+    [3, 2],
+  )
+  assert(target.set.has(key))
 })
 
-test('bringing an object up to date makes it equal and keeps what still fits', () => {
+test('bringing an object up to date makes it equal, keys in order', () => {
   fc.assert(
     fc.property(plain, plain, (target, latest) => {
-      bringUpToDate(target, latest)
+      change(target, copy => {
+        for (const name of Object.keys(copy)) delete copy[name]
+        Object.defineProperties(copy, Object.getOwnPropertyDescriptors(latest))
+      })
       assert.deepEqual({ ...target }, { ...latest })
+      assert.deepEqual(Object.keys(target), Object.keys(latest))
     }),
     { numRuns: 500 },
   )
+})
+
+test('objects that a task took out of a value have what it did to them', () => {
+  const [a, b] = [{ n: 1 }, { n: 2 }]
+  const list = [a, b]
+  change(list, copy => {
+    const gone = copy.shift()
+    if (gone) gone.n = 10
+  })
+  assert.deepEqual([a.n, list.length, list[0] === b], [10, 1, true])
+})
+
+test('what a second task moves, or made anew, is known by what the first left', () => {
+  const [a, b] = [{ n: 1 }, { n: 2 }]
+  const list: { n: number; to?: object }[] = [a, b]
+  encoder.reset()
+  const own = encoder.whole(list, hooks, null)
+  const changes: ((copy: typeof list) => void)[] = [
+    copy => copy.reverse(),
+    copy => copy.splice(1, 0, { n: 3 }),
+    copy => {
+      copy.reverse()
+      for (const one of copy) one.to = copy
+    },
+  ]
+  let graph: Graph = { objects: [], origins: null }
+  for (const [i, by] of [...changes, () => undefined].entries()) {
+    const decoder = new Decoder(encoder.copy(), decodeHooks)
+    const copy = decoder.value() as typeof list
+    graph = decoder.graph
+    by(copy)
+    if (i === changes.length) break
+    encoder.reset()
+    encoder.whole(copy, hooks, graph)
+  }
+  bringUpToDate(own, graph)
+  assert.deepEqual(
+    list.map(one => one.n),
+    [1, 3, 2],
+  )
+  assert(list[0] === a && list[2] === b && list.every(one => one.to === list))
 })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { MillraceError, auto, task } from 'millrace'
-import { evaluateBandwidth } from '../../src/model/bandwidth.ts'
+import { evaluateBandwidth } from '../../src/model/options/bandwidth.ts'
 
 const define = task as unknown as (options: object, run: () => void) => unknown
 
@@ -50,4 +50,16 @@ test('bounds of learning that do not go up are refused', () => {
   assert.throws(() => auto(8, 2), /do not go up/)
   assert.throws(() => auto(0, 2), /do not go up/)
   assert.throws(() => auto(1, 2, 1), /not above 1/)
+})
+
+test('bounds of a learned bandwidth can be written as text, also in the environment', () => {
+  const bounds = { min: 10e6, max: 50e6, delta: 4 }
+  assert.deepEqual(evaluateBandwidth('save', 'auto(10,50,4)', []), bounds)
+  assert.deepEqual(evaluateBandwidth('save', 'auto( 10MB/s , 50MB/s, 4 )', []), bounds)
+  assert.deepEqual(evaluateBandwidth('save', 'auto(10, 50)', []), { ...bounds, delta: 2 })
+  process.env['TEST_BOUNDS'] = 'auto(10,50,4)'
+  assert.deepEqual(evaluateBandwidth('save', '$TEST_BOUNDS', []), bounds)
+  for (const wrong of ['auto(10)', 'auto(1,2,3,4)', 'auto(1,2,x)', 'auto(10,50', 'auto(50,10,2)']) {
+    assert.throws(() => evaluateBandwidth('save', wrong, []), { name: 'MillraceError' }, wrong)
+  }
 })

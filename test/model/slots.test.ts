@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { countSteps } from '../core/steps.ts'
-import { Datum } from '../../src/core/data.ts'
-import { NO_SLOTS, keptSlots } from '../../src/model/call.ts'
-import type { Call, Slot } from '../../src/model/call.ts'
-import { addSlot, forgetSlots } from '../../src/model/slots.ts'
+import { Datum } from '../../src/core/data/datum.ts'
+import { NO_SLOTS, keptSlots } from '../../src/model/capture/call.ts'
+import type { Call, Slot } from '../../src/model/capture/call.ts'
+import { addSlot, forgetSlots } from '../../src/model/capture/slots.ts'
 
 const newCall = (): Call => ({ definition: null as never, given: [], args: [], slots: NO_SLOTS })
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { BLOB_SIZE, Encoder } from '../../src/model/encode.ts'
-import type { EncodeHooks } from '../../src/model/encode.ts'
-import { Stored, compareBlobs, sameStored, shareBlob } from '../../src/model/stored.ts'
+import { BLOB_SIZE, Encoder } from '../../src/model/encoding/encode.ts'
+import type { EncodeHooks } from '../../src/model/encoding/encode.ts'
+import { Stored, compareBlobs, sameStored, shareBlob } from '../../src/model/encoding/stored.ts'
 
 function encode(value: unknown, blob: EncodeHooks['blob']): Stored {
   const encoder = new Encoder()

@@ -53,7 +53,11 @@ export const once = (name: string, content: string, make: (folder: string) => vo
 }
 
 export const compile = (command: string, args: string[]): void => {
-  const result = spawnSync(command, args, { encoding: 'utf8', timeout: 180_000 })
+  const result = spawnSync(command, args, {
+    encoding: 'utf8',
+    timeout: 180_000,
+    env: { ...process.env, MILLRACE_WERROR: '1' },
+  })
   if (result.status !== 0) throw new Error(`${command} ${args.join(' ')}\n${result.stderr}`)
 }
 

@@ -1,15 +1,15 @@
 // Commit and firing rules, patterns and their precedence, files that no rule names.
 import assert from 'node:assert/strict'
-import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { test } from 'node:test'
 import {
   eventually,
-  pause,
   rule,
   skip,
   step,
   tools,
   withWorkflow,
+  type Line,
   type Running,
   type Workflow,
 } from './harness.ts'
@@ -20,11 +20,39 @@ const sh = (workflow: Workflow, app: string, script: string): Running =>
 const isOver = (running: Running): boolean =>
   running.child.exitCode !== null || running.child.signalCode !== null
 
-/** Still waiting after a while. */
-const waits = async (running: Running): Promise<boolean> => {
-  await pause(250)
-  return !isOver(running)
+/** A process of the program waits, as the board says, for a file that is not complete; the program has not ended. */
+const waits = async (workflow: Workflow, running: Running, what?: 'data'): Promise<boolean> => {
+  const isWaiting = (): boolean => {
+    const seen = workflow.ps()
+    const paths = seen
+      .filter(line => line.type === 'wait' && descends(Number(line['pid']), running.pid))
+      .filter(line => what === undefined || line['for'] === what)
+      .map(line => line['path'])
+    return (
+      paths.length > 0 &&
+      paths.every(path => !isSettled(seen.find(line => line.type === 'file' && line['path'] === path)))
+    )
+  }
+  await eventually(() => isOver(running) || isWaiting(), 20_000)
+  return !isOver(running) && isWaiting()
 }
+
+const descends = (pid: number, from: number): boolean => {
+  if (pid === from || pid <= 1) return pid === from
+  try {
+    const parent = /^PPid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
+    return descends(Number(parent), from)
+  } catch {
+    return false // it has ended
+  }
+}
+
+/** Scripts stop here until the test opens the gate. No rule names these files. */
+const gate = (name = 'go'): string => `until test -e ${name}; do sleep 0.02; done`
+const openGate = (workflow: Workflow, name = 'go'): void => writeFileSync(workflow.path(name), '')
+
+const isSettled = (file: Line | undefined): boolean =>
+  file?.['state'] === 'committed' || file?.['state'] === 'failed'
 
 test('on_close:3 counts the closes of producers only', { skip }, async () => {
   const plan = [step(0, 'S'), step(1, 'Q'), rule('file', 'f', '0', 'on_close:3', 'update')]
@@ -32,7 +60,7 @@ test('on_close:3 counts the closes of producers only', { skip }, async () => {
     const consumer = sh(workflow, 'Q', 'cat f')
     await sh(workflow, 'S', 'echo 1 >> f; echo 2 >> f').done
     await sh(workflow, 'Q', 'echo not counted >> other; : >> other').done
-    assert.ok(await waits(consumer), 'committed after two closes')
+    assert.ok(await waits(workflow, consumer), 'committed after two closes')
     await sh(workflow, 'S', 'cat f > /dev/null; echo 3 >> f').done
     assert.equal((await consumer.done).stdout, '1\n2\n3\n')
   })
@@ -48,7 +76,7 @@ test('on_termination waits for all producers', { skip }, async () => {
   await withWorkflow(plan, async workflow => {
     const consumer = sh(workflow, 'Q', 'cat f')
     await sh(workflow, 'A', 'echo a >> f').done
-    assert.ok(await waits(consumer), 'committed although B has not run')
+    assert.ok(await waits(workflow, consumer), 'committed although B has not run')
     await sh(workflow, 'B', 'echo b >> f').done
     assert.equal((await consumer.done).stdout, 'a\nb\n')
   })
@@ -59,7 +87,7 @@ test('on_termination:2 counts instances', { skip }, async () => {
   await withWorkflow(plan, async workflow => {
     const consumer = sh(workflow, 'Q', 'cat f')
     await sh(workflow, 'S', 'echo a >> f').done
-    assert.ok(await waits(consumer), 'committed after one instance')
+    assert.ok(await waits(workflow, consumer), 'committed after one instance')
     await sh(workflow, 'S', 'echo b >> f').done
     assert.equal((await consumer.done).stdout, 'a\nb\n')
   })
@@ -70,7 +98,7 @@ test('a known number of instances must have ended', { skip }, async () => {
   await withWorkflow(plan, async workflow => {
     const consumer = sh(workflow, 'Q', 'cat f')
     await sh(workflow, 'S', 'echo a >> f').done
-    assert.ok(await waits(consumer), 'committed after one of two instances')
+    assert.ok(await waits(workflow, consumer), 'committed after one of two instances')
     await sh(workflow, 'S', 'echo b >> f').done
     assert.equal((await consumer.done).stdout, 'a\nb\n')
   })
@@ -89,11 +117,13 @@ test('on_file commits with the files it names, one after the other', { skip }, a
     const producer = sh(
       workflow,
       'S',
-      'echo 1 > f; echo 2 >> f; sleep 0.6; echo 3 >> f; echo ok > done; sleep 1',
+      `echo 1 > f; echo 2 >> f; ${gate()}; echo 3 >> f; echo ok > done; ${gate('end')}`,
     )
-    assert.ok(await waits(consumer), 'committed before the file it depends on')
+    assert.ok(await waits(workflow, consumer), 'committed before the file it depends on')
+    openGate(workflow)
     assert.equal((await consumer.done).stdout, '1\n2\n3\n')
     assert.equal(isOver(producer), false, 'it waited for the end of the producer')
+    openGate(workflow, 'end')
     await producer.done
   })
 })
@@ -120,7 +150,7 @@ for (const mode of ['update', 'no_update'] as const)
     await withWorkflow(plan, async workflow => {
       const consumer = sh(workflow, 'Q', 'ls out; cat out/a out/b out/c')
       await sh(workflow, 'S', 'mkdir out; echo 1 > out/a; echo 2 > out/b').done
-      assert.ok(await waits(consumer), 'listed before the third file')
+      assert.ok(await waits(workflow, consumer), 'listed before the third file')
       await sh(workflow, 'S', 'echo 3 > out/c').done
       assert.equal((await consumer.done).stdout, 'a\nb\nc\n1\n2\n3\n')
     })
@@ -134,8 +164,10 @@ test('a directory without a number is listed when its producers have ended', { s
     const producer = sh(
       workflow,
       'S',
-      'for i in 1 2 3 4; do echo $i > out/f$i; done; sleep 0.4; echo > out/f5',
+      `for i in 1 2 3 4; do echo $i > out/f$i; done; ${gate()}; echo > out/f5`,
     )
+    assert.ok(await waits(workflow, consumer))
+    openGate(workflow)
     await Promise.all([producer.done, consumer.done])
     assert.equal((await consumer.done).stdout, 'f1\nf2\nf3\nf4\nf5\n')
   })
@@ -154,10 +186,11 @@ test('files of a directory have their own rules', { skip }, async () => {
     const producer = sh(
       workflow,
       'S',
-      'mkdir out; echo l > out/late; echo e > out/early; sleep 0.5; echo x >> out/late',
+      `mkdir out; echo l > out/late; echo e > out/early; ${gate()}; echo x >> out/late`,
     )
     assert.equal((await early.done).stdout, 'e\n')
     assert.equal(isOver(producer), false, 'the early file waited for the end')
+    openGate(workflow)
     assert.equal((await late.done).stdout, 'l\nx\n')
     await producer.done
   })
@@ -175,7 +208,7 @@ for (const [name, script] of looks)
     const plan = [step(0, 'S'), step(1, 'Q'), rule('file', 'f', '0', 'on_close:1', 'update')]
     await withWorkflow(plan, async workflow => {
       const consumer = sh(workflow, 'Q', script)
-      assert.ok(await waits(consumer))
+      assert.ok(await waits(workflow, consumer))
       await sh(workflow, 'S', 'echo x > f').done
       const outcome = await consumer.done
       assert.deepEqual([outcome.code, outcome.stdout !== ''], [0, true])
@@ -204,7 +237,7 @@ test('a file left over from before is not taken for this run’s', { skip }, asy
     await withWorkflow(plan, async workflow => {
       writeFileSync(workflow.path('f'), 'stale stale stale\n')
       const consumer = sh(workflow, 'Q', 'cat f')
-      assert.ok(await waits(consumer), 'read a stale file')
+      assert.ok(await waits(workflow, consumer), 'read a stale file')
       await sh(workflow, 'S', 'echo fresh > f').done
       assert.equal((await consumer.done).stdout, 'fresh\n')
     })
@@ -236,10 +269,9 @@ test('relative paths, .., links to the directory and descriptors of directories'
     ]
     const consumers = ways.map(script => workflow.exec('Q', 'sh', ['-c', script]))
     const aliased = workflow.preloaded('Q', 'cat', [`${link}/d/f`], { env: { CAPIO_DIR: link } })
-    await pause(500)
     for (const [i, consumer] of consumers.entries())
-      assert.equal(isOver(consumer), false, `${ways[i]} did not wait`)
-    assert.equal(isOver(aliased), false, 'the link was not followed')
+      assert.ok(await waits(workflow, consumer), `${ways[i]} did not wait`)
+    assert.ok(await waits(workflow, aliased), 'the link was not followed')
     await sh(workflow, 'S', 'echo deep > d/f').done
     for (const consumer of [...consumers, aliased]) assert.equal((await consumer.done).stdout, 'deep\n')
     rmSync(link)
@@ -249,18 +281,20 @@ test('relative paths, .., links to the directory and descriptors of directories'
 test('a file removed and made again is waited for again', { skip }, async () => {
   const plan = [step(0, 'S'), step(1, 'Q'), rule('file', 'f', '0', 'on_termination:0', 'no_update')]
   await withWorkflow(plan, async workflow => {
-    const producer = sh(workflow, 'S', 'echo wrong > f; rm f; sleep 0.4; echo right > f')
-    await pause(200)
+    const producer = sh(workflow, 'S', `echo wrong > f; rm f; echo > removed; ${gate()}; echo right > f`)
+    await eventually(() => existsSync(workflow.path('removed')))
     const consumer = sh(workflow, 'Q', 'cat f')
+    assert.ok(await waits(workflow, consumer))
+    openGate(workflow)
     await producer.done
     assert.equal((await consumer.done).stdout, 'right\n')
   })
 })
 
 for (const [what, script] of [
-  ['removed and made again', 'echo first > f; sleep 0.5; rm f; echo second > f'],
-  ['cut and written again', 'echo first > f; sleep 0.5; echo 2nd > f'],
-  ['replaced by rename', 'echo first > f; sleep 0.5; echo second > g; mv g f'],
+  ['removed and made again', `echo first > f; ${gate()}; rm f; echo second > f`],
+  ['cut and written again', `echo first > f; ${gate()}; echo 2nd > f`],
+  ['replaced by rename', `echo first > f; ${gate()}; echo second > g; mv g f`],
 ])
   test(
     `bytes that a reader has seen and that are ${what} are an error, not a mixture`,
@@ -270,6 +304,8 @@ for (const [what, script] of [
       await withWorkflow(plan, async workflow => {
         const producer = sh(workflow, 'S', script ?? '')
         const consumer = sh(workflow, 'Q', 'dd bs=6 if=f status=none')
+        assert.ok(await waits(workflow, consumer, 'data'))
+        openGate(workflow)
         const outcome = await consumer.done
         assert.equal(outcome.stdout, 'first\n')
         assert.match(outcome.stderr, /Input\/output error/)
@@ -325,7 +361,7 @@ test('step-end settles what is still open', { skip }, async () => {
   await withWorkflow(['grace\t60', ...plan], async workflow => {
     const consumer = sh(workflow, 'Q', 'cat f')
     await sh(workflow, 'S', 'echo a > f').done
-    assert.ok(await waits(consumer))
+    assert.ok(await waits(workflow, consumer))
     assert.equal(workflow.board(['step-end', 'S', 'ok']).status, 0)
     assert.equal((await consumer.done).stdout, 'a\n')
     const other = sh(workflow, 'Q', 'cat g')
@@ -363,7 +399,7 @@ test('several producers of one file at different offsets', { skip }, async () =>
       ])
     await part(2).done
     await part(0).done
-    assert.ok(await waits(consumer))
+    assert.ok(await waits(workflow, consumer))
     assert.equal(await eventually(() => workflow.file('f')?.['written'] === 30_000), true)
     await part(1).done
     const expected = readFileSync('/bin/sh').subarray(0, 90_000)

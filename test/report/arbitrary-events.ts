@@ -115,9 +115,17 @@ export const arbitraries: Record<RunEventType, fc.Arbitrary<RunEvent>> = {
       reads: ids,
       writes: ids,
       files: fc.array(fc.record({ version: id, path: text }, { noNullPrototype: true }), { maxLength: 3 }),
+      label: text,
     },
-    ['files', 'demand'],
+    ['files', 'demand', 'label'],
   ),
+  'node-joined': event('node-joined', {
+    node: fc.nat(100),
+    name: text,
+    cpus: fc.nat(),
+    memory: fc.maxSafeNat(),
+  }),
+  'node-left': event('node-left', { node: fc.nat(100), isLost: fc.boolean(), reason: text }),
   ready: event('ready', { task: id }),
   started: event(
     'started',
@@ -134,6 +142,7 @@ export const arbitraries: Record<RunEventType, fc.Arbitrary<RunEvent>> = {
   ),
   blocked: event('blocked', { task: id, reason: text }),
   resumed: event('resumed', { task: id, node: fc.nat(), lane: fc.nat() }),
+  kept: event('kept', { task: id }),
   finished: event('finished', { task: id, attempt: fc.nat(), usage }, ['usage']),
   failed: event(
     'failed',
@@ -185,6 +194,15 @@ export const arbitraries: Record<RunEventType, fc.Arbitrary<RunEvent>> = {
     },
     ['reason'],
   ),
+  stream: event('stream', {
+    path: text,
+    state: fc.constantFrom('absent', 'growing', 'committed', 'failed'),
+    bytes: size,
+    producers: fc.array(text, { maxLength: 3 }),
+    readers: fc.array(fc.record({ name: text, waits: maybe(text) }, { noNullPrototype: true }), {
+      maxLength: 3,
+    }),
+  }),
   note: event('note', { level: fc.constantFrom('info', 'warning'), text }),
   interrupted: event('interrupted', { signal: text, times: fc.nat() }),
   'run-ended': event(

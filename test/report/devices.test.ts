@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { RunEvent } from '../../src/core/events.ts'
-import { DeviceStatistics } from '../../src/report/device-statistics.ts'
-import { traceText } from '../../src/report/trace.ts'
+import { DeviceStatistics } from '../../src/report/statistics/device-statistics.ts'
+import { traceText } from '../../src/report/export/trace.ts'
 
 const facts = { node: 0, read: 1e9, write: 1e6 * 100, capacity: 1e9 }
 const events: RunEvent[] = [

@@ -1,4 +1,4 @@
-import { createTerminal, type Terminal, type TerminalOptions } from '../../src/report/terminal.ts'
+import { createTerminal, type Terminal, type TerminalOptions } from '../../src/report/terminal/terminal.ts'
 
 /** A terminal with a screen that can be read, a clock that is set by hand, and timers that run with it. */
 export class FakeTerminal {

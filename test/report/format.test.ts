@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
 import { formatBytes, formatCount, formatDuration } from '../../src/report/format.ts'
-import { clean, cleanLines, elide, shellQuote, width } from '../../src/report/text.ts'
+import { shellQuote } from '../../src/general/shell-quote.ts'
+import { clean, cleanLines, elide, width } from '../../src/report/text.ts'
 
 const durations: [number, string][] = [
   [0, '0ms'],

@@ -9,7 +9,7 @@ export interface RandomTask {
   fate: Fate
   /** How the attempts before the last were lost. */
   lost: ('retry' | 'returned')[]
-  /** Stretches of running of each attempt; between two of them it is blocked. */
+  /** BusyIntervals of running of each attempt; between two of them it is blocked. */
   stretches: { lane: number; gap: number; ms: number }[]
   reads: number[]
 }

@@ -4,10 +4,10 @@ import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'node:test'
 import type { Outcome, RunEvent } from '../../src/core/events.ts'
-import { createJournal } from '../../src/report/journal-writer.ts'
-import { newRunName } from '../../src/report/run-names.ts'
-import { logPath, runPaths } from '../../src/report/run-paths.ts'
-import { findRun, listRuns, pruneRuns, showRun } from '../../src/report/runs.ts'
+import { createJournal } from '../../src/report/journal/writer.ts'
+import { newRunName } from '../../src/report/journal/run-names.ts'
+import { logPath, runPaths } from '../../src/report/journal/run-paths.ts'
+import { findRun, listRuns, pruneRuns, showRun } from '../../src/report/journal/runs.ts'
 import { sampleRun } from './sample-run.ts'
 import { temporaryFolder } from './temporary.ts'
 
@@ -123,4 +123,18 @@ test('names are two words, and numbered when taken', () => {
   for (let count = 0; count < 2000; count++) names.add(newRunName(names, random))
   assert.equal(names.size, 2000)
   for (const name of names) assert.match(name, /^[a-z]+-[a-z]+(-\d+)?$/)
+})
+
+test('a journal with an outcome that this version does not know spoils no list', async () => {
+  const base = newBase()
+  await keep(base, 'old-run-1', 1, 'ok')
+  await keep(base, 'new-run-2', 2, 'paused' as Outcome)
+  const runs = await listRuns(base)
+  assert.deepEqual(
+    runs.map(run => [run.name, run.outcome]),
+    [
+      ['new-run-2', 'unreadable'],
+      ['old-run-1', 'ok'],
+    ],
+  )
 })

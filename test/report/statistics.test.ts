@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
 import type { RunEvent } from '../../src/core/events.ts'
-import { finding } from '../../src/report/finding.ts'
-import { IdTable } from '../../src/report/id-table.ts'
-import { createPaint } from '../../src/report/paint.ts'
-import { Statistics } from '../../src/report/statistics.ts'
-import { summaryLines } from '../../src/report/summary.ts'
+import { finding } from '../../src/report/statistics/finding.ts'
+import { IdTable } from '../../src/report/statistics/id-table.ts'
+import { createPaint } from '../../src/report/terminal/paint.ts'
+import { Statistics } from '../../src/report/statistics/statistics.ts'
+import { summaryLines } from '../../src/report/terminal/summary.ts'
 import { randomRun } from './random-run.ts'
 import { runStarted, sampleRun } from './sample-run.ts'
 
@@ -83,7 +83,7 @@ test('the sample run', () => {
   assert.equal(statistics.elapsed, 3520)
   assert.equal(statistics.outcome, 'failed')
   assert.equal(statistics.bytesCommitted, 2_097_152)
-  assert.equal(statistics.failedName(5), 'jpeg#5')
+  assert.equal(statistics.failedName(5), 'jpeg#5 out.jpg')
   assert.equal(statistics.longestKind?.name, 'project')
   // 1200 + 100 + 2000 + 100 + 300 + 500 + 500.25 ms in which all but 8 + 1 + 1 + 4 of 3516.25 had a task.
   assert.equal(statistics.total.busyMs, 4700.25)
@@ -151,7 +151,27 @@ const findings: [string, RunEvent[], RegExp | null][] = [
       finished(1, 800),
       ready(2, 800),
     ],
-    /^threads were idle 50% of the time: tasks waited for `kind 7`$/,
+    /^CPUs were idle 50% of the time: tasks waited for `kind 7`$/,
+  ],
+  [
+    'what all waited for was ready while others ran',
+    [
+      submitted(1, 8),
+      submitted(2, 8),
+      submitted(3, 7),
+      submitted(4, 8),
+      ready(1),
+      ready(2),
+      started(1, 0),
+      started(2, 0),
+      ready(3, 1),
+      finished(1, 400),
+      finished(2, 400),
+      started(3, 400),
+      finished(3, 1200),
+      ready(4, 1200),
+    ],
+    /^CPUs were idle 33% .*: tasks waited for `kind 7`, which was ready for 399ms .* `priority`$/,
   ],
   [
     'attempts were lost',
@@ -159,24 +179,24 @@ const findings: [string, RunEvent[], RegExp | null][] = [
     /^33% of the running time was lost/,
   ],
   [
-    'all threads were busy',
+    'all CPUs were busy',
     [submitted(1, 0), submitted(2, 0), started(1, 0), started(2, 0), finished(1, 1000), finished(2, 1000)],
-    /^threads were busy 100% of the time/,
+    /^CPUs were busy 100% of the time/,
   ],
   [
     'one task on many cpus',
     lifeOf(1, 0, 0, 1000, 'ok'),
-    /^threads were idle 50% of the time: 1 task cannot fill 2 cpus/,
+    /^CPUs were idle 50% of the time: 1 task cannot fill 2 cpus/,
   ],
   [
     'the first task began late',
     [...lifeOf(1, 0, 800, 1000, 'ok'), ...lifeOf(2, 0, 800, 1000, 'ok')],
-    /^threads were idle 80% of the time: the first task began after 800ms$/,
+    /^CPUs were idle 80% of the time: the first task began after 800ms$/,
   ],
   [
     'the last task came late',
     [...lifeOf(1, 0, 0, 100, 'ok'), ...lifeOf(2, 0, 0, 100, 'ok'), ...lifeOf(3, 0, 900, 1000, 'ok')],
-    /^threads were idle 85% of the time: there were not enough tasks at hand$/,
+    /^CPUs were idle 85% of the time: there were not enough tasks at hand$/,
   ],
 ]
 for (const [situation, events, expected] of findings) {

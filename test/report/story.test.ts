@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { MillraceError } from '../../src/core/errors.ts'
 import type { RunEvent } from '../../src/core/events.ts'
-import { story } from '../../src/report/story.ts'
+import { story } from '../../src/report/story/story.ts'
 import { sampleRun, stream } from './sample-run.ts'
 
 const tell = (task: number | string, events: RunEvent[] = sampleRun): Promise<string[]> =>
@@ -10,7 +10,7 @@ const tell = (task: number | string, events: RunEvent[] = sampleRun): Promise<st
 
 test('a task that was tried twice', async () => {
   assert.deepEqual(await tell(2), [
-    '0.002s: project#2 was submitted by the main program',
+    '0.002s: project#2 b.fits was submitted by the main program',
     '0.002s: it had all its inputs',
     '0.005s: it started on lane 1 of n1 with 1 cpu, after waiting 3ms for a lane',
     '0.105s: it failed after 100ms, attempt 1: ExitError: mProject ended with exit code 2',
@@ -24,8 +24,8 @@ test('a task that was tried twice', async () => {
 test('a task that waited for others and for a task of its own', async () => {
   assert.deepEqual(await tell('add#3'), [
     '0.003s: add#3 was submitted by the main program',
-    '  it waited for version 2 (2.1 MB) of project#1, which came after 1.2s',
-    '  it waited for version 4 of project#2, which came after 2.1s',
+    '  it waited for version 2 (2.1 MB) of project#1 a.fits, which came after 1.2s',
+    '  it waited for version 4 of project#2 b.fits, which came after 2.1s',
     '2.106s: it had all its inputs, 2.1s after it was submitted',
     '2.110s: it started on lane 0 of n1 with 2 cpus, as wide, after waiting 4ms for a lane',
     '2.210s: it gave its lane back: waits for shrink#4',
@@ -56,20 +56,20 @@ test('a failure and what it led to', async () => {
     '  its group fails with it',
   ])
   assert.deepEqual(await tell('publish'), [
-    '3.015s: publish#6 was submitted by the main program',
-    '  it waited for out.jpg of jpeg#5, which never came',
-    '3.516s: it was cancelled, because of jpeg#5: jpeg#5 failed',
+    '3.015s: publish#6 out.jpg was submitted by the main program',
+    '  it waited for out.jpg of jpeg#5 out.jpg, which never came',
+    '3.516s: it was cancelled, because of jpeg#5 out.jpg: jpeg#5 failed',
   ])
 })
 
 test('of several tasks of a name the most telling one is told', async () => {
-  assert.equal((await tell('project'))[0], '2 tasks are called project; project#1 is the first.')
+  assert.equal((await tell('project'))[0], '2 tasks are called project; project#1 a.fits is the first.')
   const killed = sampleRun.slice(0, 13)
   const [choice, ...told] = await tell('project', killed)
-  assert.equal(choice, '2 tasks are called project; project#2 is the first that has not ended.')
+  assert.equal(choice, '2 tasks are called project; project#2 b.fits is the first that has not ended.')
   assert.equal(told.at(-1), 'Here the journal ends.')
   const failed = killed.map(event => (event.type === 'failed' ? { ...event, next: 'fail' as const } : event))
-  assert.match((await tell('project', failed))[0]!, /project#2 is the first that failed/)
+  assert.match((await tell('project', failed))[0]!, /project#2 b.fits is the first that failed/)
 })
 
 const unknown: [string | number, RegExp][] = [

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { chooseMode, type ModeFacts } from '../../src/report/terminal-mode.ts'
+import { chooseMode, type ModeFacts } from '../../src/report/terminal/terminal-mode.ts'
 
 const modes: [string, ModeFacts, string][] = [
   ['a terminal', { isTTY: true, env: {} }, 'live'],

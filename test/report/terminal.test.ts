@@ -11,7 +11,7 @@ import { runStarted, sampleRun, submitted } from './sample-run.ts'
 const journal = '.millrace/runs/brisk-otter/journal'
 
 const block = [
-  'failed jpeg#5 at 3.5s',
+  'failed jpeg#5 out.jpg at 3.5s',
   '  cause    ExitError: mJPEG ended with exit code 1 [MR_EXIT_CODE]',
   '  command  mJPEG -gray mosaic.fits out.jpg',
   '  cwd      /home/ada/sky',
@@ -29,36 +29,33 @@ const summary = [
   '  parallelism  1.3 tasks at once, on average while any ran (2 cpus, 75% used)',
   '  slowest      project: 3.3s in 2 tasks, longest 2.0s',
   '  finding      13% of the running time was lost in attempts that did not succeed',
-  '  warnings     1',
+  '  warnings     1, above',
   `  journal      ${journal}`,
-  '  again        millrace show brisk-otter',
+  '  details      millrace show brisk-otter',
 ]
 
 function observeAll(fake: FakeTerminal, events: RunEvent[]): void {
   for (const event of events) fake.terminal.observe(event)
 }
 
-test('plain: a line per completion, the failure at once and again after everything else', () => {
+test('plain: a line per completion, the failure in full at once and in a line at the end', () => {
   const fake = new FakeTerminal({ mode: 'plain', journal })
   observeAll(fake, sampleRun)
   fake.terminal.closeSync()
   assert.deepEqual(fake.screen, [
     'run brisk-otter: mosaic.ts on 1 node, 2 cpus, policy fifo',
-    '[0/3] retry project#2 (ExitError: mProject end…it code 2 [MR_EXIT_CODE]) 100ms'.replace(
-      'end…it',
-      'ended…it',
-    ),
-    '[1/3] ok project#1 1.2s',
-    '[2/3] ok project#2 2.0s',
+    '[0/3] retry project#2 b.fits (ExitError: mProject e…code 2 [MR_EXIT_CODE]) 100ms',
+    '[1/3] ok project#1 a.fits 1.2s',
+    '[2/3] ok project#2 b.fits 2.0s',
     '[3/4] ok shrink#4 300ms',
     '[4/4] ok add#3 902ms',
     'warning the mosaic has a hole',
-    '[5/6] failed jpeg#5 500ms',
+    '[5/6] failed jpeg#5 out.jpg 500ms',
     ...block,
-    '[6/6] cancelled publish#6 (jpeg#5 failed)',
+    '[6/6] cancelled publish#6 out.jpg (jpeg#5 failed)',
     ...summary,
     '',
-    ...block,
+    'failed jpeg#5 out.jpg: ExitError: mJPEG ended with exit code 1 [MR_EXIT_CODE]',
     '',
   ])
 })
@@ -72,7 +69,7 @@ test('live: only what matters is printed above the block, which is gone at the e
   fake.pass(1000)
   fake.terminal.closeSync()
   const [retry, ...rest] = fake.screen
-  assert.match(retry!, /^\[0\/3\] retry project#2 \(ExitError.*\) 100ms$/)
+  assert.match(retry!, /^\[0\/3\] retry project#2 b.fits \(ExitError.*\) 100ms$/)
   assert.deepEqual(rest, ['warning the mosaic has a hole', ...block, ...summary, '', ...block, ''])
   assert.equal(fake.timers, 0)
 })
@@ -85,8 +82,8 @@ test('live: the block at 80 columns', () => {
     'brisk-otter [0/3] 1.5s, 2 running, 1 waiting',
     '  [0/2] project 2 running',
     '  1 more kind, none running',
-    '  ▸ project#1 1.5s',
-    '  ▸ project#2 1.5s',
+    '  ▸ project#1 a.fits 1.5s',
+    '  ▸ project#2 b.fits 1.5s',
     '',
   ])
 })
@@ -238,10 +235,20 @@ test('plain: a sign of life each 30 seconds', () => {
   const before = fake.screen.length
   fake.pass(61_000)
   assert.deepEqual(fake.screen.slice(before - 1), [
-    '[1/3] after 30.0s: 1 running, 0 ready, 1 waiting, 0 failed, ETA 651ms, slowest project#2 29.9s',
-    '[1/3] after 1m00s: 1 running, 0 ready, 1 waiting, 0 failed, ETA 651ms, slowest project#2 59.9s',
+    '[1/3] after 30.0s: 1 running, 0 ready, 1 waiting, 0 failed, ETA 651ms, slowest project#2 b.fits 29.9s',
+    '[1/3] after 1m00s: 1 running, 0 ready, 1 waiting, 0 failed, ETA 651ms, slowest project#2 b.fits 59.9s',
     '',
   ])
+})
+
+test('output that is cut says how many lines there are, and where they are missing', () => {
+  const fake = new FakeTerminal({ mode: 'plain' })
+  fake.terminal.observe(runStarted)
+  const failure = { name: 'Error', message: 'no', tail: 'a\nb\nz\n', tailCut: { first: 2, lines: 52 } }
+  observeAll(fake, lives(1, 1).slice(0, 2))
+  fake.terminal.observe({ type: 'failed', at: 1, task: 1, attempt: 1, failure, next: 'fail' })
+  const at = fake.screen.indexOf('  output   3 of 52 lines')
+  assert.deepEqual(fake.screen.slice(at + 1, at + 5), ['  | a', '  | b', '  | …', '  | z'])
 })
 
 for (const mode of ['plain', 'live'] as const) {
@@ -289,6 +296,32 @@ test('signals, dead threads and notes are told', () => {
     '  tasks        0 ok, of 0',
     '',
   ])
+})
+
+test('at a signal, the tasks that still run are named, the longest first', () => {
+  const fake = new FakeTerminal({ mode: 'plain' })
+  const events: RunEvent[] = [runStarted]
+  for (let task = 1; task <= 7; task++) {
+    events.push(
+      {
+        type: 'submitted',
+        at: 0,
+        task,
+        kind: 0,
+        parent: null,
+        group: null,
+        priority: 0,
+        reads: [],
+        writes: [],
+      },
+      { type: 'started', at: 10 - task, task, attempt: 1, node: 0, lane: task, cpus: 1 },
+    )
+  }
+  observeAll(fake, [...events, { type: 'interrupted', at: 5000, signal: 'SIGINT', times: 1 }])
+  fake.terminal.closeSync()
+  const line = fake.screen.find(text => text.includes('still running')) ?? ''
+  assert.deepEqual(line.match(/#\d+/g), ['#7', '#6', '#5', '#4', '#3'])
+  assert.match(line, /^ {2}still running: .*#7 5\.0s, .*, 2 more$/)
 })
 
 test('json: each event is a line, what the program prints is one too, and nothing else', () => {

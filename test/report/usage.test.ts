@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { RunEvent, TaskUsage } from '../../src/core/events.ts'
-import { createPaint } from '../../src/report/paint.ts'
-import { Statistics } from '../../src/report/statistics.ts'
-import { cacheHitRate } from '../../src/report/statistics-kind.ts'
-import { summaryLines } from '../../src/report/summary.ts'
+import { createPaint } from '../../src/report/terminal/paint.ts'
+import { Statistics } from '../../src/report/statistics/statistics.ts'
+import { cacheHitRate } from '../../src/report/statistics/statistics-kind.ts'
+import { summaryLines } from '../../src/report/terminal/summary.ts'
 import { runStarted } from './sample-run.ts'
 
 const plainPaint = createPaint(false, true)

@@ -120,7 +120,7 @@ test('a command that is ended by a signal fails and names it', async () => {
 test('of a command that is killed, nobody is told to read its output', async () => {
   const error = await rejection(commands.murdered())
   assert.equal(error.signal, 'SIGKILL')
-  assert.match(error.message, /Somebody killed it, or the system did for lack of memory/)
+  assert.match(error.message, /A user, a program, or the system \(for lack of memory\) killed it/)
 })
 
 test('a command that the system kills for lack of memory says so', async t => {

@@ -96,6 +96,44 @@ test(
   },
 )
 
+const PAUSES = `
+import { existsSync, writeFileSync } from 'node:fs'
+import { task, main, configure, command, waitOn, waitOnFile, IN, FILE_OUT } from 'millrace'
+configure({ machine: 'machine.yaml', flush: 'off', progress: 'plain' })
+export const save = task({ io: true, params: [IN, FILE_OUT], size: '100kB' }, async (n: number, path: string) => {
+  writeFileSync('begun' + n, '')
+  while (!existsSync('go')) await new Promise(resolve => setTimeout(resolve, 10))
+  writeFileSync(path, String(n))
+})
+export const forgets = command({ io: true, params: [FILE_OUT], size: '100kB' },
+  path => ['sh', '-c', 'touch begun2; while ! [ -e go ]; do sleep 0.01; done; echo 2 > "$1"; true', 'sh', path])
+main(async () => {
+  save(1, 'out/1')
+  forgets('out/2')
+  await waitOnFile('out/1')
+})
+`
+
+test('tasks whose device is unmounted before they write start again elsewhere', { skip }, async () => {
+  const program = new Program({ 'app.ts': PAUSES, 'machine.yaml': MACHINE })
+  const fast = program.path('fast')
+  for (const name of ['fast', 'slow']) mkdirSync(program.path(name))
+  run('mount', '-t', 'tmpfs', '-o', 'size=4m', 'tmpfs', fast)
+  try {
+    program.start('app.ts')
+    await until(() => [1, 2].every(n => existsSync(program.path(`begun${n}`))), 'both have begun', 60_000)
+    run('umount', '-l', fast)
+    writeFileSync(program.path('go'), '')
+    const { code, err } = await program.end()
+    assert.equal(code, 0, err)
+    assert.match(err, /fast .*is not mounted any more/)
+    assert.deepEqual([program.read('out/1'), program.read('out/2')], ['1', '2\n'])
+  } finally {
+    spawnSync('umount', ['-l', fast])
+    program.remove()
+  }
+})
+
 test(
   'a device that becomes read-only keeps what it has, which comes home, and the rest goes elsewhere',
   { skip },

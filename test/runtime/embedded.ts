@@ -51,7 +51,7 @@ export interface MillraceFields extends Error {
   cause: MillraceFields
 }
 
-/** Resolves when the condition holds. The limit is a guard, not part of what is tested. */
+/** Resolves when the condition holds. The limit is a watchdog, not part of what is tested. */
 export async function until(condition: () => boolean | Promise<boolean>, what: string, limit = 60_000) {
   const end = Date.now() + limit
   while (!(await condition())) {

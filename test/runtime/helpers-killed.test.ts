@@ -69,15 +69,15 @@ const guardOf = (coordinator: number): number => {
   return Number(children.find(pid => tell(`/proc/${pid}/cmdline`).includes('MILLRACE_RUN=')) ?? 0)
 }
 
-test('when the guard is killed, another one cleans up after a coordinator that is killed too', async () => {
+test('when the watchdog is killed, another one cleans up after a coordinator that is killed too', async () => {
   const program = new Program({ 'app.ts': FIFTY })
   program.start('app.ts')
   await until(() => existsSync(program.path('spawner')), 'a program')
   const { coordinator } = program
-  await until(() => guardOf(coordinator) !== 0, 'a guard')
-  const guard = guardOf(coordinator)
-  process.kill(guard, 'SIGKILL')
-  await until(() => ![0, guard].includes(guardOf(coordinator)), 'another guard')
+  await until(() => guardOf(coordinator) !== 0, 'a watchdog')
+  const watchdog = guardOf(coordinator)
+  process.kill(watchdog, 'SIGKILL')
+  await until(() => ![0, watchdog].includes(guardOf(coordinator)), 'another watchdog')
   process.kill(coordinator, 'SIGKILL')
   await program.end()
   await program.leavesNothing()

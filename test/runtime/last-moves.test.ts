@@ -3,9 +3,9 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync 
 import { test } from 'node:test'
 import type { Engine } from '../../src/core/engine.ts'
 import type { Move } from '../../src/core/io/task-io.ts'
-import { Devices } from '../../src/runtime/devices.ts'
+import { Devices } from '../../src/node/io/devices.ts'
 import type { FileStore } from '../../src/storage/file-store.ts'
-import { Turns } from '../../src/storage/turns.ts'
+import { KeyedMutex } from '../../src/storage/keyed-mutex.ts'
 import { Program } from './program.ts'
 
 test('no move begins when a run ends, and the end waits for those that have begun', async () => {
@@ -30,19 +30,19 @@ test('no move begins when a run ends, and the end waits for those that have begu
   assert.deepEqual(told, ['moved 1', '2: the run ends'])
 })
 
-test('whoever waits for turns to be over waits for those that are taken meanwhile', async () => {
-  const turns = new Turns<object>()
+test('idle() also waits for actions that were queued meanwhile', async () => {
+  const mutex = new KeyedMutex<object>()
   const thing = {}
   const done: number[] = []
   const turn = (number: number): Promise<void> =>
-    turns.take(thing, async () => {
+    mutex.run(thing, async () => {
       await new Promise(resolve => setImmediate(resolve))
       done.push(number)
       if (number === 3) throw new Error('no')
     })
   void turn(1).then(() => void turn(3).catch(() => undefined))
   void turn(2)
-  await turns.over(thing)
+  await mutex.idle(thing)
   assert.deepEqual(done, [1, 2, 3])
 })
 

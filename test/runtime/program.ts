@@ -48,6 +48,11 @@ export class Program {
     }
   }
 
+  /** Another process in the same folder. */
+  sibling(): Program {
+    return Object.assign(new Program({}), { folder: this.folder })
+  }
+
   path(name: string): string {
     return join(this.folder, name)
   }
@@ -153,7 +158,7 @@ export class Program {
     return [...staging, ...temporary, ...memory, ...this.#processes()]
   }
 
-  /** Processes that work in the program's folder: all of a run do, but for its guard. */
+  /** Processes that work in the program's folder: all of a run do, but for its watchdog. */
   #processes(): string[] {
     return list('/proc').filter(pid => {
       if (!/^\d+$/.test(pid)) return false

@@ -274,8 +274,10 @@ main(async () => {
 })
 `,
   })
-  const { code } = await program.run('app.mjs')
+  const { code, err } = await program.run('app.mjs')
   assert.equal(code, 7)
+  assert.match(err, /process\.exit was called while 2 tasks had not ended: what they make is lost/)
+  assert.match(err, /MR_ENDED/)
   await program.leavesNothing()
 })
 

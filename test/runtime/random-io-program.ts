@@ -17,7 +17,9 @@ interface Step {
 
 /** No step reads a file that is older than this many steps. */
 const WINDOW = 3
-const { RANDOM_FOLDER: folder = '' } = process.env
+const { RANDOM_FOLDER: folder = '', RANDOM_REMOVES } = process.env
+/** Else temporary files are left to the end of the program. */
+const removes = RANDOM_REMOVES !== 'no'
 configure(JSON.parse(readFileSync('options.json', 'utf8')))
 
 /** Bytes of data in a folder, without what Millrace notes about them; files come and go meanwhile. */
@@ -119,9 +121,11 @@ async function play(steps: readonly Step[]): Promise<{ fast: number; kept: strin
     expected.push({ got, read: op === 'change' && from ? `${from.id} ${from.size}` : null, isDead })
     files.push({ path, id, size, temporary, isDead })
     const old = files.at(-1 - WINDOW)
-    if (old?.temporary) removed.push(removeFile(old.path))
+    if (removes && old?.temporary) removed.push(removeFile(old.path))
   }
-  for (const { path, temporary } of files.slice(-WINDOW)) if (temporary) removed.push(removeFile(path))
+  for (const { path, temporary } of files.slice(-WINDOW)) {
+    if (removes && temporary) removed.push(removeFile(path))
+  }
   let fast = 0
   for (const { got, read, isDead } of expected) {
     const value = await waitOn(got).catch((error: unknown) => error as Error)

@@ -38,14 +38,16 @@ const LIMITS = [40e6, 25e6, 20e6]
 const skip =
   !existsSync('/dev/shm') || statSync('/dev/shm').dev === statSync('/tmp').dev ? 'no second device' : false
 
-const OPTIONS: [string, Record<string, unknown>][] = [
+const OPTIONS: [string, Record<string, unknown>, removes?: string][] = [
   ['fcfs, always flushing', { ioPolicy: 'fcfs', flush: 'always' }],
   ['priority, prefetching', { ioPolicy: 'priority', flush: 'idle', prefetch: true }],
   // Four temporary files at a time are what the programs need in order.
   ['backfill, bounded', { ioPolicy: 'backfill', flush: 'always', maxIntermediate: 4 * LARGEST }],
+  // A bound that cannot hold: nothing stands still.
+  ['fcfs, bounded, nothing is removed', { flush: 'always', maxIntermediate: 4 * LARGEST }, 'no'],
 ]
 
-for (const [title, options] of OPTIONS) {
+for (const [title, options, removes = 'yes'] of OPTIONS) {
   test(`random programs with real threads: ${title}`, { skip }, async () => {
     const folder = makeFolder({
       'options.json': JSON.stringify({ machine: 'machine.yaml', ioExecutors: 6, ...options }),
@@ -67,6 +69,7 @@ for (const [title, options] of OPTIONS) {
     )
     const { code, stdout, stderr } = await millrace(folder, ['run', 'app.ts', '--json'], {
       RANDOM_FOLDER: work,
+      RANDOM_REMOVES: removes,
     })
     assert.equal(code, 0, stderr)
     const { fast, kept } = JSON.parse(readFileSync(join(folder, 'result.json'), 'utf8')) as {

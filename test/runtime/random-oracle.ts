@@ -31,6 +31,8 @@ export class Oracle {
   readonly cells: Cell[] = PLACES.map(place => newCell(place.make(), place.kind))
   /** Results of calls, in order: what `which` numbers from `READABLE.length` on mean. */
   readonly futures: Cell[] = []
+  /** A group is open that will be cancelled: until then nothing falls back. */
+  isCancelling = false
   #lastUid = 0
 
   /** Numbers of further calls begin here. */
@@ -59,6 +61,8 @@ export class Oracle {
 
   call(step: CallStep, uid: number, extra: Cell[] = []): Cell[] {
     const targets = targetsOf(step.shape, step.targets)
+    const places = this.inputs(step, targets).flatMap(one => ('place' in one ? [one.place] : []))
+    for (const place of this.isCancelling ? [] : [...targets, ...places]) this.#afterCancel(place)
     const inputs = this.inputs(step, targets).map(one => this.cell(one))
     for (const input of [...inputs, ...extra]) close(input)
     const roots = new Set<number>()
@@ -89,6 +93,19 @@ export class Oracle {
     else this.#run(step, uid, targets, written, joins, [...inputs, ...extra], results, spoil)
     this.futures.push(...results)
     return results
+  }
+
+  /** Whether a call would use something that will not come. */
+  isSpoilt(step: CallStep): boolean {
+    const targets = targetsOf(step.shape, step.targets)
+    const inputs = this.inputs(step, targets).map(one => this.cell(one))
+    return [...inputs, ...targets.map(target => this.cells[target] as Cell)].some(({ bad }) => bad !== null)
+  }
+
+  /** What the program has cancelled, it knows: later tasks have what was there before. */
+  #afterCancel(place: number): void {
+    const cell = this.cells[place] as Cell
+    if (cell.bad?.orNone && cell.bad.roots.size === 0) this.wait(cell)
   }
 
   #run(

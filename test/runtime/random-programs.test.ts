@@ -14,7 +14,7 @@ const seed = Number(process.env['SEED'] ?? 20261115)
 const numRuns = Number(process.env['PROGRAMS'] ?? 250)
 const folder = temporaryFolder()
 
-/** A guard against programs that never end. */
+/** A watchdog against programs that never end. */
 const LIMIT = 120_000
 
 test(`random programs end as in sequence (seed ${seed})`, { timeout: 600_000 }, async () => {

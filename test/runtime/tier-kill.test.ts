@@ -98,10 +98,10 @@ for (const [title, afterSaved] of [
         const lines = committed()
         process.kill(program.coordinator, 'SIGKILL')
         await program.end()
-        // The guard of the killed run clears away what was not committed.
+        // The watchdog of the killed run clears away what was not committed.
         await until(
           () => layers.every(layer => leftIn(layer).every(name => name.includes('kept'))),
-          'the guard',
+          'the watchdog',
         )
         const recovered = await recover(layers)
         assert.deepEqual(

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { Clock } from '../../src/simulate/clock.ts'
-import { ModelDevice } from '../../src/simulate/device.ts'
-import type { Way } from '../../src/simulate/device.ts'
-import type { DeviceModel } from '../../src/simulate/platform.ts'
+import { ModelDevice } from '../../src/simulate/machine/device.ts'
+import type { Way } from '../../src/simulate/machine/device.ts'
+import type { DeviceModel } from '../../src/simulate/machine/platform.ts'
 
 type Transfer = [way: Way, bytes: number]
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { Datum } from '../../src/core/data.ts'
+import { Datum } from '../../src/core/data/datum.ts'
 import { IO_POLICIES } from '../../src/core/io/io-policy.ts'
-import { demandOf, ioDemandOf } from '../../src/core/demand.ts'
-import type { DeviceModel, NodeModel } from '../../src/simulate/platform.ts'
+import { demandOf, ioDemandOf } from '../../src/core/tasks/demand.ts'
+import type { DeviceModel, NodeModel } from '../../src/simulate/machine/platform.ts'
 import { Simulation } from '../../src/simulate/simulation.ts'
 
 /** Upper layers that are soon full, above one with room for all. */

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { Datum } from '../../src/core/data.ts'
-import { POLICIES, fifo, fifoData, lifo, lifoHrf, rank } from '../../src/core/policy.ts'
-import type { Policy } from '../../src/core/policy.ts'
-import { demandOf } from '../../src/core/demand.ts'
+import { Datum } from '../../src/core/data/datum.ts'
+import { POLICIES, fifo, fifoData, lifo, lifoHrf, rank } from '../../src/core/schedule/policy.ts'
+import type { Policy } from '../../src/core/schedule/policy.ts'
+import { demandOf } from '../../src/core/tasks/demand.ts'
 import { simulate } from '../../src/simulate/simulate.ts'
-import { inputFile } from '../../src/simulate/workload.ts'
-import type { Workload } from '../../src/simulate/workload.ts'
+import { inputFile } from '../../src/simulate/input/workload.ts'
+import type { Workload } from '../../src/simulate/input/workload.ts'
 
 interface Ran {
   makespan: number
@@ -19,7 +19,7 @@ const disk = { name: 'd', path: '/d', read: 100, write: 100, capacity: null }
 const nodeOf = (i: number) => ({ name: `n${i}`, cpus: 2, memory: 1, tags: [], storage: [disk], link: 20 })
 
 /** The paper's example on nodes with disks of their own: A_i writes what B_i reads; C reads what all B have written. */
-const pairs = (seconds: readonly number[]): Workload => ({
+const pairs = (seconds: readonly number[], priority = 0): Workload => ({
   name: 'pairs',
   begin(simulation) {
     const one = (name: string) => ({ kind: simulation.kind(name), demand: demandOf(1, 0, []) })
@@ -31,7 +31,7 @@ const pairs = (seconds: readonly number[]): Workload => ({
         { datum: b, mode: 'out' as const },
       ]
       simulation.submit(one('A'), [{ datum: a, mode: 'out' }], { compute: time * 1000, bytes: [100] })
-      simulation.submit(one('B'), both, { compute: 1000, bytes: [100, 10] })
+      simulation.submit({ ...one('B'), priority }, both, { compute: 1000, bytes: [100, 10] })
       ends.push(b)
     }
     simulation.submit(
@@ -42,9 +42,9 @@ const pairs = (seconds: readonly number[]): Workload => ({
   },
 })
 
-async function run(policy: Policy, seconds: readonly number[], nodes: number): Promise<Ran> {
+async function run(policy: Policy, seconds: readonly number[], nodes: number, priority = 0): Promise<Ran> {
   const ran: Ran = { makespan: 0, nodes: new Map() }
-  const { makespan } = await simulate(pairs(seconds), {
+  const { makespan } = await simulate(pairs(seconds, priority), {
     platform: { nodes: Array.from({ length: nodes }, (_, i) => nodeOf(i)) },
     policy,
     observer: event => {
@@ -131,11 +131,12 @@ test('no node has a free CPU while a task is ready, whatever is close to which n
       fc.constantFrom(...POLICIES),
       fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 30 }),
       fc.integer({ min: 2, max: 4 }),
-      async (policy, seconds, nodes) => {
+      fc.constantFrom(0, 3, -2),
+      async (policy, seconds, nodes, priority) => {
         let [ready, running, at] = [0, 0, 0]
         const check = (): void =>
           assert(ready === 0 || running === nodes * 2, `${ready} ready, ${running} run`)
-        await simulate(pairs(seconds), {
+        await simulate(pairs(seconds, priority), {
           platform: { nodes: Array.from({ length: nodes }, (_, i) => nodeOf(i)) },
           policy,
           observer: event => {
@@ -152,4 +153,70 @@ test('no node has a free CPU while a task is ready, whatever is close to which n
     ),
     { numRuns: 100 },
   )
+})
+
+test('tasks with a priority run where their data are, too', async () => {
+  const seconds = [1, 2, 3, 4, 5, 6]
+  const ran = await run(fifo, seconds, 3, 7)
+  assert.equal(close(ran, seconds.length), seconds.length)
+})
+
+test('a policy sees nodes, implementations and data, and says where a task waits', async () => {
+  const seen: { kind: string; name: string; bytes: number; allBytes: number; implementations: string }[] = []
+  const second: Policy = {
+    name: 'second',
+    score: () => 0,
+    place: ({ kind }, { name, bytes, allBytes, implementations }) => {
+      seen.push({ kind: kind.name, name, bytes, allBytes, implementations: implementations.join() })
+      return name === 'n1' ? 1 : 0
+    },
+  }
+  const { nodes } = await run(second, [1], 3)
+  assert.deepEqual([...nodes.values()], [1, 1, 1])
+  const ofB = seen.filter(({ kind }) => kind === 'B')
+  assert.deepEqual(
+    ofB.map(({ name, bytes, allBytes, implementations }) => [name, bytes, allBytes, implementations]),
+    [
+      ['n0', 0, 100, 'B'],
+      ['n1', 100, 100, 'B'],
+      ['n2', 0, 100, 'B'],
+    ],
+  )
+  const wrong: Policy = { name: 'wrong', score: () => 0, place: () => NaN }
+  await assert.rejects(run(wrong, [1], 2), { code: 'MR_POLICY' })
+})
+
+test('an idle node finds work behind any number of queues that have none for it', async () => {
+  const began = new Map<string, Set<number>>()
+  const kinds = new Map<number, string>()
+  const workload: Workload = {
+    name: 'queues',
+    begin(simulation) {
+      const submit = (name: string, tags: string[]): void => {
+        const datum = new Datum(null, false, false)
+        const spec = { kind: simulation.kind(name), demand: demandOf(1, 0, tags) }
+        simulation.submit(spec, [{ datum, mode: 'out' }], { compute: 1000, bytes: [0] })
+      }
+      for (let i = 1; i <= 5; i++) for (let k = 0; k < 3; k++) submit(`n${i}`, ['x'])
+      for (let k = 0; k < 4; k++) submit('n6', [])
+    },
+  }
+  await simulate(workload, {
+    platform: {
+      nodes: Array.from({ length: 7 }, (_, i) => ({ ...nodeOf(i), tags: i >= 1 && i <= 5 ? ['x'] : [] })),
+    },
+    policy: {
+      name: 'by-name',
+      score: () => 0,
+      place: ({ kind }, { name }) => (kind.name === name ? 1 : 0),
+    },
+    observer: event => {
+      if (event.type === 'kind-defined') kinds.set(event.kind, event.name)
+      if (event.type === 'submitted') kinds.set(-event.task, kinds.get(event.kind) ?? '')
+      if (event.type !== 'started' || event.at > 0) return
+      const name = kinds.get(-event.task) ?? ''
+      began.set(name, (began.get(name) ?? new Set()).add(event.node))
+    },
+  })
+  assert.deepEqual([...(began.get('n6') ?? [])].sort(), [0, 6])
 })

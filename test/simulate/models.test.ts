@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Datum } from '../../src/core/data.ts'
+import { Datum } from '../../src/core/data/datum.ts'
 import type { RunEvent } from '../../src/core/events.ts'
-import { demandOf, ioDemandOf } from '../../src/core/demand.ts'
-import type { DeviceModel, NodeModel } from '../../src/simulate/platform.ts'
+import { demandOf, ioDemandOf } from '../../src/core/tasks/demand.ts'
+import type { DeviceModel, NodeModel } from '../../src/simulate/machine/platform.ts'
 import { simulate } from '../../src/simulate/simulate.ts'
 import type { SimulateOptions } from '../../src/simulate/simulate.ts'
-import type { Workload } from '../../src/simulate/workload.ts'
+import type { Workload } from '../../src/simulate/input/workload.ts'
 
 const disk = (more: Partial<DeviceModel> = {}): DeviceModel => ({
   name: 'd',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { PageCache } from '../../src/simulate/page-cache.ts'
+import { PageCache } from '../../src/simulate/machine/page-cache.ts'
 
 test('what was written is read from the cache, until newer files have taken its room', () => {
   const cache = new PageCache(10)

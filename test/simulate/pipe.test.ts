@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { Clock } from '../../src/simulate/clock.ts'
-import { Pipe } from '../../src/simulate/pipe.ts'
-import type { PipeOptions } from '../../src/simulate/pipe.ts'
+import { Pipe } from '../../src/simulate/machine/pipe.ts'
+import type { PipeOptions } from '../../src/simulate/machine/pipe.ts'
 
 interface Arrival {
   at: number

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { Datum } from '../../src/core/data.ts'
+import { Datum } from '../../src/core/data/datum.ts'
 import type { RunEvent } from '../../src/core/events.ts'
-import { fifo, fifoData, lifo } from '../../src/core/policy.ts'
-import { demandOf, ioDemandOf } from '../../src/core/demand.ts'
-import type { NodeModel } from '../../src/simulate/platform.ts'
+import { fifo, fifoData, lifo } from '../../src/core/schedule/policy.ts'
+import { demandOf, ioDemandOf } from '../../src/core/tasks/demand.ts'
+import type { NodeModel } from '../../src/simulate/machine/platform.ts'
 import { simulate } from '../../src/simulate/simulate.ts'
 import { Simulation } from '../../src/simulate/simulation.ts'
-import type { Workload } from '../../src/simulate/workload.ts'
+import type { Workload } from '../../src/simulate/input/workload.ts'
 
 const node = (given: Partial<NodeModel> = {}): NodeModel => ({
   name: 'n',
@@ -255,3 +255,27 @@ test('given any platform and graph: bytes are conserved, nothing is above what i
 })
 
 const sizeOf = new WeakMap<Datum, number>()
+
+test('given a short kind of task with one that takes long, we should run those behind it elsewhere, as the runtime does', () => {
+  const simulation = new Simulation({ platform: { nodes: [node({ cpus: 2 })] } })
+  const kind = simulation.kind('short', 'function')
+  const spec = { kind, demand: demandOf(1, 0, []) }
+  // Tasks with files are not moved just because a CPU is idle.
+  const submit = (compute: number): void => {
+    simulation.submit(spec, [{ datum: new Datum('/file', false, false), mode: 'out' }], { compute })
+  }
+  for (let i = 0; i < 20; i++) submit(0.1)
+  simulation.run()
+  submit(1000)
+  for (let i = 0; i < 12; i++) submit(0.1)
+  const others: number[] = []
+  const { engine } = simulation
+  engine.observer = event => {
+    if (event.type === 'finished') others.push(event.at)
+  }
+  const began = simulation.clock.now
+  simulation.run()
+  const waited = others.slice(0, -1).map(at => at - began)
+  assert.equal(others.length, 13)
+  assert(Math.max(...waited) < 50, `the last one ended after ${Math.max(...waited)} ms`)
+})

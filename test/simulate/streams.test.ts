@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { setHost } from '../../src/model/client.ts'
 import { task } from '../../src/model/task.ts'
-import { SimulatedHost, programWorkload } from '../../src/simulate/program.ts'
+import { SimulatedHost, programWorkload } from '../../src/simulate/program/program.ts'
 import { simulate } from '../../src/simulate/simulate.ts'
 
 /** Seconds that a program takes on so many CPUs. */

@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { MillraceError } from '../../src/core/errors.ts'
 import { simulate } from '../../src/simulate/simulate.ts'
-import { readWfFormat } from '../../src/simulate/wfformat.ts'
-import { wfWorkload } from '../../src/simulate/wf-workload.ts'
+import { readWfFormat } from '../../src/simulate/input/wfformat.ts'
+import { wfPlatform, wfWorkload } from '../../src/simulate/input/wf-workload.ts'
 import { sample } from './wf-sample.ts'
 import type { Sample } from './wf-sample.ts'
 
@@ -31,15 +31,54 @@ test('an instance is read in an order in which each task comes after what it nee
   assert.equal(files.get('b'), 3e6)
   assert.equal(makespan, 30)
   const right = tasks.find(({ id }) => id === 'right_2')
-  assert.equal(right?.compute, 10, 'half of its time it did not compute')
-  assert.equal(right.kind, 'right')
+  assert.deepEqual([right?.seconds, right?.share], [20, 0.5], 'half of its time it did not compute')
+  assert.equal(right?.kind, 'right')
 })
 
-test('its tasks take their time and their bytes over the bandwidth', async () => {
+test('its tasks take the time that was recorded, whatever the storage', async () => {
+  const instance = readWfFormat(text(), 'w.json')
+  const disk = { name: 'disk', path: '/d', read: 1, write: 1, capacity: null }
+  const platform = { nodes: [{ name: 'n', cpus: 2, memory: 1e9, tags: [], storage: [disk] }] }
+  const outcome = await simulate(wfWorkload(instance), { platform })
+  assert.equal(outcome.makespan, 20 + 5)
+})
+
+test('it runs on the machines that it was recorded on', () => {
+  const machines = [
+    { nodeName: 'a', cpu: { coreCount: 48, vendor: 'x' }, memoryInBytes: 1e9, release: '5' },
+    { cpu: { coreCount: 2 } },
+    { nodeName: 'unknown CPUs' },
+  ]
+  const given = text(sample => Object.assign(sample.workflow.execution, { machines }))
+  assert.deepEqual(wfPlatform(readWfFormat(given, 'w.json'))?.nodes, [
+    { name: 'a', cpus: 48, memory: 1e9, tags: [] },
+    { name: 'machine-2', cpus: 2, memory: Number.MAX_SAFE_INTEGER, tags: [] },
+  ])
+  assert.equal(wfPlatform(readWfFormat(text(), 'w.json')), null)
+})
+
+test('fields that the simulator does not know are allowed everywhere', () => {
+  const add = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(add)
+    if (typeof value !== 'object' || value === null) return value
+    const entries = Object.entries(value).map(([key, inner]) => [key, add(inner)])
+    return { ...(Object.fromEntries(entries) as object), repo: 'r', remarks: [] }
+  }
+  const wide = JSON.stringify(add(JSON.parse(text())))
+  assert.equal(readWfFormat(wide, 'w.json').tasks.length, 3)
+})
+
+test('places of a file that is read quickly are found when something is wrong', () => {
+  const wrong = text(sample => sample.workflow.specification.tasks[2]?.parents.push('x'))
+  assert.throws(() => readWfFormat(wrong, 'w.json', 1e6, 0), /^MillraceError: w\.json:\d+:\d+: parent 'x'/)
+  assert.equal(readWfFormat(text(), 'w.json', 1e6, 0).tasks.length, 3)
+})
+
+test('with split times, its tasks take their CPU time and their bytes over the bandwidth', async () => {
   const instance = readWfFormat(text(), 'w.json')
   const disk = { name: 'disk', path: '/d', read: 1e6, write: 1e6, capacity: null }
   const platform = { nodes: [{ name: 'n', cpus: 2, memory: 1e9, tags: [], storage: [disk] }] }
-  const outcome = await simulate(wfWorkload(instance), { platform })
+  const outcome = await simulate(wfWorkload(instance, true), { platform })
   // Both read 1 MB at once (2 s) and compute 10 s; they write 2 and 3 MB at once (4 s, then 1 s); the last reads 5, computes 5, writes 4.
   assert(Math.abs(outcome.makespan - (2 + 10 + 5 + 5 + 5 + 4)) < 1e-6, String(outcome.makespan))
   assert.deepEqual([outcome.devices[0]?.read, outcome.devices[0]?.written], [7e6, 9e6])

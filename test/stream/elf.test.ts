@@ -3,7 +3,7 @@ import { chmodSync, chownSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { findProgram, inspectProgram } from '../../src/stream/index.ts'
-import { programsOf } from '../../src/stream/elf.ts'
+import { programsOf } from '../../src/stream/run/elf.ts'
 import { folderOf } from './support.ts'
 
 interface Part {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { commitText } from '../../src/stream/language.ts'
-import { checkText } from '../../src/stream/load.ts'
-import { type Plan, ruleFinder } from '../../src/stream/plan.ts'
-import { problemText } from '../../src/stream/problems.ts'
+import { commitText } from '../../src/stream/language/language.ts'
+import { checkText } from '../../src/stream/language/load.ts'
+import { type Plan, ruleFinder } from '../../src/stream/board/plan.ts'
+import { problemText } from '../../src/stream/language/problems.ts'
 import { PAPER, step, TODAY, top } from './samples.ts'
 
 const FILE = 'Config.json'
@@ -105,6 +105,11 @@ const oddities: [name: string, text: string, message: RegExp][] = [
     'a result that is removed',
     '{"name":"w","IO_Graph":[{"name":"a","output_stream":["f"]}]}',
     /removed at the end/,
+  ],
+  [
+    'a rule for what no step writes',
+    step('{"name": "fil_A", "committed": "on_close"}', '"file_A", "f"'),
+    /'fil_A', which no step writes: it has no effect/,
   ],
   ['permanent, but not written', top('"permanent": ["h.dat"]'), /no step writes it/],
   ['equally long patterns', step('{"name": "f*"}, {"name": "*f", "committed": "on_close"}'), /equally long/],

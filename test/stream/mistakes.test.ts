@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { checkText } from '../../src/stream/load.ts'
-import { problemText } from '../../src/stream/problems.ts'
+import { checkText } from '../../src/stream/language/load.ts'
+import { problemText } from '../../src/stream/language/problems.ts'
 import { PAPER, step, top } from './samples.ts'
 
 const FILE = 'Config.json'
@@ -143,14 +143,6 @@ const mistakes: [name: string, text: string, here: string, field: string, messag
     /two rules/,
   ],
   ['neither', step('{"committed": "on_close"}'), '{"committed', `${S}.name`, /about nothing/, /name/],
-  [
-    'a rule for what nobody writes',
-    step('{"name": "fil_A", "committed": "on_close"}', '"file_A", "f"'),
-    '"fil_A"',
-    `${S}.name`,
-    /no step writes/,
-    /'file_A'/,
-  ],
   [
     'a dependency that nobody writes',
     step('{"name": "f", "committed": "on_file", "file_deps": ["other"]}'),
@@ -351,7 +343,7 @@ describe('mistakes are named with place, field and fix', () => {
   }
 
   test('all of them at once, in the order of the file', () => {
-    const text = `{"nam": "w",\n "IO_Graph": [{"name": "a", "output_stream": "f",\n "streaming": [{"name": "x"}, {"name": "f", "mode": "m"}]}],\n "storage": 1}`
+    const text = `{"nam": "w",\n "IO_Graph": [{"name": "a", "output_stream": "f",\n "streaming": [{"name": "f", "n": 1}, {"name": "f", "mode": "m"}]}],\n "storage": 1}`
     const { problems } = checkText(text, FILE)
     const lines = problems.filter(p => p.severity === 'error').map(p => p.line)
     assert.deepEqual(lines, [1, 1, 3, 3, 4])

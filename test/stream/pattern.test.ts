@@ -1,9 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { expandBraces } from '../../src/stream/braces.ts'
-import { NameIndex, Precedence } from '../../src/stream/names.ts'
-import { compilePattern, intersects, matches, patternFault, regularName } from '../../src/stream/pattern.ts'
+import { expandBraces } from '../../src/stream/language/braces.ts'
+import { NameIndex, Precedence } from '../../src/stream/language/names.ts'
+import {
+  compilePattern,
+  intersects,
+  matches,
+  patternFault,
+  regularName,
+} from '../../src/stream/language/pattern.ts'
 
 /** Straight from the definition, exponential and obviously right. */
 function reference(pattern: string[], name: string[]): boolean {

@@ -103,11 +103,11 @@ describe('millrace stream run', { skip, timeout: 300_000 }, () => {
 
   test('a mistake in the configuration stops it before anything starts', async () => {
     const { code, place, told } = await run({
-      stages: { make: { out: ['x'], rules: [{ name: 'y' }] } },
+      stages: { make: { out: ['x'], rules: [{ name: 'x', mode: 'y' }] } },
       steps: { make: 'touch ran' },
     })
     assert.equal(code, 2)
-    assert.match(told, /Config\.json:\d+:\d+: error: IO_Graph\[0\]\.streaming\[0\]\.name: a rule for 'y'/)
+    assert.match(told, /Config\.json:\d+:\d+: error: IO_Graph\[0\]\.streaming\[0\]\.mode: /)
     assert.equal(existsSync(join(place, 'ran')), false)
   })
 

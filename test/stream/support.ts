@@ -13,6 +13,10 @@ import {
   type Tools,
 } from '../../src/stream/index.ts'
 
+import { parseNodes } from '../../src/cluster/launch/node-spec.ts'
+import { streamRunOnNodes } from '../../src/cluster/streams/stream-run.ts'
+import { packageVersion } from '../../src/runtime/version.ts'
+
 /** The tools when they can be built and work here, else the reason to skip. */
 export async function toolsOrReason(): Promise<{ tools?: Tools; skip: string | false }> {
   try {
@@ -91,6 +95,35 @@ export interface Case {
   commands?: StepCommand[]
 }
 
+/** With STREAM_APART=N each step runs on a node of its own, as far as there are nodes. */
+const apart = Number(process.env['STREAM_APART'] ?? 0)
+export const isApart = apart > 0
+
+function runApart(
+  file: string,
+  commands: readonly StepCommand[],
+  place: string,
+  io: StreamIo,
+  { options = {}, signal }: Case,
+): Promise<number> {
+  const nodes = parseNodes(`local:${apart}`, () => [])
+  const steps = [...new Set(commands.map(({ step }) => step))]
+  const placed = commands.map(command => ({
+    ...command,
+    nodes: [`local${(steps.indexOf(command.step) % apart) + 1}`],
+  }))
+  const { limit = 60, keep, reserve, place: folder = place } = options
+  const more = { ...(keep === undefined ? {} : { keep }), ...(reserve === undefined ? {} : { reserve }) }
+  return streamRunOnNodes(
+    file,
+    placed,
+    nodes,
+    { place: folder, version: packageVersion(), limit, ...more },
+    io,
+    signal,
+  )
+}
+
 export async function run(given: Case): Promise<{ code: number; place: string; said: string; told: string }> {
   const place = folderOf({ 'Config.json': configOf(given.stages, given.extra), ...given.files })
   const io = ears()
@@ -101,7 +134,11 @@ export async function run(given: Case): Promise<{ code: number; place: string; s
     ...(given.options?.dir === undefined ? { place } : {}),
     ...given.options,
   }
-  const code = await streamRun(join(place, 'Config.json'), commands, options, io, given.signal)
+  const file = join(place, 'Config.json')
+  const code =
+    isApart && given.options?.dir === undefined
+      ? await runApart(file, commands, place, io, given)
+      : await streamRun(file, commands, options, io, given.signal)
   return { code, place, said: io.said(), told: io.told() }
 }
 

@@ -46,6 +46,29 @@ export const byFunction = task(
   (_n: number, _big: boolean) => 1,
 )
 
+// --- directions that do not fit ---
+
+// @ts-expect-error an object is no memory that tasks can write at the same time
+task({ params: [CONCURRENT] }, (_box: { n: number }) => 1)
+// @ts-expect-error nor is a list of numbers
+task({ params: [CONCURRENT] }, (_list: number[]) => 1)
+task({ params: [CONCURRENT] }, (_rows: Int32Array[]) => 1)
+task({ params: [CONCURRENT] }, (_memory: SharedArrayBuffer) => 1)
+// @ts-expect-error what is readonly cannot be written
+task({ params: [INOUT] }, (_list: readonly number[]) => 1)
+// @ts-expect-error nor filled
+task({ params: [OUT] }, (_list: readonly { n: number }[]) => 1)
+// @ts-expect-error nor maps that are readonly
+task({ params: [INOUT] }, (_map: ReadonlyMap<string, number>) => 1)
+// @ts-expect-error nor tuples
+task({ params: [COMMUTATIVE] }, (_pair: readonly [number, number]) => 1)
+task({ params: [INOUT, INOUT] }, (_map: Map<string, number>, _set: Set<{ n: number }>) => 1)
+
+// --- what is inside maps and sets ---
+
+same<Awaited<ReturnType<typeof waitOn<Map<string, Future<number>>>>>, Map<string, number>>(true)
+same<Awaited<ReturnType<typeof waitOn<Set<Future<number>>>>>, Set<number>>(true)
+
 // --- futures of unions ---
 
 export const isLarge = task({}, (n: number): boolean => n > 1)

@@ -1,4 +1,4 @@
-import type { Kind } from '../task.ts'
+import type { Kind } from '../tasks/task.ts'
 
 import { LevelSearch } from './level-search.ts'
 import { Alone, levelsUpTo } from './level.ts'
@@ -30,7 +30,7 @@ export interface Begun {
  * Finds how many tasks at one time get the most out of a device, from bytes moved and time taken, and goes on
  * looking for the whole run. It does not have to know the device's bandwidth.
  *
- * Each task that ends is one measurement: it shared the device with so many others on average, and was given
+ * Each task that ends is one measurement: it shared the device with n others on average, and was given
  * its part of the whole. So the rate of the device at that number is known without waiting for a round.
  */
 export class AdaptiveLimit {

@@ -1,6 +1,6 @@
-import type { Version } from '../data.ts'
+import type { Version } from '../data/datum.ts'
 import { MillraceError } from '../errors.ts'
-import type { Kind, Task } from '../task.ts'
+import type { Kind, Task } from '../tasks/task.ts'
 import { Profile } from './profile.ts'
 import { bytesText } from './words.ts'
 
@@ -22,13 +22,17 @@ interface Intermediate {
   unfinished: number
   /** Those of them that have not started, in program order; others may be among them until they come last. */
   readonly unstarted: Entry[]
-  /** Who is counted for its end: a task that has not started; those that run; nobody. */
+  /** Who is counted for its end: a task that has not started; running tasks; none. */
   owner: Entry | 'running' | null
   /** Its producer has started, so that it is counted. */
   alive: boolean
   readonly producer: Entry
   /** It goes after the tasks that are known to read it now, or at once: some read it, or it was removed. */
   isTransient: boolean
+  /** Bytes that its task wrote, once they are known. */
+  measured: number | null
+  /** It could not be deleted. */
+  stays: boolean
 }
 
 /**
@@ -51,15 +55,19 @@ export class Bound {
   #order: (Entry | null)[] = []
   #first = 0
   readonly #again = new Set<Task>()
+  /** Tasks that start beyond the bound: without them the run would stop. */
+  readonly #exempt = new Set<Task>()
+  /** The most that a task of the kind has written; where no device is known, nothing else knows it. */
+  readonly #sizes = new Map<Kind, number>()
   readonly #sizeOf: (task: Task) => number | null
-  /** Tasks whose size nobody said: they count as much as the largest of their kind so far. */
+  /** Tasks of unknown size: they count as much as the largest of their kind so far. */
   readonly #unsized = new Map<Kind, Set<Entry>>()
   /** Kinds of which nothing is known yet, and of which one task runs to find out. */
   readonly #scouts = new Set<Kind>()
 
   constructor(limit: number, sizeOf: (task: Task) => number | null) {
     this.limit = limit
-    this.#sizeOf = sizeOf
+    this.#sizeOf = task => sizeOf(task) ?? this.#sizes.get(task.kind) ?? null
   }
 
   /** Throws if the task could never start; comes before anything is changed. */
@@ -90,6 +98,8 @@ export class Bound {
         alive: false,
         producer: entry,
         isTransient: false,
+        measured: null,
+        stays: false,
       })
     }
     for (const version of new Set(inputs)) {
@@ -105,7 +115,7 @@ export class Bound {
   /** Whether the task may start now, as far as the bound goes. */
   allows(task: Task): boolean {
     const entry = this.#entries.get(task)
-    if (!entry || entry.started) return true
+    if (!entry || entry.started || this.#exempt.has(task)) return true
     if (this.#scouts.has(task.kind) && this.#sizeOf(task) === null) return false
     if (entry.taken === 0) return true
     if (this.alive + entry.taken > this.limit) return false
@@ -162,14 +172,17 @@ export class Bound {
     const entry = this.#entries.get(task)
     if (!entry) return
     this.#entries.delete(task)
+    this.#exempt.delete(task)
     this.#scouts.delete(task.kind)
     this.#unsized.get(task.kind)?.delete(entry)
     if (!entry.started) this.#leaveOrder(entry)
     const isGood = task.state === 'done' || task.state === 'ignored'
+    let written = 0
     for (const version of temporaryOutputs(task)) {
       const datum = this.#data.get(version)
       if (!datum || version.team) continue
-      if (isGood) this.#resize(datum, version.place?.measured ?? datum.bytes)
+      written += datum.measured ?? 0
+      if (isGood) this.#resize(datum, version.place?.measured ?? datum.measured ?? datum.bytes)
       else this.#drop(version, datum, entry.started)
     }
     for (const datum of this.#inputsOf(task)) {
@@ -177,7 +190,9 @@ export class Bound {
       this.#reassign(datum)
     }
     entry.started = true
-    if (isGood) this.#learn(task)
+    if (!isGood) return
+    if (written > (this.#sizes.get(task.kind) ?? 0)) this.#sizes.set(task.kind, written)
+    this.#learn(task)
   }
 
   #expect(entry: Entry): void {
@@ -202,9 +217,40 @@ export class Bound {
     }
   }
 
-  /** Nothing that is known will ever free enough for the task that is first: the bound is too small for the program. */
-  isStuckWith(task: Task): boolean {
-    return this.#ending <= 0 && !this.allows(task)
+  /** The first ready task in program order that is held back. */
+  firstHeld(): Task | null {
+    for (let i = this.#first; i < this.#order.length; i++) {
+      const task = this.#order[i]?.task
+      if (task?.state === 'ready' && !this.allows(task)) return task
+    }
+    return null
+  }
+
+  /** The task starts next, though the bound does not hold then. */
+  exempt(task: Task): void {
+    if (!this.#entries.has(task)) return
+    this.#exempt.add(task)
+    this.#again.add(task)
+  }
+
+  /** Data that no task will read are still being deleted: there will be more room. */
+  get isFreeing(): boolean {
+    for (const [version, { alive, stays }] of this.#data) {
+      if (alive && !stays && version.obsolete && version.settled && version.readers === 0) return true
+    }
+    return false
+  }
+
+  /** The size of what a task made. */
+  stored(version: Version, bytes: number): void {
+    const datum = this.#data.get(version)
+    if (datum) datum.measured = bytes
+  }
+
+  /** The version could not be deleted: its room is not free, and will not be. */
+  stays(version: Version): void {
+    const datum = this.#data.get(version)
+    if (datum) datum.stays = true
   }
 
   /** No reader will follow. */

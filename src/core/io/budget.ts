@@ -3,7 +3,7 @@ const ROUNDING = 1e-12
 
 /** Bandwidth of one direction, in bytes per second: given out to tasks and taken back. */
 export class Budget {
-  /** Infinite when nobody knows it: then nothing can be over-allocated. */
+  /** Infinite when unknown: then nothing can be over-allocated. */
   limit: number
   used = 0
   #holders = 0

@@ -1,4 +1,4 @@
-import type { Task } from '../task.ts'
+import type { Task } from '../tasks/task.ts'
 import type { IoClass } from './io-queue.ts'
 import type { Opening } from './storage.ts'
 

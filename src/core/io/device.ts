@@ -1,4 +1,4 @@
-import type { Task } from '../task.ts'
+import type { Task } from '../tasks/task.ts'
 import { Budget } from './budget.ts'
 import type { AutoTuner } from './tuner.ts'
 
@@ -6,17 +6,21 @@ import type { AutoTuner } from './tuner.ts'
 export interface DeviceDescription {
   name: string
   path: string
-  /** Bytes per second; null when nobody knows. */
+  /** Bytes per second; null when unknown. */
   read: number | null
   write: number | null
   /** Bytes; null when there is no limit. */
   capacity: number | null
   /** One device for all nodes that name it, with one budget and one capacity. */
   shared?: boolean
-  /** The CPUs that are near it: whoever works on it should be bound to them. */
+  /** The CPUs near it: tasks that use it should be bound to them. */
   cpus?: readonly number[]
-  /** Temporary data may hold at most so many bytes of it. */
+  /** Maximum number of its bytes for temporary data. */
   maxIntermediate?: number
+  /** Files go there only when no other device has room for them; bandwidth is waited for elsewhere. */
+  lastResort?: boolean
+  /** It is on the same disk as the device of this name, and has its bandwidth together with it. */
+  sharesWith?: string
 }
 
 export class Device {
@@ -27,6 +31,7 @@ export class Device {
   readonly node: number | null
   readonly cpus: readonly number[] | null
   readonly maxIntermediate: number
+  readonly isLastResort: boolean
   readonly read: Budget
   readonly write: Budget
   /** Position among all devices, fastest first: the lower, the higher the layer. */
@@ -38,29 +43,36 @@ export class Device {
   temporary = 0
   /** I/O executors of the nodes that reach it. */
   executors = 0
-  /** CPUs of a node that reaches it: so many would use it at one time if they were not I/O tasks. */
+  /** CPUs of a node that reaches it: the number of tasks that would use it at one time if they were not I/O tasks. */
   usual = 0
   /** Tasks that work on it now. */
   readonly running = new Set<Task>()
-  /** Whoever learns there, and wants to be alone. */
+  /** The kind that learns there and wants to be alone. */
   learner: AutoTuner | null = null
-  /** Those that want to learn next. */
+  /** Kinds that want to learn next. */
   readonly learners = new Set<AutoTuner>()
-  /** For the rest of this decision nobody may claim it. */
+  /** It cannot be claimed for the rest of this decision. */
   refusesLearning = false
   /** Why it cannot be used any more. */
   offline: string | null = null
   offlineSince = Infinity
 
-  constructor(index: number, node: number | null, description: DeviceDescription) {
+  /** `partner`: the device that it has its bandwidth together with. */
+  constructor(
+    index: number,
+    node: number | null,
+    description: DeviceDescription,
+    partner: Device | null = null,
+  ) {
     this.index = index
     this.node = node
     this.name = description.name
     this.path = description.path
     this.cpus = description.cpus ?? null
     this.maxIntermediate = description.maxIntermediate ?? Infinity
-    this.read = new Budget(description.read)
-    this.write = new Budget(description.write)
+    this.isLastResort = description.lastResort ?? false
+    this.read = partner?.read ?? new Budget(description.read)
+    this.write = partner?.write ?? new Budget(description.write)
     this.capacity = description.capacity ?? Infinity
   }
 
@@ -85,8 +97,8 @@ export class Device {
 }
 
 /**
- * Faster first; among equals the smaller one; what nobody has measured comes last. Equal devices of several nodes
- * are one layer.
+ * Faster first; among equals the smaller one; what is not measured comes last. Equal devices, of one node
+ * or of several, are one layer.
  */
 export function rankDevices(devices: readonly Device[]): void {
   const speed = ({ limit }: Budget): number => (limit === Infinity ? 0 : limit)
@@ -97,6 +109,6 @@ export function rankDevices(devices: readonly Device[]): void {
   const sorted = [...devices].sort((a, b) => order(a, b) || a.index - b.index)
   sorted.forEach((device, i) => {
     const before = sorted[i - 1]
-    device.rank = before && order(before, device) === 0 && before.node !== device.node ? before.rank : i
+    device.rank = before && order(before, device) === 0 ? before.rank : i
   })
 }

@@ -1,4 +1,4 @@
-import type { Kind, Task } from '../task.ts'
+import type { Kind, Task } from '../tasks/task.ts'
 import type { Device } from './device.ts'
 
 /** How long tasks of a kind take on a device: a mean that follows changes. */
@@ -18,10 +18,13 @@ export class Estimates {
     return this.#means.get(kind)?.[device.index]?.mean
   }
 
-  /** What is left of a running task: its mean minus the time that it has run, never negative. */
+  /**
+   * What is left of a running task: its mean minus the time that it has run. One that has run longer is taken to need as
+   * much again as it is over: to wait for it on and on would leave other devices idle.
+   */
   remaining(task: Task, device: Device, now: number): number | undefined {
     const mean = this.mean(task.kind, device)
-    return mean === undefined ? undefined : Math.max(0, mean - (now - (task.io?.startedAt ?? now)))
+    return mean === undefined ? undefined : Math.abs(mean - (now - (task.io?.startedAt ?? now)))
   }
 
   /** When the first of the tasks on a device will end; undefined if nothing is known of any of them. */

@@ -1,5 +1,5 @@
-import type { Version } from '../data.ts'
-import type { Task } from '../task.ts'
+import type { Version } from '../data/datum.ts'
+import type { Task } from '../tasks/task.ts'
 import type { Device } from './device.ts'
 import type { IoCore } from './io-core.ts'
 import type { TaskIo } from './task-io.ts'
@@ -38,14 +38,21 @@ function waitsFor({ accesses }: Task): string {
 }
 
 const makerOf = ({ producer, team }: Version): string =>
-  producer?.name ?? (team ? `a team of ${team.live} tasks` : 'something that nobody makes yet')
+  producer?.name ?? (team ? `a team of ${team.live} tasks` : 'something that no task makes yet')
 
 /** Why a ready task does not start, as far as I/O is the reason. */
 export function explainIo(task: Task, io: IoCore): string | null {
   const { storage, bound } = io
   const about = task.io
   if (bound && !bound.allows(task)) {
-    return `temporary data take ${bytesText(bound.alive)} of ${bytesText(bound.limit)}, and what is left is needed by tasks that come before it`
+    const size = storage.sizeOf(task)
+    const why =
+      size > bound.spare
+        ? `it writes ${bytesText(size)}`
+        : bound.spare > 0 && storage.knownSizeOf(task) === null
+          ? 'how much it writes is known when one of its kind has ended'
+          : 'what is left is needed by tasks that come before it'
+    return `temporary data take ${bytesText(bound.alive)} of ${bytesText(bound.limit)}, and ${why}`
   }
   if (!about) return null
   if (task.demand.io && !storage.hasSlots()) {
@@ -76,7 +83,7 @@ function obstacle(task: Task, about: TaskIo, device: Device, { storage, limits }
     const adaptive = limits.adaptive(device, direction)
     if (!adaptive) return null
     return adaptive.running >= adaptive.limit
-      ? `${name} does best with ${adaptive.limit} tasks at a time now, and so many run`
+      ? `${name} does best with ${adaptive.limit} tasks at a time now, and that many run`
       : `it is the turn of another kind of task on ${name}`
   }
   const choice = typeof wish === 'number' ? null : limits.choiceOf(task.kind, device)

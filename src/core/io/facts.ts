@@ -2,7 +2,7 @@ import type { DeviceFacts, IoFacts } from '../events.ts'
 import type { Device } from './device.ts'
 import type { IoOptions } from './io-core.ts'
 
-/** What reports are told of the devices of a run, and of how they are used. */
+/** What reports know about the devices of a run and their use. */
 
 export const deviceFacts = (devices: readonly Device[]): DeviceFacts[] =>
   devices.map(({ name, path, node, read, write, capacity }) => ({

@@ -1,8 +1,8 @@
-import type { AccessMode, Datum, Version } from '../data.ts'
+import type { AccessMode, Datum, Version } from '../data/datum.ts'
 import type { Observer } from '../events.ts'
-import type { Node, NodeDescription } from '../machine.ts'
-import type { Demand } from '../demand.ts'
-import type { Task, TaskSpec } from '../task.ts'
+import type { Node, NodeDescription } from '../schedule/machine.ts'
+import type { Demand } from '../tasks/demand.ts'
+import type { Task, TaskSpec } from '../tasks/task.ts'
 import { Bound, temporaryOutputs } from './bound.ts'
 import type { Device } from './device.ts'
 import type { IoNode } from './io-node.ts'
@@ -10,9 +10,11 @@ import { Estimates } from './estimates.ts'
 import { findIoPolicy } from './io-policy.ts'
 import type { IoPolicy, IoRound } from './io-policy.ts'
 import { IoQueue } from './io-queue.ts'
-import { Limits } from './limits.ts'
+import type { LearningWay } from './lessons.ts'
+import { DeviceLimits } from './device-limits.ts'
 import { Moves } from './moves.ts'
 import { refuseIo } from './refuse.ts'
+import { Standstill } from './standstill.ts'
 import { Storage } from './storage.ts'
 import { Telling } from './telling.ts'
 import type { Opening, Spot } from './storage.ts'
@@ -28,7 +30,9 @@ export interface IoOptions {
   prefetch?: boolean
   /** Bytes that temporary data may take at one time, on all devices together. */
   maxIntermediate?: number
-  /** Share of the tasks of a kind that may be spent on learning its limit. @default 0.1 */
+  /** How limits are learned: by a search while tasks come and go, or in epochs as the paper does. @default search */
+  learning?: LearningWay
+  /** Share of the tasks of a kind that the search may go on for. @default 1 */
   learningShare?: number
   /** What earlier runs have learned, as `export` gave it. */
   learned?: readonly Learned[]
@@ -53,7 +57,7 @@ interface AccessRequest {
 export interface IoHost {
   start(task: Task): void
   resume(task: Task): void
-  /** Sets a COMMUTATIVE task aside whose datum another one holds; false if nobody does. */
+  /** Sets a COMMUTATIVE task aside whose datum another one holds; false if no task does. */
   park(task: Task): boolean
   instruct(instruction: MoveInstruction): void
 }
@@ -62,17 +66,18 @@ export interface IoHost {
 export class IoCore {
   readonly storage: Storage
   readonly queue: IoQueue
-  readonly limits: Limits
+  readonly limits: DeviceLimits
   readonly moves: Moves
   /** Holds back producers of temporary data; null without a bound. */
   readonly bound: Bound | null
+  readonly standstill: Standstill
   readonly estimates = new Estimates()
   readonly #policy: IoPolicy
   readonly #telling: Telling
   readonly #observer: () => Observer | null
   /** Tells the engine that a version may be discarded again, if it is to be. */
   readonly #freed: (version: Version) => void
-  /** Versions that were made since the last decision, and that nobody reads. */
+  /** Versions made since the last decision that have no readers. */
   readonly #fresh: Version[] = []
   /** Demands that some device can meet: there may be many tasks of a demand, and many nodes. */
   readonly #possible = new WeakSet<Demand>()
@@ -94,12 +99,13 @@ export class IoCore {
     })
     this.#policy = findIoPolicy(options.ioPolicy ?? 'fcfs')
     this.queue = new IoQueue(this.devices.length, this.#policy.order)
-    this.limits = new Limits(this.queue, options, observer)
+    this.limits = new DeviceLimits(this.queue, options, observer, () => this.devices)
     const bound = boundOf(options.maxIntermediate, this.devices)
     this.bound = bound === Infinity ? null : new Bound(bound, task => this.storage.knownSizeOf(task))
     this.moves = new Moves(this.storage, options, observer)
     this.#observer = observer
     this.#telling = new Telling(observer)
+    this.standstill = new Standstill(this, observer)
   }
 
   get devices(): readonly Device[] {
@@ -129,7 +135,10 @@ export class IoCore {
 
   ready(task: Task): void {
     task.io = describeIo(task, this.devices)
-    if (!task.demand.io) return
+    if (!task.demand.io) {
+      this.standstill.computing.add(task)
+      return
+    }
     this.queue.push(task, task.io)
     this.limits.arrived(task)
   }
@@ -157,7 +166,7 @@ export class IoCore {
     const hasDropped = this.limits.dropIdleClaims()
     if (hasDropped && this.queue.size > 0) this.#startSome(now, host)
     if (this.queue.size > 0) this.#telling.waiting(this, now)
-    if (this.bound && !this.isBusy) this.#telling.stuck(this.bound, this.storage.nodes, now)
+    if (this.bound) this.#telling.held(this, now)
     if (this.moves.isOn) {
       for (const version of this.#fresh.splice(0)) this.moves.unread(version)
       const isQuiet = this.queue.size === 0 && !this.isBusy
@@ -263,6 +272,7 @@ export class IoCore {
   take(task: Task, spot: Spot, now: number): number {
     const io = task.io as TaskIo
     const lane = this.storage.take(task, io, spot, now)
+    this.standstill.computing.delete(task)
     this.limits.started(task, io, now)
     if (io.device) this.#telling.device(io.device, this.waitingFor, now)
     return lane
@@ -285,7 +295,7 @@ export class IoCore {
     this.limits.ended(task, io, took, moved || (task.demand.storage?.size ?? 0), now)
   }
 
-  /** The version is being committed: whoever reads it is known by now, or comes later. */
+  /** The version is being committed: its readers are known by now, or come later. */
   #made(version: Version): void {
     if (version.readers === 0 && this.moves.isOn) this.#fresh.push(version)
   }
@@ -336,6 +346,12 @@ export class IoCore {
   /** The size of what a task made; best told before `finished`. */
   stored(version: Version, bytes: number): void {
     this.storage.measured(version, bytes)
+    this.bound?.stored(version, bytes)
+  }
+
+  /** The version could not be deleted: it takes its room for good. */
+  stays(version: Version): void {
+    this.bound?.stays(version)
   }
 
   /** The version is gone from its device: deleted after `discard`, or moved to the path that the user named. */
@@ -343,6 +359,26 @@ export class IoCore {
     this.storage.forget(version)
     this.bound?.gone(version)
     this.moves.forget(version)
+  }
+
+  /** The file is the user's now, at the path that was named: it takes room of the device, and the run has that much less. */
+  handOver(version: Version): void {
+    const { place } = version
+    if (!place) return
+    const { device } = place
+    const bytes = place.measured ?? place.bytes
+    this.gone(version)
+    device.capacity -= bytes
+    this.locate(version, device, bytes)
+  }
+
+  /** The file is where the user had it before the run, and takes nothing of what the run may use. */
+  putBack(version: Version): void {
+    const { place } = version
+    if (!place) return
+    const { device, measured } = place
+    this.gone(version)
+    this.locate(version, device, measured ?? 0)
   }
 
   /** What was learned so far, for `learned` of the next run. */

@@ -1,5 +1,5 @@
 import { Heap } from '../../general/heap.ts'
-import type { Node } from '../machine.ts'
+import type { Node } from '../schedule/machine.ts'
 import { Budget } from './budget.ts'
 import { Device, rankDevices } from './device.ts'
 import type { DeviceDescription } from './device.ts'
@@ -27,7 +27,8 @@ export class IoNode {
   }
 
   get freeSlots(): number {
-    return this.executors - this.taken
+    const { isLost, isPaused } = this.node
+    return isLost || isPaused ? 0 : this.executors - this.taken
   }
 
   /** The lowest free lane; lanes of I/O come after those of the CPUs. */
@@ -59,7 +60,8 @@ export function buildDevices(nodes: readonly IoNode[], descriptions: readonly Io
     for (const description of descriptions[i]?.storage ?? []) {
       let device = description.shared ? shared.get(description.name) : undefined
       if (!device) {
-        device = new Device(devices.length, description.shared ? null : i, description)
+        const partner = ioNode.layers.find(({ name }) => name === description.sharesWith)
+        device = new Device(devices.length, description.shared ? null : i, description, partner)
         devices.push(device)
         if (description.shared) shared.set(description.name, device)
       }

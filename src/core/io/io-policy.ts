@@ -1,7 +1,7 @@
 import { nearest } from '../../general/nearest.ts'
 import { MillraceError } from '../errors.ts'
-import { before } from '../ready-queue.ts'
-import type { Kind, Task } from '../task.ts'
+import { before } from '../schedule/ready-queue.ts'
+import type { Kind, Task } from '../tasks/task.ts'
 import type { TaskOrder } from './class-tree.ts'
 import type { Device } from './device.ts'
 import { staticBandwidth } from './io-queue.ts'
@@ -83,7 +83,7 @@ const walkByWidth = (round: IoRound): IoWalk =>
     return a.bandwidth === b.bandwidth ? before(a.task, b.task) : a.bandwidth > b.bandwidth
   })
 
-/** Starts those that have waited too long; returns the first of them that cannot start. */
+/** Starts tasks that have waited too long; returns the first of them that cannot start. */
 function startPassed(round: IoRound): Task | null {
   for (;;) {
     const task = round.hasSlots() ? round.queue.passed(MOST_PASSES.others) : null
@@ -157,7 +157,7 @@ const backfill: IoPolicy = {
         avoid = tooSlow.get(task.kind)
         if (!avoid) tooSlow.set(task.kind, (avoid = slowDevices(round, task, waitingTime)))
       }
-      // Of a task without a device nobody knows when it ends.
+      // The end of a task without a device is unknown.
       const spot = avoid && !task.io?.needsDevice ? null : round.find(task, avoid)
       if (spot) round.start(task, spot)
       if (spot || task.state !== 'ready') walk.goOn(next)
@@ -169,7 +169,7 @@ const backfill: IoPolicy = {
   },
 }
 
-/** Where a task will not have ended in that time, or nobody knows. */
+/** Where a task will not have ended in that time, or that is unknown. */
 const slowDevices = (round: IoRound, task: Task, time: number): ReadonlySet<Device> =>
   new Set(round.devices.filter(device => (round.estimate(task, device) ?? Infinity) >= time))
 

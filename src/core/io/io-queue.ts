@@ -1,8 +1,8 @@
 import { Deque } from '../../general/deque.ts'
 import { OrderedQueue } from '../../general/ordered-queue.ts'
-import { before } from '../ready-queue.ts'
-import type { Demand } from '../demand.ts'
-import type { Kind, Task } from '../task.ts'
+import { before } from '../schedule/ready-queue.ts'
+import type { Demand } from '../tasks/demand.ts'
+import type { Kind, Task } from '../tasks/task.ts'
 import { ClassTree } from './class-tree.ts'
 import type { TaskOrder } from './class-tree.ts'
 import type { TaskIo } from './task-io.ts'
@@ -39,13 +39,13 @@ export class IoClass {
 /** The bandwidth that a task itself says; 0 where it is found by other means, or not asked for. */
 export const staticBandwidth = (bandwidth: unknown): number => (typeof bandwidth === 'number' ? bandwidth : 0)
 
-/** Classes that differ in nothing but bandwidth and size: whatever else keeps one back keeps back all. */
+/** Classes that differ only in bandwidth and size: anything else that holds back one holds back all. */
 export class IoLine {
   readonly kind: Kind
   readonly tree: ClassTree
   /** Tasks in all its classes. */
   waiting = 0
-  /** Of one round: where no task of the line can start, whatever it asks for. */
+  /** Of one round: where no task of the line can start, with any demand. */
   readonly blocked = new Set<number>()
 
   constructor(kind: Kind, order: TaskOrder) {
@@ -65,7 +65,7 @@ export class IoQueue {
   readonly #kinds = new Map<Kind, OfKind>()
   /** The lines that have ready tasks. */
   readonly filled = new Set<IoLine>()
-  /** Classes that have another first task than before, for whoever tells why tasks wait. */
+  /** Classes whose first task changed, for reports of why tasks wait. */
   readonly changed = new Set<IoClass>()
   readonly #devices: number
   readonly #order: TaskOrder
@@ -161,7 +161,7 @@ export class IoQueue {
     return this.#kinds.get(kind)?.waiting ?? 0
   }
 
-  /** The task that came first of those that wait, if so many that came later are not here any more. */
+  /** The oldest waiting task, if this many younger ones have left the queue. */
   passed(times: number): Task | null {
     const arrivals = this.#arrivals
     let oldest = arrivals.peek()

@@ -1,5 +1,5 @@
 import { Heap } from '../../general/heap.ts'
-import type { Task } from '../task.ts'
+import type { Task } from '../tasks/task.ts'
 import type { Device } from './device.ts'
 import type { IoClass, IoLine, IoQueue } from './io-queue.ts'
 import type { Opening } from './storage.ts'
@@ -12,7 +12,7 @@ interface Candidate {
   bandwidth: number
 }
 
-/** What a walk asks of whoever knows the devices. */
+/** What a walk asks about devices. */
 export interface Surroundings {
   bandwidthOf(task: Task): number
   /** Where tasks like this one could start, as far as bandwidth and room go. */
@@ -23,7 +23,7 @@ export interface Surroundings {
 
 /**
  * Goes through the ready tasks in the order of a policy, in one round. Those are left out that cannot start as
- * things are: in a round things only get taken, so whoever does not fit now will not fit later in it.
+ * things are: in a round things only get taken, so a task that does not fit now will not fit later in it.
  */
 export class IoWalk {
   readonly #heads: Heap<Candidate>
@@ -56,7 +56,7 @@ export class IoWalk {
 
   /** The task cannot start now, and for the rest of the round none of its line may use the devices to avoid. */
   refused({ task, line }: Candidate, avoid?: ReadonlySet<Device>): void {
-    // Where nobody else is in the line, nothing has to be known of what is left.
+    // Where no other task is in the line, what is left need not be known.
     if (line.tree.isSingle) return
     if (this.#around.isTypical(task)) this.#openings.set(line, this.#openingsOf(task, line, avoid))
     this.#push(line, line.tree.first(task, this.#openings.get(line) ?? null))

@@ -1,18 +1,16 @@
 import { LevelSearch } from './level-search.ts'
-import { Alone, levelsUpTo } from './level.ts'
+import { Alone, levelsBelow } from './level.ts'
 import type { Rung, Trial } from './trials.ts'
 
-/** What a task that is learned from is told to remember. */
+/** What a measured task remembers. */
 export interface Lesson {
   at: number
   area: number
-  /** Others only run beside those that are. */
-  isLearnedFrom: boolean
 }
 
 /**
- * Learning with few tasks: instead of a group of tasks for each bandwidth, one that comes after the other, tasks come and
- * go while the limit is looked for. So tasks that show what a limit gives are not spent on waiting for the last of a group.
+ * Learning without epochs: instead of a group of tasks for each bandwidth, one after the other, tasks come and go while the
+ * limit is looked for. So nothing is spent on waiting for the last of a group, and it may go on until the limit is found.
  */
 export class Learning {
   started = 0
@@ -24,15 +22,16 @@ export class Learning {
   #updatedAt = 0
   readonly #alone = new Alone()
 
-  /** With bounds, only what they allow is tried: `rungs` instead of all numbers of tasks. */
-  constructor(limit: number, executors: number, rungs: readonly Rung[] | null, usual = 0) {
-    const levels = rungs?.map(({ concurrency }) => concurrency) ?? levelsUpTo(executors)
+  /** With bounds, only what they allow is tried: `rungs` instead of all numbers of tasks. `isKnown`: `limit` is the device's bandwidth. */
+  constructor(limit: number, executors: number, rungs: readonly Rung[] | null, usual = 0, isKnown = false) {
+    const levels = rungs?.map(({ concurrency }) => concurrency) ?? levelsBelow(executors)
     const bandwidths = rungs?.map(({ bandwidth }) => bandwidth) ?? levels.map(level => limit / level)
     this.#rungs = new Map(levels.map((level, i) => [level, bandwidths[i] as number]))
     this.#search = new LevelSearch(
       [...this.#rungs.keys()].sort((a, b) => a - b),
       true,
       usual,
+      isKnown ? limit / 1000 : null,
     )
   }
 
@@ -49,20 +48,20 @@ export class Learning {
     return this.#rungs.get(this.concurrency) as number
   }
 
-  begin(now: number, isLearnedFrom = true): Lesson {
+  begin(now: number): Lesson {
     this.#advance(now)
     this.started++
-    return { at: now, area: this.#area, isLearnedFrom }
+    return { at: now, area: this.#area }
   }
 
   /** `took` is not finite, or negative, if it says nothing. */
-  end(lesson: Lesson, took: number, now: number): void {
+  end(lesson: Lesson, took: number, now: number, bytes = 0): void {
     this.#advance(now)
     // Others may have been heard of before that have ended later.
     const area = this.#area - (this.started - this.ended) * (this.#updatedAt - now)
     this.ended++
     const time = now - lesson.at
-    if (!lesson.isLearnedFrom || !(took > 0 && took < Infinity) || time <= 0) return
+    if (!(took > 0 && took < Infinity) || time <= 0) return
     const shared = Math.max(1, (area - lesson.area) / time)
     const waited = shared * (1 - this.#alone.add(took) / took)
     this.#search.add({
@@ -70,6 +69,7 @@ export class Learning {
       ended: now,
       took,
       bytes: 1,
+      moved: bytes,
       shared,
       rate: shared / took,
       waited,

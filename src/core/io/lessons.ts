@@ -1,17 +1,13 @@
 import { Learning } from './learning.ts'
-import { costOf, fastest, hasHalved, ladder, nearestTo } from './trials.ts'
+import { fastest, hasHalved, ladder, nearestTo } from './trials.ts'
 import type { Bounds, Rung, Trial } from './trials.ts'
 
-/** Fewer tasks than these tell nothing. */
-const LEAST_LEARNING = 5
-const MOST_OF_A_FEW = 12
-
-/** Tasks of a kind that may be spent on learning: a share, but of a few tasks up to a quarter. */
-export function allowance(known: number, share: number): number {
-  if (share >= 1) return Infinity
-  const least = Math.min(MOST_OF_A_FEW, Math.floor(known / 4))
-  return Math.max(Math.floor(share * known), least)
-}
+/**
+ * How a limit is learned: tasks come and go while it is looked for; in epochs as the paper does it, on one node; or so on
+ * several equal nodes, each with another epoch.
+ */
+export const LEARNING_WAYS = ['search', 'paper', 'paper-together'] as const
+export type LearningWay = (typeof LEARNING_WAYS)[number]
 
 /** One trial under way on one device. */
 export interface Epoch {
@@ -42,23 +38,27 @@ export class Lessons {
   readonly #usual: number
   readonly #bounds: Bounds | null
   readonly #underWay = new Set<Epoch>()
-  /** How it learns; decided at the first trial, because the number of tasks that are known grows. */
-  #way: 'in turn' | 'frugal' | 'over' | null
+  #way: 'in turn' | 'frugal' | 'over'
+  readonly #isTogether: boolean
+  readonly #isKnown: boolean
 
   constructor(
     limit: number,
     { executors, usual }: { executors: number; usual: number },
     bounds: Bounds | null,
     known: readonly Trial[],
+    way: LearningWay = 'search',
   ) {
     this.#executors = executors
     this.#usual = usual
+    this.#isKnown = limit < Infinity
     this.#bounds = limit === Infinity ? null : bounds
-    // Where nobody knows the bandwidth, an executor is one unit of it.
+    // Where the bandwidth is unknown, an executor is one unit of it.
     this.limit = limit === Infinity ? executors : limit
     this.rungs = ladder(this.limit, executors, this.#bounds)
     this.trials = [...known]
-    this.#way = known.length > 0 ? 'over' : null
+    this.#way = known.length > 0 ? 'over' : way === 'search' ? 'frugal' : 'in turn'
+    this.#isTogether = way === 'paper-together'
     this.meanwhile = nearestTo(usual, this.rungs) ?? this.highest
   }
 
@@ -68,6 +68,12 @@ export class Lessons {
 
   get isUnderWay(): boolean {
     return this.#underWay.size > 0 || this.isFrugal
+  }
+
+  /** While it learns: less than this no device offers a task. */
+  get leastOffer(): number {
+    if (!this.isFrugal || !this.learning) return -Infinity
+    return Math.min(this.meanwhile.bandwidth, this.learning.bandwidth)
   }
 
   /** Nothing more will be tried. */
@@ -87,27 +93,24 @@ export class Lessons {
     return this.trials.length > (this.#way === 'over' ? 0 : 1)
   }
 
-  /** What is to be tried next, if so many tasks may be spent and so many wait. */
-  next(allowed: number, waiting: number): Rung | null {
-    const isInTurn = this.#way === 'in turn' || (this.#way === null && costOf(this.rungs) <= allowed)
-    if (!isInTurn) return null
+  /** The next trial in the paper's way, with this number of waiting tasks. */
+  next(waiting: number): Rung | null {
+    if (this.#way !== 'in turn') return null
     const open = this.rungs.filter(rung => !this.#isTaken(rung))
     if (this.#underWay.size === 0) return open[0] ?? null
+    if (!this.#isTogether) return null
     return open.find(({ concurrency }) => concurrency <= waiting - this.#promised()) ?? null
   }
 
-  /** Whether it may be learned from few tasks, because what is to be tried in turn takes too many. */
-  mayLearn(allowed: number, waiting: number): boolean {
-    if (this.#way === 'over' || this.#way === 'in turn' || this.isFrugal) return false
-    if (allowed < LEAST_LEARNING || this.spent >= allowed) return false
-    return waiting > 1 && costOf(this.rungs) > allowed
+  /** Whether the search may begin, or go on: only where tasks wait for each other. */
+  maySearch(waiting: number): boolean {
+    return this.#way === 'frugal' && !this.isFrugal && waiting > 1
   }
 
   learn(): Learning {
-    this.#way = 'frugal'
     this.isFrugal = true
     const rungs = this.#bounds ? this.rungs : null
-    return (this.learning ??= new Learning(this.limit, this.#executors, rungs, this.#usual))
+    return (this.learning ??= new Learning(this.limit, this.#executors, rungs, this.#usual, this.#isKnown))
   }
 
   /** Learning from few tasks stops, for good or until there are more. Returns what has come of it. */
@@ -133,7 +136,6 @@ export class Lessons {
   }
 
   begin(rung: Rung): Epoch {
-    this.#way = 'in turn'
     const epoch: Epoch = { rung, started: 0, ended: 0, good: 0, total: 0 }
     this.#underWay.add(epoch)
     return epoch
@@ -142,8 +144,9 @@ export class Lessons {
   /** Returns the trial that came of it, if any. */
   conclude(epoch: Epoch): Trial | null {
     this.#underWay.delete(epoch)
-    const { rung, good, total } = epoch
-    if (good === 0 || this.#way === 'over') return null
+    const { rung, good, total, started } = epoch
+    // Where it ended early, fewer ran than it was to show: it is tried again when there are more.
+    if (good === 0 || started < rung.concurrency || this.#way === 'over') return null
     const trial: Trial = { ...rung, mean: Math.max(total / good, 1e-6) }
     this.trials.push(trial)
     this.#lookBack()

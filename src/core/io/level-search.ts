@@ -1,4 +1,4 @@
-import { CAREFUL, CHANGED, IN_A_ROW, Level, MOST_PATIENCE, PATIENCE, median } from './level.ts'
+import { CAREFUL, CHANGED, IN_A_ROW, Level, LARGE_LEVEL, MOST_PATIENCE, PATIENCE, median } from './level.ts'
 import type { Sample } from './level.ts'
 import { RoughSearch } from './rough-search.ts'
 import { Unrest } from './unrest.ts'
@@ -6,9 +6,9 @@ import { Unrest } from './unrest.ts'
 /** A higher level has to give so much more to be worth it, and a lower one must not lose more than this. */
 const WORTH = 1.02
 const NO_LOSS = 0.99
-/** After so many tasks the levels beside the best are tried for the first time. */
+/** Number of tasks after which the levels beside the best are tried for the first time. */
 const FIRST_PATIENCE = 12
-/** Where a device is used well, so many tasks wait for others; with fewer it has time left, with more it is crowded. */
+/** Number of waiting tasks of a well-used device; with fewer it has time left, with more it is crowded. */
 const FEW_WAIT = 0.3
 const FEW_WAIT_OF_MANY = 0.05
 const SOME_WAIT = 1
@@ -65,8 +65,14 @@ export class LevelSearch {
   /** How often the device has become slower: then the time of a task that is alone is not known any more. */
   slower = 0
 
-  /** `levels` upwards; `isHasty`: there are few tasks to find out with; `usual`: with so many at one time it begins. */
-  constructor(levels: readonly number[], isHasty = false, usual = FIRST) {
+  /** Bytes per millisecond that the device is said to give; null if nothing is said. */
+  readonly #bandwidth: number | null
+  /** How many tasks like the first ones, which were hardly disturbed, use all of that; 0 if it is not known. */
+  #fills = 0
+
+  /** `levels` upwards; `isHasty`: there are few tasks to find out with; `usual`: the number at one time to begin with. */
+  constructor(levels: readonly number[], isHasty = false, usual = FIRST, bandwidth: number | null = null) {
+    this.#bandwidth = bandwidth
     this.#levels = levels
     this.#isHasty = isHasty
     this.#unrest = new Unrest(isHasty)
@@ -96,7 +102,7 @@ export class LevelSearch {
     })
     const [level, from] = [this.limit, this.#from]
     if (this.rate > 0 || from === null || !this.#isNew || level > CAREFUL) return found
-    // On its way up, because nobody waited: so tasks take no longer here. Of many that is not to be taken for granted.
+    // On its way up, because no task waited: so tasks take no longer here. Of many that is not certain.
     found.push({ level, rate: (this.#rateAt(from) / (this.#levels[from] as number)) * level })
     return found
   }
@@ -151,7 +157,11 @@ export class LevelSearch {
     this.#go(at, now)
   }
 
-  #addOne({ began, ended, shared, rate, waited, isFed }: Sample): void {
+  #addOne({ began, ended, took, moved = 0, shared, rate, waited, isFed }: Sample): void {
+    if (!this.#hasBegun && this.#bandwidth !== null && moved > 0) {
+      const fills = (this.#bandwidth * took) / moved
+      this.#fills = this.#fills === 0 ? fills : Math.min(this.#fills, fills)
+    }
     // Tasks that began with another limit, or when there were too few, say nothing about this one.
     const isEnough = this.#nearest(shared) === this.#at || (isFed && shared < this.limit)
     if (began < this.#chosenAt || !isEnough) return
@@ -209,7 +219,7 @@ export class LevelSearch {
     if (!this.#hasBegun) {
       if (this.#seenFirst + this.#seen < FIRST) return
       this.#hasBegun = true
-      if (this.#step(2, now)) return
+      if (this.#step(this.#firstStep(), now)) return
     }
     const wait = this.#waits.length < 2 ? null : median(this.#waits)
     const isSteady = this.#seen >= 2
@@ -220,8 +230,18 @@ export class LevelSearch {
     else if (this.#seen >= this.#patience) {
       const isCrowded = (wait ?? 0) > SOME_WAIT || this.#patience === IN_A_ROW
       this.#isRound = true
-      this.#lookFurther(isCrowded ? [-1, 1] : [1, -1], now)
+      // Where hardly any task waits for another, fewer of them get less.
+      const isRoomy = this.#isHasty && this.limit > CAREFUL && wait !== null && wait < this.#few
+      this.#lookFurther(isRoomy ? [1] : isCrowded ? [-1, 1] : [1, -1], now)
     }
+  }
+
+  /** Where it is known how much a task moves, its time says how many of them the device can serve. */
+  #firstStep(): number {
+    // A few are found by small steps, and times of small tasks tell more of opening files than of bandwidth.
+    if (this.#fills < LARGE_LEVEL) return 2
+    this.#isNew = false
+    return this.#nearest(this.#fills) - this.#at
   }
 
   #goUp(wait: number, now: number): void {
@@ -276,7 +296,7 @@ export class LevelSearch {
   /** Stays if the level is better than the one before, or as good with fewer tasks. */
   #look(from: number, wait: number | null, now: number): void {
     const isHigher = this.#at > from
-    // As long as nobody waits, more tasks get more.
+    // As long as no task waits, more tasks get more.
     if (isHigher && wait !== null && wait < this.#few) return this.#stay(from, now)
     const gain = this.#rateAt(this.#at) / this.#rateAt(from)
     const isBad = gain < this.#hopeless()
@@ -304,7 +324,7 @@ export class LevelSearch {
     this.#from = null
     this.#fewWait = Infinity
     this.#manyWait = Math.max(MANY_WAIT, wait + GOOD_WAIT)
-    // The first tasks of a program are slow, and whoever learns once must not be misled by them.
+    // The first tasks of a program are slow, and must not mislead a search that runs once.
     this.#patience = this.#isHasty ? IN_A_ROW : PATIENCE
     // It pays to go on the same way, unless so many wait already that more will not help.
     const next = !isHigher ? [-1] : wait > SOME_WAIT ? [] : [this.#isNew ? 2 : 1]

@@ -1,11 +1,13 @@
-/** Rates so far from what is known say that the device has changed, if so many of them come in a row. */
+/** Number of rates in a row that differ this much before the device counts as changed. */
 export const CHANGED = 0.2
 export const IN_A_ROW = 4
-/** After so many tasks the levels beside the best are tried; each time in vain doubles it. */
+/** Number of tasks after which the levels beside the best are tried; each failure doubles it. */
 export const PATIENCE = 60
 export const MOST_PATIENCE = 480
 /** From this level on, up goes by small steps only. */
 export const CAREFUL = 8
+/** A level that takes many small steps to reach. */
+export const LARGE_LEVEL = 4 * CAREFUL
 
 export const median = (values: readonly number[]): number => {
   const sorted = [...values].sort((a, b) => a - b)
@@ -23,6 +25,16 @@ export function levelsUpTo(most: number): number[] {
   return levels
 }
 
+/** The same where there are few; above, so that what the paper tries is among them: the most, and its halves. */
+export function levelsBelow(most: number): number[] {
+  const levels = levelsUpTo(most).filter(level => level <= 2 * CAREFUL)
+  for (let at = most; at > 2 * CAREFUL; at = Math.floor(at / 2)) {
+    const between = Math.round(at / Math.SQRT2)
+    levels.push(at, ...(between > 2 * CAREFUL ? [between] : []))
+  }
+  return levels.sort((a, b) => a - b)
+}
+
 /** What one task tells about the device. */
 export interface Sample {
   began: number
@@ -32,6 +44,8 @@ export interface Sample {
   /** Tasks with which it shared the device on average, itself among them. */
   shared: number
   bytes: number
+  /** Bytes that it moved, where `bytes` counts tasks; 0 or nothing if that is not known. */
+  moved?: number
   /** Bytes per millisecond that all of them were given. */
   rate: number
   /** How many of them waited for others. */

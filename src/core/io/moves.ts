@@ -1,6 +1,6 @@
-import type { Version } from '../data.ts'
+import type { Version } from '../data/datum.ts'
 import type { Observer } from '../events.ts'
-import type { Task } from '../task.ts'
+import type { Task } from '../tasks/task.ts'
 import type { Device } from './device.ts'
 import type { Storage } from './storage.ts'
 import type { Move, MoveInstruction, Place } from './task-io.ts'

@@ -1,5 +1,5 @@
 import { MillraceError } from '../errors.ts'
-import type { Demand } from '../demand.ts'
+import type { Demand } from '../tasks/demand.ts'
 import type { IoNode } from './io-node.ts'
 import { bytesText, rateText } from './words.ts'
 

@@ -1,6 +1,6 @@
-import type { Version } from '../data.ts'
-import type { NodeDescription, Node } from '../machine.ts'
-import type { Kind, Task } from '../task.ts'
+import type { Version } from '../data/datum.ts'
+import type { NodeDescription, Node } from '../schedule/machine.ts'
+import type { Kind, Task } from '../tasks/task.ts'
 import type { Budget } from './budget.ts'
 import type { Device } from './device.ts'
 import { IoNode, buildDevices } from './io-node.ts'
@@ -26,11 +26,11 @@ export interface Opening {
   readonly room: number
 }
 
-/** What storage asks of whoever knows limits. */
+/** What storage asks about limits. */
 export interface Limiter {
   /** Bytes per second that a task would hold on a device; negative: it must not start there now. */
   for(task: Task, io: TaskIo, device: Device): number
-  /** Bytes per second without which it starts nowhere; negative if nobody knows. */
+  /** Bytes per second without which it starts nowhere; negative if unknown. */
   least(task: Task): number
   /** Tasks with an adaptive limit that may begin to write on the device, at most. */
   slots(device: Device): number
@@ -46,9 +46,9 @@ export class Storage {
   /** The most that a task of the kind has written: what the next one is expected to write. */
   readonly #sizes = new Map<Kind, number>()
   /** Null while it is quicker to look at all nodes. */
-  readonly #index: SpotIndex | null
+  #index: SpotIndex | null
   readonly #byRank: readonly Device[]
-  readonly #hasBareNodes: boolean
+  #hasBareNodes: boolean
   /** Some device has failed. */
   hasFailures = false
   /** Tasks on any device. */
@@ -60,10 +60,19 @@ export class Storage {
     this.#limit = limit
     this.#byRank = [...this.devices].sort((a, b) => a.rank - b.rank)
     this.#hasBareNodes = this.nodes.some(({ layers }) => layers.length === 0)
-    this.#index =
-      nodes.length < MANY_NODES
-        ? null
-        : new SpotIndex(this.nodes, this.devices, device => limit.slots(device))
+    this.#index = this.#makeIndex()
+  }
+
+  #makeIndex(): SpotIndex | null {
+    if (this.nodes.length < MANY_NODES) return null
+    return new SpotIndex(this.nodes, this.devices, device => this.#limit.slots(device))
+  }
+
+  /** There is one node more; it has no devices. */
+  joined(node: Node, description: NodeDescription): void {
+    this.nodes.push(new IoNode(node, { ...description, storage: [] }))
+    this.#hasBareNodes = true
+    this.#index = this.#makeIndex()
   }
 
   /** Whether anything is under way on any device that will end by itself. */
@@ -81,7 +90,7 @@ export class Storage {
     return this.knownSizeOf(task) ?? 0
   }
 
-  /** Null while nobody said it and no task of the kind has ended. */
+  /** Null while it was not given and no task of the kind has ended. */
   knownSizeOf(task: Task): number | null {
     return task.demand.storage?.size ?? this.#sizes.get(task.kind) ?? null
   }
@@ -110,7 +119,7 @@ export class Storage {
       wish: {
         read: io.direction === 'read' ? least : -Infinity,
         write: io.direction === 'write' ? least : -Infinity,
-        room: io.direction === 'write' ? this.sizeOf(task) : -Infinity,
+        room: this.#roomFor(task, io),
         tasks: demand.storage?.bandwidth === 'adaptive' && io.direction === 'write' ? 1 : -Infinity,
       },
       onDevice: device => (avoid?.has(device) ? -1 : this.#onDevice(task, io, device)),
@@ -127,6 +136,11 @@ export class Storage {
     return !needsDevice || this.#hasBareNodes || (this.hasFailures && pinned === null)
   }
 
+  /** The node has changed as a whole. */
+  nodeChanged({ index }: Node): void {
+    this.#index?.changed(this.nodes[index] as IoNode)
+  }
+
   /** The same by looking at each of the nodes. */
   findAmong(
     nodes: readonly IoNode[],
@@ -134,7 +148,7 @@ export class Storage {
     io: TaskIo,
     avoid: ReadonlySet<Device> | null = null,
   ): Spot | null {
-    let best: Spot | null = null
+    let best = null as Spot | null
     const { demand } = task
     for (const node of nodes) {
       if (demand.io && (node.freeSlots <= 0 || !node.node.fitsNow(demand))) continue
@@ -150,11 +164,10 @@ export class Storage {
         if (avoid?.has(device)) continue
         const bandwidth = this.#fitting(task, io, node, device)
         if (bandwidth < 0) continue
-        if (best?.device === device && node.freeSlots <= best.node.freeSlots) break
-        // Equal devices of several nodes: the one with less to do, not always that of the first node.
-        if (best?.device?.rank === device.rank && isBusier(device, best.device)) break
+        if (best?.device === device && node.freeSlots <= best.node.freeSlots) continue
+        // Equal devices: the one with less to do, not always the first.
+        if (best?.device?.rank === device.rank && isBusier(device, best.device)) continue
         best = { node, device, bandwidth }
-        break
       }
     }
     return best
@@ -198,8 +211,23 @@ export class Storage {
   }
 
   couldUse(task: Task, io: TaskIo, device: Device): boolean {
-    if (!io.needsDevice || !isOpen(device, io)) return false
-    return device.hasRoom(io.direction === 'write' ? this.sizeOf(task) : 0, io.isTemporary)
+    return io.needsDevice && this.#isFor(task, io, device)
+  }
+
+  /** Whether it may go there and there is room for it. */
+  #isFor(task: Task, io: TaskIo, device: Device): boolean {
+    if (!isOpen(device, io) || this.#roomFor(task, io) > device.roomFor(io.isTemporary)) return false
+    return !device.isLastResort || !this.devices.some(one => !one.isLastResort && this.#isFor(task, io, one))
+  }
+
+  /** Bytes without which the task does not start on a device. */
+  #roomFor(task: Task, { direction, ignoresRoom }: TaskIo): number {
+    return direction === 'write' && !ignoresRoom ? this.sizeOf(task) : -Infinity
+  }
+
+  /** No device that it may use has room for what it writes. */
+  lacksRoom(task: Task, io: TaskIo): boolean {
+    return io.needsDevice && !io.ignoresRoom && io.direction === 'write' && this.hopes(task, io).length === 0
   }
 
   hasSlots(): boolean {
@@ -213,8 +241,7 @@ export class Storage {
   }
 
   #onDevice(task: Task, io: TaskIo, device: Device): number {
-    if (!isOpen(device, io)) return -1
-    if (io.direction === 'write' && !device.hasRoom(this.sizeOf(task), io.isTemporary)) return -1
+    if (!this.#isFor(task, io, device)) return -1
     const { direction, source } = io
     if (source?.learner && source !== device) return -1
     const bandwidth = this.#limit.for(task, io, device)
@@ -366,10 +393,10 @@ function fitsNode(task: Task, { direction, source }: TaskIo, node: IoNode, bandw
 const ofSource = (bandwidth: number, { read }: Device, node: IoNode): number =>
   Math.min(bandwidth, read.limit, node.read.limit)
 
-/** Who asks for more than all gets all, when nobody else has any of it. */
+/** A demand above the total gets the total, once all of it is free. */
 const spareOf = (budget: Budget): number => (budget.used === 0 ? Infinity : budget.spare)
 
-/** A device that has failed is left to those who cannot go elsewhere: to wait for it would be to wait for ever. */
+/** Only tasks without another choice use a failed device: waiting for it would never end. */
 const isOpen = (device: Device, { pinned }: TaskIo): boolean =>
   pinned === null ? device.offline === null : pinned === device
 

@@ -1,6 +1,6 @@
-import type { Version } from '../data.ts'
-import type { StorageDemand } from '../demand.ts'
-import type { Task } from '../task.ts'
+import type { Version } from '../data/datum.ts'
+import type { StorageDemand } from '../tasks/demand.ts'
+import type { Task } from '../tasks/task.ts'
 import type { Begun } from './adaptive.ts'
 import type { Device } from './device.ts'
 import type { Lesson } from './learning.ts'
@@ -24,6 +24,8 @@ export interface TaskIo {
   paused: number
   /** It makes temporary data. */
   isTemporary: boolean
+  /** It starts though there is no room for it: nothing else would make room. */
+  ignoresRoom: boolean
   /** Bytes that are reserved on its device until it ends. */
   reserved: number
   /** Bytes that it moved, if the runtime knows better than the sizes of its files. */
@@ -120,6 +122,7 @@ export function describeIo(task: Task, devices: readonly Device[]): TaskIo {
     sourceBandwidth: 0,
     paused: 0,
     isTemporary,
+    ignoresRoom: false,
     reserved: 0,
     bytes: null,
     startedAt: -1,

@@ -41,15 +41,12 @@ export function ladder(limit: number, executors: number, bounds: Bounds | null):
   return rungs
 }
 
-/** The rung that lets about so many tasks run at one time. */
+/** The rung that lets about this number of tasks run at one time. */
 export const nearestTo = (tasks: number, rungs: readonly Rung[]): Rung | undefined =>
   rungs.reduce<Rung | undefined>((best, rung) => {
     const off = ({ concurrency }: Rung): number => Math.abs(Math.log(concurrency / Math.max(1, tasks)))
     return best && off(best) <= off(rung) ? best : rung
   }, undefined)
-
-export const costOf = (rungs: readonly Rung[]): number =>
-  rungs.reduce((sum, { concurrency }) => sum + concurrency, 0)
 
 /** Whether doubling the bandwidth has at least halved the time. */
 export const hasHalved = (trials: readonly Trial[]): boolean => {
@@ -87,7 +84,7 @@ export function timeFor(tasks: number, trial: Trial, trials: readonly Trial[]): 
 }
 
 /**
- * The trial with which so many tasks would end first; among equals the one of highest bandwidth. `worth`: by which factor
+ * The trial with which this number of tasks would end first; among equals the one of highest bandwidth. `worth`: by which factor
  * it must be faster than one of higher bandwidth, where times are not known exactly.
  */
 export function bestFor(

@@ -1,12 +1,10 @@
-import type { Kind } from '../task.ts'
+import type { Kind } from '../tasks/task.ts'
 import type { Device } from './device.ts'
 import type { Learning, Lesson } from './learning.ts'
 import type { Epoch, Lessons } from './lessons.ts'
+import { LARGE_LEVEL } from './level.ts'
 import { bestFor, worthOfFew } from './trials.ts'
 import type { Rung, Trial } from './trials.ts'
-
-/** So many tasks more tell that no others come with which it may go on learning. */
-const MOST_UNLEARNED = 16
 
 export interface TunerReport {
   trial(tuner: AutoTuner, trial: Trial): void
@@ -26,11 +24,8 @@ export class AutoTuner {
   choice: Rung
   running = 0
   #epoch: Epoch | null = null
-  /** While it learns from few tasks, and the most of them that it may spend. */
+  /** While it searches. */
   #learning: Learning | null = null
-  #allowed = 0
-  /** Tasks that ran since it may spend no more: others may come, and with them it goes on. */
-  #unlearned = 0
   readonly #report: TunerReport
   #isTold = false
 
@@ -46,27 +41,16 @@ export class AutoTuner {
     return this.#epoch !== null || this.#learning !== null
   }
 
-  /** Whether it wants the device for itself, for a trial that so many tasks may be spent on. */
-  wants(allowed: number, waiting: number): boolean {
-    if (this.isLearning || this.lessons.next(allowed, waiting)) return true
-    return this.lessons.mayLearn(allowed, waiting)
+  /** Whether it wants the device for itself, to try something. */
+  wants(waiting: number): boolean {
+    return this.isLearning || this.lessons.next(waiting) !== null || this.lessons.maySearch(waiting)
   }
 
   /** The device is empty and its own: a trial begins. */
-  begin(allowed: number, waiting: number): void {
-    const rung = this.lessons.next(allowed, waiting)
+  begin(waiting: number): void {
+    const rung = this.lessons.next(waiting)
     if (rung) this.#epoch = this.lessons.begin(rung)
-    else if (this.lessons.mayLearn(allowed, waiting)) {
-      this.#learning = this.lessons.learn()
-      this.#allowed = allowed
-    }
-  }
-
-  /** More tasks have come while it learns: it may learn from more of them. */
-  allow(tasks: number): void {
-    if (tasks <= this.#allowed) return
-    this.#allowed = tasks
-    this.#unlearned = 0
+    else if (this.lessons.maySearch(waiting)) this.#learning = this.lessons.learn()
   }
 
   /** The trial cannot begin, or go on: what has run so far has to do. */
@@ -78,12 +62,15 @@ export class AutoTuner {
   }
 
   /** The bandwidth that a task may start with now; negative: none. */
-  offer(): number {
+  offer(way: 'read' | 'write'): number {
     const epoch = this.#epoch
     if (epoch) return epoch.started < epoch.rung.concurrency ? epoch.rung.bandwidth : -1
     if (this.#learning) {
       const { bandwidth, concurrency } = this.#learning
-      return this.running < concurrency && !this.#isAtEnd ? bandwidth : -1
+      if (this.running >= concurrency) return -1
+      // Those that began with a much lower limit still hold more: they must not keep away what is tried now.
+      if (concurrency < LARGE_LEVEL) return bandwidth
+      return Math.min(bandwidth, Math.max(0, this.device[way].spare) / (concurrency - this.running))
     }
     const { bandwidth, concurrency } = this.lessons.isUnderWay ? this.lessons.meanwhile : this.choice
     return this.running < concurrency ? bandwidth : -1
@@ -94,20 +81,28 @@ export class AutoTuner {
     this.running++
     const epoch = this.#epoch
     if (!this.isLearning) return null
-    const isLearnedFrom = epoch !== null || !this.#isSpent
-    if (isLearnedFrom) this.lessons.spent++
-    else this.#unlearned++
-    if (!epoch) return this.#learning?.begin(now, isLearnedFrom) ?? null
+    this.lessons.spent++
+    if (!epoch) return this.#learning?.begin(now) ?? null
     epoch.started++
-    return { at: now, area: 0, isLearnedFrom }
+    return { at: now, area: 0 }
   }
 
-  /** Returns true if a trial has ended with it. `took` counts only if the task ended well. */
-  ended(took: number, lesson: Lesson | null, waiting: number, now: number): boolean {
+  /** Returns true if a trial has ended with it. `took` counts only if the task ended well; `most`: tasks that it may learn from. */
+  ended(
+    took: number,
+    lesson: Lesson | null,
+    waiting: number,
+    now: number,
+    most = Infinity,
+    bytes = 0,
+  ): boolean {
     this.running--
     const epoch = this.#epoch
     if (!lesson) return false
-    if (!epoch) return this.#learnFrom(lesson, took, waiting, now)
+    if (!epoch) {
+      this.lessons.learning?.end(lesson, took, now, bytes)
+      return this.#mayStop(waiting, most)
+    }
     epoch.ended++
     if (took >= 0 && took < Infinity) {
       epoch.good++
@@ -120,21 +115,12 @@ export class AutoTuner {
     return true
   }
 
-  get #isSpent(): boolean {
-    return this.lessons.spent >= this.#allowed
-  }
-
-  get #isAtEnd(): boolean {
-    return this.#isSpent && this.#unlearned >= MOST_UNLEARNED
-  }
-
-  #learnFrom(lesson: Lesson, took: number, waiting: number, now: number): boolean {
-    this.lessons.learning?.end(lesson, took, now)
+  #mayStop(waiting: number, most: number): boolean {
     if (!this.#learning) return false
     const isIdle = this.running === 0 && waiting === 0
-    const { isOver } = this.#learning
-    if (!isOver && !isIdle && !this.#isAtEnd) return false
-    this.#stopLearning(isOver || this.#isSpent)
+    const isOver = this.#learning.isOver || this.lessons.spent >= most
+    if (!isOver && !isIdle) return false
+    this.#stopLearning(isOver)
     return true
   }
 
@@ -148,9 +134,9 @@ export class AutoTuner {
     if (trial) this.#report.trial(this, trial)
   }
 
-  /** Chooses for so many waiting tasks, if there is something to choose from. */
-  choose(waiting: number, allowed: number): void {
-    if (!this.lessons.isEnough || this.wants(allowed, waiting)) return
+  /** Chooses for this number of waiting tasks, if there is a choice. */
+  choose(waiting: number): void {
+    if (!this.lessons.isEnough || this.wants(waiting)) return
     const { trials, learning } = this.lessons
     const best = bestFor(Math.max(waiting, 1), trials, learning ? worthOfFew : undefined)
     if (!best) return

@@ -5,7 +5,7 @@ const MUCH_FOR_FEW = 0.15
 const LITTLE = 0.1
 const LEAST_PAIRS = 3
 const MOST_PAIRS = 16
-/** After so many tasks with little of it, it is over. */
+/** Number of calm tasks after which unrest is over. */
 const CALM = 48
 
 /** How much the times of tasks that end one after the other differ: 0 not at all, 1 altogether. */
@@ -77,7 +77,7 @@ export class Stretch {
     return this.#end > this.#begin ? this.#bytes / (this.#end - this.#begin) : 0
   }
 
-  /** Whether it lasts so many times as long as its longest task. */
+  /** Whether it lasts this many times as long as its longest task. */
   lasted(times: number): boolean {
     return this.#end - this.#begin >= times * this.#longest
   }

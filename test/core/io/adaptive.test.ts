@@ -150,7 +150,7 @@ test('tasks that fail should not count, and should give back what they held', ()
   rig.many(8, 'io', { bandwidth: 'adaptive' }).forEach(() => undefined)
   const first = rig.go()
   for (const task of first) {
-    rig.engine.cancelTask(task, null, 'enough', rig.now)
+    rig.engine.cancelTask(task, null, { kind: 'unread' }, rig.now)
     rig.engine.stopped(task, rig.now)
   }
   const disk = rig.device('disk')

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { test } from 'node:test'
 import { Profile } from '../../../src/core/io/profile.ts'
-import type { Datum } from '../../../src/core/data.ts'
-import { ioDemandOf } from '../../../src/core/demand.ts'
-import type { Task } from '../../../src/core/task.ts'
+import type { Datum } from '../../../src/core/data/datum.ts'
+import { ioDemandOf } from '../../../src/core/tasks/demand.ts'
+import type { Task } from '../../../src/core/tasks/task.ts'
 import { fails } from '../rig.ts'
 import { IoRig, device } from './io-rig.ts'
 import type { IoRigOptions } from './io-rig.ts'
@@ -136,20 +136,58 @@ test('where nobody says the size, one task of the kind should go ahead, and the 
   assert.equal(rig.go().length, 1, '10 are there, 10 more fit')
 })
 
-test('a bound that is too small for the program should be said, and why the task waits', () => {
+test('where the bound cannot hold, the first task should start all the same, with a warning, when the driver says so', () => {
   const rig = rigWith({ maxIntermediate: 20 })
   const [a, b] = [temporary(rig), temporary(rig)]
   rig.write('a', { size: 15 }, {}, a)
+  rig.read('r', {}, a)
   const late = rig.write('b', { size: 15 }, {}, b)
+  const { standstill } = rig.engine.io
+  const [first] = rig.go() as [Task]
+  assert(!standstill.isThere, 'it runs')
+  rig.finish(first, 1, 15)
+  const [reader] = rig.go() as [Task]
+  rig.finish(reader)
+  assert.deepEqual(rig.go(), [], 'its reader has ended, but the program may call another')
+  assert.match(rig.engine.explain(late), /temporary data take 15 B of 20 B, and it writes 15 B/)
+  assert.match(rig.of('waits').at(-1)?.reason ?? '', /temporary data take 15 B of 20 B/)
+  assert(standstill.isThere)
+  assert.equal(rig.of('note').length, 0)
+  assert(standstill.letOneGo(rig.now))
+  assert.match(rig.of('note')[0]?.text ?? '', /b#3 starts beyond .*removeFile.*maxIntermediate/)
+  assert.deepEqual(rig.go(), [late])
+})
+
+test('what is being deleted is no standstill, unless it cannot be deleted', () => {
+  const rig = rigWith({ maxIntermediate: 20 })
+  const a = temporary(rig)
+  rig.write('a', { size: 15 }, {}, a)
+  rig.write('b', { size: 15 }, {}, temporary(rig))
   const [first] = rig.go() as [Task]
   rig.finish(first, 1, 15)
-  assert.deepEqual(rig.go(), [])
-  assert.match(rig.engine.explain(late), /temporary data take 15 B of 20 B/)
-  assert.equal(rig.of('note').length, 1)
-  assert.match(rig.of('note')[0]?.text ?? '', /raise maxIntermediate/)
   rig.engine.remove(a, rig.now)
-  rig.engine.io.gone(first.accesses[0]?.write as never)
-  assert.deepEqual(rig.go(), [late])
+  rig.go()
+  const version = rig.said.find(one => one.type === 'discard')?.version
+  const { io } = rig.engine
+  assert(version && !io.standstill.isThere)
+  io.stays(version)
+  assert(io.standstill.isThere)
+})
+
+test('tasks that may use no device but one that is full should start there when nothing else will make room', () => {
+  for (const cpus of [0, 1]) {
+    const rig = new IoRig({ storage: [device('ssd', 100, { capacity: 25 }), device('pfs', 10)] })
+    const demand = ioDemandOf({ size: 10, device: 'ssd' }, cpus)
+    for (let i = 0; i < 3; i++) rig.write('w', {}, { demand })
+    for (const done of [2, 3]) {
+      for (let tasks = rig.go(); tasks.length > 0; tasks = rig.go()) {
+        for (const task of tasks) rig.finish(task, rig.now + 1, 10)
+      }
+      assert.equal(3 - rig.engine.root.live, done)
+      assert.equal(rig.engine.io.standstill.letOneGo(rig.now), done === 2)
+    }
+    assert.match(rig.of('note')[0]?.text ?? '', /ssd has no room for 10 B more/)
+  }
 })
 
 test('a layer with a bound of its own should send what does not fit to the next', () => {

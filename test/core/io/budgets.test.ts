@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { demandOf, ioDemandOf } from '../../../src/core/demand.ts'
-import type { Task } from '../../../src/core/task.ts'
+import { demandOf, ioDemandOf } from '../../../src/core/tasks/demand.ts'
+import type { Task } from '../../../src/core/tasks/task.ts'
 import { fails } from '../rig.ts'
 import { IoRig, MB, device, devicesOf } from './io-rig.ts'
 
@@ -128,7 +128,7 @@ test('given tasks that fail, are retried or cancelled, all that they held should
   assert.equal(rig.device('disk').used, 60)
   rig.fail(retried)
   assert.equal(rig.device('disk').used, 30)
-  rig.engine.cancelTask(cancelled, null, 'no more', rig.now)
+  rig.engine.cancelTask(cancelled, null, { kind: 'unread' }, rig.now)
   assert.deepEqual(rig.go(), [retried])
   rig.engine.stopped(cancelled, rig.now)
   rig.finish(retried)

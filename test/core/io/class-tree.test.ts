@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { ClassTree } from '../../../src/core/io/class-tree.ts'
 import type { IoClass } from '../../../src/core/io/io-queue.ts'
-import type { Task } from '../../../src/core/task.ts'
+import type { Task } from '../../../src/core/tasks/task.ts'
 
 const number = fc.integer({ min: 0, max: 9 })
 const steps = fc.array(

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { Device } from '../../../src/core/io/device.ts'
-import type { Task } from '../../../src/core/task.ts'
+import type { Task } from '../../../src/core/tasks/task.ts'
 import type { IoRig } from './io-rig.ts'
 
 /** Bytes per millisecond that a device gives to n tasks together. */

@@ -1,4 +1,4 @@
-import type { Task } from '../../../src/core/task.ts'
+import type { Task } from '../../../src/core/tasks/task.ts'
 import type { IoRig } from './io-rig.ts'
 
 export interface HeadSettings {

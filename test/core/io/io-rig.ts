@@ -1,12 +1,12 @@
-import { Datum } from '../../../src/core/data.ts'
+import { Datum } from '../../../src/core/data/datum.ts'
 import { Engine } from '../../../src/core/engine.ts'
 import type { EngineOptions, Instruction } from '../../../src/core/engine.ts'
 import type { RunEvent } from '../../../src/core/events.ts'
 import type { Device, DeviceDescription } from '../../../src/core/io/device.ts'
-import type { NodeDescription } from '../../../src/core/machine.ts'
-import { ioDemandOf } from '../../../src/core/demand.ts'
-import type { IoWishes } from '../../../src/core/demand.ts'
-import type { Kind, Task, TaskSpec } from '../../../src/core/task.ts'
+import type { NodeDescription } from '../../../src/core/schedule/machine.ts'
+import { ioDemandOf } from '../../../src/core/tasks/demand.ts'
+import type { IoWishes } from '../../../src/core/tasks/demand.ts'
+import type { Kind, Task, TaskSpec } from '../../../src/core/tasks/task.ts'
 import { kindOf } from '../rig.ts'
 
 export const MB = 1e6

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Datum, Version } from '../../../src/core/data.ts'
+import type { Datum, Version } from '../../../src/core/data/datum.ts'
 import type { Move } from '../../../src/core/io/task-io.ts'
-import type { Task } from '../../../src/core/task.ts'
+import type { Task } from '../../../src/core/tasks/task.ts'
 import { IoRig, MB, device, devicesOf } from './io-rig.ts'
 import type { IoRigOptions } from './io-rig.ts'
 

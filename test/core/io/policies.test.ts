@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
+import fc from 'fast-check'
 import { test } from 'node:test'
 import { findIoPolicy } from '../../../src/core/io/io-policy.ts'
-import type { Task } from '../../../src/core/task.ts'
+import type { Task } from '../../../src/core/tasks/task.ts'
 import { fails } from '../rig.ts'
 import { IoRig, MB, device, devicesOf } from './io-rig.ts'
 
@@ -221,4 +222,47 @@ test('fcfs: members of a team that wait for each other should not be counted as 
 
 test('an I/O policy that does not exist should be named, with the nearest that does', () => {
   assert.throws(() => findIoPolicy('backfil'), fails('MR_POLICY', 'backfil', 'backfill'))
+})
+
+test('with priority, a task that fits on a lower layer should wait for a higher one no longer than its time below', () => {
+  const times = fc.record({ top: fc.integer({ min: 1, max: 40 }), low: fc.integer({ min: 1, max: 200 }) })
+  fc.assert(
+    fc.property(fc.array(times, { minLength: 3, maxLength: 15 }), fc.boolean(), (all, isStuck) => {
+      const rig = new IoRig({ storage: [device('top', 70), device('low', 60)], ioPolicy: 'priority' })
+      const tasks = all.map(() => rig.write('w', { bandwidth: 50 * MB, size: 1 }))
+      const ends = new Map<Task, number>()
+      const since = new Map<Task, number>()
+      let longest = 0
+      const low = rig.device('low')
+      for (; tasks.some(({ ended }) => !ended); rig.now++) {
+        for (const [task, at] of ends) {
+          if (at > rig.now) continue
+          ends.delete(task)
+          longest = Math.max(longest, rig.now - (task.io?.startedAt ?? 0))
+          rig.finish(task, rig.now, 1)
+        }
+        for (const task of rig.go()) {
+          const one = all[tasks.indexOf(task)] as { top: number; low: number }
+          // One overruns all that is known of the others.
+          const isEndless = isStuck && tasks.indexOf(task) === 3 && task.io?.device !== low
+          ends.set(task, rig.now + (isEndless ? 10_000 : task.io?.device === low ? one.low : one.top))
+        }
+        for (const task of tasks) {
+          if (task.state !== 'ready' || low.running.size > 0) since.delete(task)
+          else if (!since.has(task)) since.set(task, rig.now)
+        }
+        for (const at of since.values()) {
+          assert(rig.now - at <= 2 * Math.max(longest, 200), `idle for ${rig.now - at} ms`)
+        }
+      }
+    }),
+    { numRuns: 60 },
+  )
+})
+
+test('equal devices of one node should be one layer, and share the work', () => {
+  const rig = new IoRig({ storage: [device('a', 60), device('b', 60), device('pfs', 10)], flush: 'always' })
+  for (let i = 0; i < 4; i++) rig.write('w', { bandwidth: 10 * MB, size: 1 })
+  assert.deepEqual(devicesOf(rig.go()), ['a', 'b', 'a', 'b'])
+  assert.equal(rig.device('a').rank, rig.device('b').rank)
 })

@@ -52,6 +52,10 @@ const program = (bounded: boolean): fc.Arbitrary<IoProgram> =>
     prefetch: flag,
     learningShare: fc.constantFrom(0.1, 0.5, 1),
     maxIntermediate: bounded ? fc.constantFrom(20, 30, 50) : fc.constant(null),
+    removes: bounded
+      ? fc.constantFrom('early' as const, 'early' as const, 'at its end' as const, 'never' as const)
+      : fc.constant('early' as const),
+    gone: fc.constantFrom(0, 0, 0, 1, 4),
     calls: fc.array(call, { minLength: 1, maxLength: 60, size: 'max' }),
   })
 
@@ -64,7 +68,7 @@ test('random programs: no budget and no capacity is ever exceeded, every datum i
   )
 })
 
-test('random programs under a bound: temporary data never exceed it, and nothing comes to a stop', () => {
+test('random programs under a bound: temporary data do not exceed it where it is enough, and nothing comes to a stop', () => {
   fc.assert(
     fc.property(program(true), one => {
       playIo(one)

@@ -6,11 +6,11 @@ import type { Amounts } from '../../../src/core/io/least-tree.ts'
 import { Deque } from '../../../src/general/deque.ts'
 import type { Storage } from '../../../src/core/io/storage.ts'
 import type { Device } from '../../../src/core/io/device.ts'
-import { Datum } from '../../../src/core/data.ts'
-import type { Version } from '../../../src/core/data.ts'
+import { Datum } from '../../../src/core/data/datum.ts'
+import type { Version } from '../../../src/core/data/datum.ts'
 import { Engine } from '../../../src/core/engine.ts'
-import type { NodeDescription } from '../../../src/core/machine.ts'
-import { demandOf, ioDemandOf } from '../../../src/core/demand.ts'
+import type { NodeDescription } from '../../../src/core/schedule/machine.ts'
+import { demandOf, ioDemandOf } from '../../../src/core/tasks/demand.ts'
 import { kindOf } from '../rig.ts'
 import { deviceOf } from './random-machine.ts'
 
@@ -103,7 +103,7 @@ test('with many nodes, the place of an I/O task is the one that a look at each n
             ],
           }
         })
-        const engine = new Engine({ nodes })
+        const engine = new Engine({ nodes, learningShare: 0.1 })
         const { storage } = engine.io
         compareFinds(storage)
         const kind = kindOf('save')
@@ -198,7 +198,7 @@ for (const bandwidth of ['adaptive', 'auto'] as const) {
         storage: [deviceOf('ssd', 10, 1e9)],
       }
     })
-    const engine = new Engine({ nodes })
+    const engine = new Engine({ nodes, learningShare: 0.1 })
     const { limits } = engine.io
     const ask = limits.for.bind(limits)
     let asked = 0

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Task } from '../../../src/core/task.ts'
+import type { Task } from '../../../src/core/tasks/task.ts'
 import { FakeStorage, fair, seeking } from './fake-storage.ts'
 import { IoRig, MB, device } from './io-rig.ts'
 

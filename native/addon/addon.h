@@ -1,0 +1,9 @@
+#ifndef MILLRACE_ADDON_H
+#define MILLRACE_ADDON_H
+
+#include "napi.h"
+
+void add_affinity(napi_env env, napi_value exports);
+void add_lapack(napi_env env, napi_value exports);
+
+#endif

@@ -1,0 +1,95 @@
+/* What the parts of the add-on share. Communicators, requests and files are numbers on the side of JavaScript. */
+#ifndef MILLRACE_MPI_PARTS_H
+#define MILLRACE_MPI_PARTS_H
+
+#include <mpi.h>
+#include <napi.h>
+
+#define MOST_ARGUMENTS 8
+
+/* A call from JavaScript. */
+struct call {
+    napi_env env;
+    size_t count;
+    napi_value given[MOST_ARGUMENTS];
+};
+
+/* A typed array; `length` counts elements. */
+struct array {
+    void *data;
+    int length;
+    int kind;
+    MPI_Datatype type;
+};
+
+/* A communicator, and what has to be told of it when ranks do not agree. */
+struct group {
+    MPI_Comm comm;
+    uint32_t id;
+    int32_t size, rank;
+    int32_t collectives;
+    int32_t splits;
+    /* World ranks of the members before and after this one; -1 for a member that is not known. */
+    int32_t before, after;
+};
+
+/* Numbers of the calls, as src/node/mpi/calls.ts has them. */
+enum call_kind {
+    CALL_NONE,
+    CALL_BARRIER,
+    CALL_BCAST,
+    CALL_REDUCE,
+    CALL_ALLREDUCE,
+    CALL_GATHER,
+    CALL_GATHERV,
+    CALL_ALLGATHER,
+    CALL_ALLGATHERV,
+    CALL_SCATTER,
+    CALL_SCATTERV,
+    CALL_ALLTOALL,
+    CALL_ALLTOALLV,
+    CALL_SPLIT,
+    CALL_FILE_OPEN,
+    CALL_FILE_READ_ALL,
+    CALL_FILE_WRITE_ALL,
+    CALL_FILE_VIEW,
+    CALL_FILE_SIZE,
+    CALL_FILE_SYNC,
+    CALL_FILE_CLOSE,
+    CALL_LAST_COLLECTIVE = CALL_FILE_CLOSE,
+    CALL_SEND,
+    CALL_RECV,
+    CALL_WAIT,
+    CALL_PROBE,
+    CALL_FILE_READ,
+    CALL_FILE_WRITE
+};
+
+/* Arguments. A wrong one leaves zero: the side of JavaScript has checked them. */
+struct call arguments(napi_env env, napi_callback_info info);
+int integer(const struct call *call, int index);
+double real(const struct call *call, int index);
+struct array array(const struct call *call, int index);
+int *integers(const struct call *call, int index);
+struct group *group_at(const struct call *call, int index);
+struct group *group_numbered(int number);
+int add_group(MPI_Comm comm, uint32_t id);
+void free_group(int number);
+
+napi_value number_value(napi_env env, double value);
+/* Throws unless it is MPI_SUCCESS; `what` names the call. Returns undefined in any case. */
+napi_value outcome(napi_env env, int error, const char *what);
+
+/*
+ * Says where this rank is. For collective calls, compares with what the ranks before and after have called as their
+ * same collective call; throws and returns 0 when it is another one. `count` is -1 where ranks may differ.
+ */
+int enter(napi_env env, struct group *group, enum call_kind kind, int64_t count, int type, int op, int root);
+void leave(void);
+
+void add_status(napi_env env, napi_value exports);
+void add_calls(napi_env env, napi_value exports);
+void add_collectives(napi_env env, napi_value exports);
+void add_files(napi_env env, napi_value exports);
+
+#endif

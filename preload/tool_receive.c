@@ -1,0 +1,214 @@
+/* The receiving half of a relay: files whose home is another node, and the ends of steps there. */
+#include "tool_relay.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define ROOM_TRIES 300
+
+struct content {
+    const u8 *at, *end;
+};
+
+static u64 number(struct content *c, u32 size)
+{
+    u64 value = 0;
+    if ((u64)(c->end - c->at) < size) return 0;
+    memcpy(&value, c->at, size);
+    c->at += size;
+    return value;
+}
+
+/* The record of a path. MR_NONE: no rule names it here, or the board is full. */
+static u32 record_of(const char *name)
+{
+    struct mr_guard g;
+    int is_dir;
+    u32 length = (u32)strlen(name), file = MR_NONE;
+    mr_lock(&g);
+    u32 rule = mr_rule_find(name, length, &is_dir);
+    if (rule != MR_NONE) file = mr_file_get(name, length, rule, is_dir);
+    mr_unlock(&g);
+    return file;
+}
+
+static int is_inside(const char *name)
+{
+    if (*name == '/' || !*name) return 0;
+    for (const char *p = name; p; p = strchr(p, '/'), p = p ? p + 1 : 0)
+        if (!strncmp(p, "..", 2) && (p[2] == '/' || !p[2])) return 0;
+    return 1;
+}
+
+static void make_parents(char *path)
+{
+    for (char *p = path + mr_b->dir_len + 1; (p = strchr(p, '/')); p++) {
+        *p = 0;
+        mkdir(path, 0777);
+        *p = '/';
+    }
+}
+
+static void fail(u32 file, const char *why)
+{
+    struct mr_guard g;
+    mr_lock(&g);
+    mr_file_fail(file, MR_NONE, why);
+    mr_unlock(&g);
+}
+
+/* ---- frames ---- */
+
+static int begin(u32 file, char *path, int is_dir)
+{
+    struct mr_guard g;
+    struct mr_file *f = mr_file_at(file);
+    make_parents(path);
+    if (is_dir || f->is_dir) {
+        mkdir(path, 0777);
+        mr_lock(&g);
+        mr_file_begin(file);
+        mr_unlock(&g);
+        return 0;
+    }
+    mr_lock(&g);
+    int is_ours = f->state >= MR_GROWING || f->writers;
+    if (is_ours) mr_dispute(file, MR_NONE);
+    else f->marks |= MR_REMOTE; /* the sending half must not take it for a file of this node */
+    mr_unlock(&g);
+    if (is_ours) return 0;
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (fd < 0) {
+        fail(file, strerror(errno));
+        return 0;
+    }
+    close(fd);
+    mr_lock(&g);
+    mr_file_begin(file);
+    mr_unlock(&g);
+    return 0;
+}
+
+static ssize_t write_at(struct mr_file *f, const char *path, const u8 *bytes, u64 size, u64 at)
+{
+    for (;;) {
+        mr_place_wait(f);
+        u32 place = mr_load(&f->place);
+        int fd = open(path, O_WRONLY | O_CLOEXEC);
+        if (fd < 0) return -errno;
+        ssize_t n = pwrite(fd, bytes, size, (off_t)at);
+        if (n < 0) n = -errno;
+        close(fd);
+        if (mr_load(&f->place) == place) return n;
+    }
+}
+
+static int data(u32 file, const char *path, struct content c)
+{
+    struct mr_file *f = mr_file_at(file);
+    u64 from = number(&c, 8), at = from, size = (u64)(c.end - c.at);
+    for (int tries = 0; size;) {
+        ssize_t n = write_at(f, path, c.at, size, at);
+        if (n == -ENOSPC && tries++ < ROOM_TRIES) { /* others move to the lower layer, or this one */
+            if (mr_file_move(file, -1) < 0 && !mr_relieve(file)) usleep(10000);
+            continue;
+        }
+        if (n < 0) {
+            fail(file, n == -ENOSPC ? "there is no room for it on a node that reads it" : strerror((int)-n));
+            return 0;
+        }
+        c.at += n;
+        at += (u64)n;
+        size -= (u64)n;
+    }
+    if (f->mode == MR_NO_UPDATE && mr_load(&f->state) == MR_GROWING) mr_publish(f, from, at);
+    return 0;
+}
+
+static int complete(u32 file, const char *path, struct content c)
+{
+    struct mr_guard g;
+    u64 size = number(&c, 8);
+    u32 mode = (u32)number(&c, 4);
+    if (size == ~(u64)0) unlink(path);
+    else if (truncate(path, (off_t)size) < 0) {
+        fail(file, strerror(errno));
+        return 0;
+    }
+    if (mode && chmod(path, mode) < 0) mode = 0; /* it can be read all the same */
+    mr_lock(&g);
+    mr_file_complete(file);
+    mr_unlock(&g);
+    return 0;
+}
+
+static int cut(u32 file, const char *path, int is_gone)
+{
+    struct mr_guard g;
+    struct mr_file *f = mr_file_at(file);
+    mr_lock(&g);
+    if (is_gone) {
+        mr_file_reset(file);
+        f->marks &= (u16)~MR_REMOTE; /* the name is free for a step of any node */
+    } else mr_cut(f, 0);
+    mr_unlock(&g);
+    if (!is_gone) return truncate(path, 0) < 0 ? mr_say(MR_FAILED_COMMAND, "%s: %s", path, strerror(errno)) : 0;
+    unlink(path);
+    mr_look_at_all = 1;
+    return 0;
+}
+
+static int ended(const char *name, struct content c)
+{
+    struct mr_guard g;
+    char why[256];
+    u32 ok = (u32)number(&c, 4), failed = (u32)number(&c, 4), step = mr_step_find(name);
+    if (step == MR_NONE) return mr_say(MR_FAILED_COMMAND, "another node speaks of a step %s", name);
+    size_t n = (size_t)(c.end - c.at) < sizeof why ? (size_t)(c.end - c.at) : sizeof why - 1;
+    memcpy(why, c.at, n);
+    struct mr_step *s = mr_step_at(step);
+    mr_lock(&g);
+    mr_remote_ok[step] += ok;
+    mr_remote_failed[step] += failed;
+    s->ended_ok += ok;
+    s->ended_failed += failed;
+    if (failed && !s->reason && n) s->reason = mr_text_add(why, n);
+    if (!s->running) s->idle_since = mr_now();
+    mr_step_changed(step);
+    mr_unlock(&g);
+    return 0;
+}
+
+int mr_take_frame(u8 type, const u8 *content, u32 length)
+{
+    struct content c = {content, content + length};
+    char name[1024], path[2200];
+    u64 size = number(&c, 2);
+    if (size >= sizeof name || size > (u64)(c.end - c.at)) return mr_say(MR_FAILED_COMMAND, "a frame of another node is damaged");
+    memcpy(name, c.at, size);
+    name[size] = 0;
+    c.at += size;
+    if (type == MR_FRAME_ENDED) return ended(name, c);
+    if (!is_inside(name)) return mr_say(MR_FAILED_COMMAND, "another node speaks of a file outside: %s", name);
+    u32 file = record_of(name);
+    if (file == MR_NONE) return 0;
+    mr_path_of(path, sizeof path, name);
+    if (type == MR_FRAME_BEGIN) return begin(file, path, (int)number(&c, 1));
+    if (!(mr_file_at(file)->marks & MR_REMOTE)) return 0; /* it was refused when it began */
+    switch (type) {
+    case MR_FRAME_DATA: return data(file, path, c);
+    case MR_FRAME_COMPLETE: return complete(file, path, c);
+    case MR_FRAME_CUT: return cut(file, path, (int)number(&c, 1));
+    case MR_FRAME_FAIL: {
+        char why[256];
+        size_t n = (size_t)(c.end - c.at) < sizeof why ? (size_t)(c.end - c.at) : sizeof why - 1;
+        memcpy(why, c.at, n);
+        why[n] = 0;
+        fail(file, why);
+        return 0;
+    }
+    default: return mr_say(MR_FAILED_COMMAND, "a frame of type %u came from another node", type);
+    }
+}

@@ -1,0 +1,42 @@
+/* millrace-board relay: keeps the boards of several nodes in step.
+ *
+ * A file has one home: the node on which a step creates it. There its rule decides when it is complete. The relay of the
+ * home writes frames about it on stdout, and the relays of the nodes that read it take them on stdin: they make a real file
+ * that grows in the same way, and raise the frontier on their board as bytes arrive. So programs there wait as on one node.
+ *
+ * A frame: u32 length of the content, u8 type, the content. Numbers are little endian. All but ENDED begin with a path
+ * (u16 length, bytes) below the managed directory. */
+#ifndef MR_RELAY_H
+#define MR_RELAY_H
+
+#include "tool.h"
+
+enum {
+    MR_FRAME_BEGIN = 64, /* u8: it is a directory that a rule names. Such directories are complete when each node finds them so */
+    MR_FRAME_DATA,       /* u64 offset, the bytes */
+    MR_FRAME_COMPLETE,   /* u64 size (~0: it is not there), u32 mode */
+    MR_FRAME_FAIL,       /* text: the reason */
+    MR_FRAME_CUT,        /* u8: it is gone, not just shorter. What was sent of it is void */
+    MR_FRAME_ENDED,      /* u16 length, name of a step, u32 instances that ended well, u32 that failed, text: the reason. Since the last one */
+    MR_FRAME_WANT,       /* begins with a pattern. u8: it has wildcards; text: the step of another node that reads what it names */
+    MR_FRAME_GO,         /* all WANTs have come */
+};
+
+#define MR_FRAME_MAX (256u << 10) /* bytes of a file in one frame */
+
+/* Ends of instances on other nodes, by step: they are not ours to tell. Under the board's lock. */
+extern u32 *mr_remote_ok, *mr_remote_failed;
+extern volatile int mr_look_at_all; /* a name that was another node's is free again */
+
+void mr_path_of(char *to, size_t size, const char *path);
+
+/* The number of a step on another node that reads the file, plus one; 0: no node needs it. */
+u32 mr_wanted_by(const char *name, int is_dir);
+
+/* tool_send.c: looks once at the board and sends what is new. Returns whether anything was. */
+int mr_send_news(void);
+
+/* tool_receive.c: takes one frame. 0, or an exit code with a message. */
+int mr_take_frame(u8 type, const u8 *content, u32 length);
+
+#endif

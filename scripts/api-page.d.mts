@@ -1,0 +1,2 @@
+/** The text of docs/api.md, made from the declarations of the package. */
+export function apiPage(): string

@@ -1,0 +1,61 @@
+import { BLOB } from '../link/frame-types.ts'
+import type { FrameReader } from '../link/frames.ts'
+import { Incoming } from '../transfer/incoming.ts'
+import type { Outgoing } from '../transfer/outgoing.ts'
+import { ONCE } from '../coordinator/node-memory.ts'
+
+/** The buffers of a node: those that the coordinator sent, and those that tasks made here. Kept until the coordinator says that they are no longer needed. */
+export class AgentMemory {
+  readonly incoming = new Incoming()
+  readonly #outgoing: Outgoing
+  #last = -1
+
+  constructor(outgoing: Outgoing) {
+    this.#outgoing = outgoing
+  }
+
+  /** Calls when all that the references mean is here, with buffers that threads can share. */
+  resolve(references: readonly number[], go: (buffers: SharedArrayBuffer[]) => void): void {
+    const numbers = references.map(reference => Math.floor(reference / 4))
+    this.incoming.whenHere(numbers, () => {
+      go(
+        references.map((reference, i) => {
+          const number = numbers[i] as number
+          const buffer = this.#shared(number)
+          if (reference % 4 === ONCE) this.incoming.forget(number)
+          return buffer
+        }),
+      )
+    })
+  }
+
+  /** Sends what a task made here, and keeps it for tasks that read it here. */
+  send(buffer: ArrayBufferLike): number {
+    const number = (this.#last += 2)
+    this.incoming.put(number, buffer)
+    this.#outgoing.send({ number, buffer, offset: 0, length: buffer.byteLength })
+    return number
+  }
+
+  words(content: FrameReader): void {
+    const number = content.varint()
+    const index = content.varint()
+    const word = content.varint()
+    this.incoming.whenHere([number], ([buffer]) => {
+      Atomics.store(new Int32Array(buffer as SharedArrayBuffer), index, word | 0)
+    })
+  }
+
+  receive(type: number, content: FrameReader): void {
+    if (type === BLOB) this.incoming.frame(content)
+  }
+
+  #shared(number: number): SharedArrayBuffer {
+    const buffer = this.incoming.get(number) as ArrayBufferLike
+    if (buffer instanceof SharedArrayBuffer) return buffer
+    const copy = new SharedArrayBuffer(buffer.byteLength)
+    new Uint8Array(copy).set(new Uint8Array(buffer))
+    this.incoming.put(number, copy)
+    return copy
+  }
+}

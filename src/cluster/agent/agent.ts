@@ -1,0 +1,239 @@
+import { existsSync } from 'node:fs'
+import type { Duplex } from 'node:stream'
+import { modulePath } from '../../model/definition.ts'
+import { Watchdog } from '../../node/processes/watchdog.ts'
+import { BLOB, FROM_AGENT, TO_AGENT } from '../link/frame-types.ts'
+import { FrameSplitter, FrameWriter } from '../link/frames.ts'
+import type { FrameReader } from '../link/frames.ts'
+import { bootId, monotonic } from '../link/machine-clock.ts'
+import type { AgentProbe, AgentStart } from '../link/start.ts'
+import { pack, unpack } from '../link/structured.ts'
+import { Outgoing } from '../transfer/outgoing.ts'
+import { AgentMemory } from './agent-memory.ts'
+import { AgentProcesses } from './agent-processes.ts'
+import { AgentThread } from './agent-thread.ts'
+import { lookAround } from './probe.ts'
+
+/** Looks after results that no thread announces; milliseconds. */
+const TICK = 10
+
+export interface AgentOptions {
+  readonly control: Duplex
+  readonly data: Duplex
+  /** Called once, when nothing of the run is left on this machine. */
+  ended(reason: string): void
+}
+
+/** Runs tasks of a coordinator on this machine: threads, programs, and memory. It decides nothing. */
+export class Agent {
+  readonly writer = new FrameWriter()
+  readonly #outgoing = new Outgoing(this.writer)
+  readonly memory = new AgentMemory(this.#outgoing)
+  readonly #options: AgentOptions
+  readonly #threads = new Map<number, AgentThread>()
+  #processes: AgentProcesses | null = null
+  #watchdog: Watchdog | null = null
+  #start: AgentStart | null = null
+  #clockShift = 0
+  #willFlush = false
+  #isOver = false
+  #ticking: NodeJS.Timeout | null = null
+
+  constructor(options: AgentOptions) {
+    this.#options = options
+    const { control, data } = options
+    const splitter = new FrameSplitter()
+    control.on('data', (chunk: Buffer) => {
+      splitter.push(chunk, (type, content) => this.#receive(type, content))
+      for (const thread of this.#threads.values()) thread.announce()
+      this.#processes?.flush()
+    })
+    data.on('data', (chunk: Buffer) => this.memory.incoming.push(chunk))
+    for (const stream of [control, data]) {
+      stream.on('error', () => undefined)
+      stream.on('close', () => this.end('the coordinator is gone'))
+    }
+    this.#outgoing.connect(data)
+  }
+
+  get mark(): string {
+    return this.#start?.mark ?? ''
+  }
+
+  get clockShift(): number {
+    return this.#clockShift
+  }
+
+  /** Something was written: it leaves when all that happens now has been written. */
+  changed(): void {
+    if (this.#willFlush) return
+    this.#willFlush = true
+    setImmediate(() => {
+      this.#willFlush = false
+      this.#flush()
+    })
+  }
+
+  ended(lane: number): void {
+    this.#threads.delete(lane)
+  }
+
+  note(text: string): void {
+    this.#tell(FROM_AGENT.note, text)
+  }
+
+  /** Ends all that runs here, at once, and then itself. */
+  end(reason: string): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    if (this.#ticking) clearInterval(this.#ticking)
+    this.#processes?.end(false)
+    for (const thread of this.#threads.values()) thread.kill(reason)
+    // What tasks have started, and what left its process group, is the watchdog's as soon as this process has ended.
+    this.#watchdog?.release()
+    this.#options.control.destroy()
+    this.#options.data.destroy()
+    this.#options.ended(reason)
+  }
+
+  #flush(): void {
+    if (!this.writer.isEmpty && !this.#isOver) this.#options.control.write(this.writer.take())
+  }
+
+  #tell(type: number, text: string): void {
+    this.writer.begin(type)
+    this.writer.text(text)
+    this.writer.end()
+    this.changed()
+  }
+
+  #tellPacked(type: number, facts: unknown): void {
+    this.writer.begin(type)
+    this.writer.block(pack(facts).bytes)
+    this.writer.end()
+    this.changed()
+  }
+
+  /** What would be printed here is printed by the coordinator. */
+  printed(isOutput: boolean, bytes: Uint8Array): void {
+    this.writer.begin(FROM_AGENT.printed)
+    this.writer.byte(isOutput ? 1 : 0)
+    this.writer.block(bytes)
+    this.writer.end()
+    this.changed()
+  }
+
+  #receive(type: number, content: FrameReader): void {
+    if (this.#isOver) return
+    switch (type) {
+      case TO_AGENT.start:
+        return this.#begin(unpack(content.block()) as AgentStart)
+      case TO_AGENT.open:
+        return this.#open(content.varint(), content.byte() === 1)
+      case TO_AGENT.words:
+        return this.memory.words(content)
+      case TO_AGENT.forget:
+        return this.memory.incoming.forget(content.varint())
+      case BLOB:
+        return this.memory.incoming.frame(content)
+      case TO_AGENT.run:
+        return this.#programs().run(content)
+      case TO_AGENT.stopProgram:
+        this.#watchdog?.suspect()
+        return this.#programs().stop(content.varint())
+      case TO_AGENT.callBack:
+        return this.#programs().callBack(content.varint())
+      case TO_AGENT.probe:
+        return this.#tellPacked(FROM_AGENT.probed, lookAround(unpack(content.block()) as AgentProbe))
+      case TO_AGENT.end:
+        return void this.#leave()
+      default:
+        return this.#toThread(type, content)
+    }
+  }
+
+  #toThread(type: number, content: FrameReader): void {
+    const thread = this.#threads.get(content.varint())
+    if (!thread) return
+    switch (type) {
+      case TO_AGENT.task:
+        this.#ticking ??= setInterval(() => this.#tick(), TICK)
+        return thread.task(content)
+      case TO_AGENT.message:
+        return thread.message(content)
+      case TO_AGENT.revoke:
+        return thread.revoke(content.varint())
+      case TO_AGENT.hurry:
+        return thread.hurry()
+      case TO_AGENT.kill:
+        return thread.kill(content.text())
+    }
+  }
+
+  #begin(start: AgentStart): void {
+    this.#start = start
+    try {
+      process.chdir(start.cwd)
+    } catch {
+      return this.#tell(FROM_AGENT.cannotStart, `there is no folder ${start.cwd}`)
+    }
+    const paths = [...start.modules, ...(start.entry ? [start.entry] : [])].map(modulePath)
+    const missing = paths.find(path => !existsSync(path))
+    if (missing) return this.#tell(FROM_AGENT.cannotStart, `there is no file ${missing}`)
+    if (start.boot !== bootId()) this.#clockShift = start.now - monotonic()
+    process.argv = [...start.argv]
+    process.execArgv = [...start.execArgv]
+    if (start.environment) Object.assign(process.env, start.environment)
+    this.#watchdog = new Watchdog(start.mark)
+    this.#watchdog.start()
+    const warm = start.commands ? this.#programs().start() : null
+    void Promise.resolve(warm).then(() => {
+      this.writer.begin(FROM_AGENT.started)
+      this.writer.end()
+      this.changed()
+    })
+  }
+
+  #programs(): AgentProcesses {
+    return (this.#processes ??= new AgentProcesses(this))
+  }
+
+  #open(lane: number, io: boolean): void {
+    const { typescript, modules, entry, logs, startedAt, mark } = this.#start as AgentStart
+    const thread = new AgentThread(
+      {
+        lane,
+        io,
+        typescript,
+        modules: [...modules],
+        entry,
+        logs,
+        startedAt: startedAt - this.#clockShift,
+        run: mark,
+      },
+      this,
+    )
+    this.#threads.set(lane, thread)
+  }
+
+  #tick(): void {
+    let isBusy = false
+    for (const thread of this.#threads.values()) {
+      thread.drain()
+      thread.tellBegun()
+      isBusy ||= thread.isBusy
+    }
+    if (isBusy || !this.#ticking) return
+    clearInterval(this.#ticking)
+    this.#ticking = null
+  }
+
+  /** The run is over: what tasks have printed goes out first. */
+  async #leave(): Promise<void> {
+    this.#processes?.end(true)
+    await Promise.all([...this.#threads.values()].map(thread => thread.end()))
+    this.#watchdog?.end()
+    this.#watchdog = null
+    this.end('the run ended')
+  }
+}

@@ -1,0 +1,57 @@
+/** What the coordinator says to an agent. */
+export const TO_AGENT = {
+  /** What the run is, before anything else. */
+  start: 1,
+  /** A compute thread is wanted. */
+  open: 2,
+  task: 3,
+  /** A message to a thread, other than a task. */
+  message: 4,
+  /** Take a task back unless it has begun. */
+  revoke: 5,
+  hurry: 6,
+  kill: 7,
+  /** Memory that is not needed any more. */
+  forget: 8,
+  /** Words of a stream that changed. */
+  words: 9,
+  /** Programs. */
+  run: 10,
+  stopProgram: 11,
+  callBack: 12,
+  /** The lease is renewed. */
+  renewed: 13,
+  end: 14,
+  /** What does it see? */
+  probe: 15,
+} as const
+
+/** What an agent says to the coordinator. */
+export const FROM_AGENT = {
+  /** Who it is, before anything else. */
+  hello: 64,
+  /** It asks for its lease. */
+  ask: 65,
+  ready: 66,
+  result: 67,
+  /** A message of a thread, other than a result. */
+  said: 68,
+  /** A thread has ended. */
+  ended: 69,
+  revoked: 70,
+  began: 71,
+  ran: 72,
+  refused: 73,
+  note: 74,
+  started: 75,
+  cannotStart: 76,
+  probed: 77,
+  /** What it would print, where nothing passes that on. */
+  printed: 78,
+} as const
+
+/** Both ways: the content of a buffer that is small enough to go with the messages. */
+export const BLOB = 128
+
+/** Grows whenever frames change: both sides must speak the same. */
+export const PROTOCOL = 3

@@ -1,0 +1,77 @@
+import type { Readable, Writable } from 'node:stream'
+import { FrameSplitter, FrameWriter } from '../link/frames.ts'
+import type { FrameReader } from '../link/frames.ts'
+import { JSON_FRAME } from './messages.ts'
+
+/** Bytes that may wait for a slow reader before the source is held. */
+const MOST_WAITING = 8 << 20
+const HEADER = 5
+
+/** Frames over a pair of pipes: messages in JSON, and frames of relays that are passed on without a copy. */
+export class FrameLink<In, Out> {
+  readonly #output: Writable
+  readonly #input: Readable
+  readonly #splitter = new FrameSplitter()
+  readonly #writer = new FrameWriter()
+
+  constructor(
+    input: Readable,
+    output: Writable,
+    events: {
+      message(message: In): void
+      /** The whole frame, as it came, and its content. */
+      relayed(type: number, frame: Buffer, content: FrameReader): void
+    },
+  ) {
+    this.#input = input
+    this.#output = output
+    output.on('error', () => undefined)
+    input.on('data', (chunk: Buffer) => {
+      this.#splitter.push(chunk, (type, content) => {
+        if (type === JSON_FRAME) events.message(JSON.parse(content.rest().toString()) as In)
+        else events.relayed(type, content.bytes.subarray(content.at - HEADER, content.end), content)
+      })
+    })
+  }
+
+  say(message: Out): void {
+    this.#writer.begin(JSON_FRAME)
+    this.#writer.raw(Buffer.from(JSON.stringify(message)))
+    this.#writer.end()
+    this.#output.write(this.#writer.take())
+  }
+
+  /** Sends a frame as it is. The sources that are given stop until there is room again. */
+  pass(frame: Buffer, ...sources: Pauses[]): void {
+    passOn(this.#output, frame, sources)
+  }
+
+  pause(): void {
+    this.#input.pause()
+  }
+
+  resume(): void {
+    this.#input.resume()
+  }
+}
+
+interface Pauses {
+  pause(): void
+  resume(): void
+}
+
+/** Writes, and holds the sources while too much waits. */
+export function passOn(output: Writable, frame: Buffer, sources: readonly Pauses[]): void {
+  output.write(frame)
+  if (output.writableLength < MOST_WAITING || output.destroyed) return
+  for (const source of sources) {
+    source.pause()
+    const resume = (): void => {
+      output.off('drain', resume)
+      output.off('close', resume)
+      source.resume()
+    }
+    output.once('drain', resume)
+    output.once('close', resume)
+  }
+}

@@ -1,0 +1,229 @@
+import { Deque } from '../../general/deque.ts'
+import type { IoNodeDescription } from '../io/io-node.ts'
+import type { Demand } from '../tasks/demand.ts'
+import { FORMS } from '../tasks/form.ts'
+import type { Form } from '../tasks/form.ts'
+import type { Task, TaskSpec } from '../tasks/task.ts'
+import { chooseLanes } from './choose-lanes.ts'
+import { Gpus } from './gpus.ts'
+
+export interface NodeDescription extends IoNodeDescription {
+  name: string
+  cpus: number
+  /** Bytes that tasks may claim by `memory`. */
+  memory: number
+  tags: readonly string[]
+  /** The ids by which programs know its GPUs. */
+  gpus?: readonly string[]
+  /** The memory (NUMA) domain of each CPU, by lane, where there are several. */
+  domains?: readonly number[]
+}
+
+/**
+ * One CPU of a node. Tasks that are known to be short may queue on a lane behind each other: they still
+ * run one at a time, but the thread behind the lane does not have to ask for each of them.
+ */
+export class Lane {
+  readonly index: number
+  /** The tasks sent to this lane, the running one first. */
+  readonly queue = new Deque<Task>()
+  /** Milliseconds of work that the queue is expected to hold. */
+  load = 0
+  /** When a task last ended here, or gave the lane back. */
+  lastEnd = 0
+  /** Held by a task with several CPUs whose own lane is another one. */
+  lentTo: Task | null = null
+  /** Turned out to be long: while it runs here, no task queues behind it. */
+  long: Task | null = null
+  /** Blocked tasks whose thread is behind this lane, and that could go on. */
+  readonly resuming = new Deque<Task>()
+  /** Tasks made ready by the task that ended here last, for policies that want them first. */
+  released: Task[] = []
+
+  constructor(index: number) {
+    this.index = index
+  }
+
+  get idle(): boolean {
+    return this.queue.size === 0 && this.lentTo === null
+  }
+
+  /** At work, so that what is of this form may queue behind what is there. */
+  takes(form: Form): boolean {
+    if (this.lentTo || this.queue.size === 0 || this.queue.size >= LANE_DEPTH) return false
+    const head = this.queue.peek()
+    return this.resuming.size === 0 && head !== this.long && head?.kind.form === form
+  }
+
+  /** Idle, and no blocked task has an older claim to it. */
+  get free(): boolean {
+    return this.idle && this.resuming.size === 0
+  }
+}
+
+/** Milliseconds of brief tasks that a lane holds while enough are left for all lanes to the end; fewer below others in priority. */
+const BRIEF_LOAD = 30
+const BRIEF_LOAD_BELOW = 10
+export const LANE_DEPTH = 1024
+/** Functions that take no longer than it takes to start them on a thread, and how much of them a lane does before another helps. */
+const TINY = 0.005
+const HANDFUL = 0.5
+
+export class Node {
+  readonly index: number
+  readonly name: string
+  readonly cpus: number
+  readonly memory: number
+  readonly tags: ReadonlySet<string>
+  readonly lanes: Lane[]
+  readonly gpus: Gpus
+  readonly #domains: readonly number[] | null
+  freeMemory: number
+  freeLanes: number
+  /** Gone for good. */
+  isLost = false
+  /** Nothing more starts here for now: nothing is heard of it, or it is to be given back. */
+  isPaused = false
+  /** When it ends by itself. Nothing is started that is expected to take longer. */
+  until = Infinity
+  /** Blocked tasks that could go on and wait for their lane. */
+  claims = 0
+  /** Tasks may wait on a lane behind another; see `Recalls`. */
+  isCrowded = false
+
+  constructor(index: number, description: NodeDescription) {
+    this.index = index
+    this.name = description.name
+    this.cpus = description.cpus
+    this.memory = description.memory
+    this.tags = new Set(description.tags)
+    this.lanes = Array.from({ length: description.cpus }, (_, i) => new Lane(i))
+    this.gpus = new Gpus(description.gpus ?? [])
+    this.#domains = description.domains ?? null
+    this.freeMemory = description.memory
+    this.freeLanes = description.cpus
+  }
+
+  /** Could ever run it, were it idle. */
+  suits(demand: Demand): boolean {
+    return !this.isLost && this.isLargeEnough(demand)
+  }
+
+  isLargeEnough({ cpus, memory, tags, gpus }: Demand): boolean {
+    if (cpus > this.cpus || memory > this.memory || gpus > this.gpus.count) return false
+    return tags.every(tag => this.tags.has(tag))
+  }
+
+  /** `freeLanes` also counts idle lanes that a blocked task waits for: those are not for new tasks. */
+  fitsNow(demand: Demand): boolean {
+    if (demand.cpus > this.freeLanes || demand.memory > this.freeMemory || !this.suits(demand)) return false
+    if (this.isPaused) return false
+    if (demand.gpus > 0 && !this.gpus.fits(demand.gpus)) return false
+    if (this.claims === 0) return true
+    const { lanes, memory } = this.#reserved()
+    let free = -lanes
+    for (const lane of this.lanes) if (lane.free) free++
+    return demand.cpus <= free && demand.memory <= Math.max(0, this.freeMemory - memory)
+  }
+
+  /** What blocked tasks need beside their lane, which is idle: new tasks must not take it for ever. */
+  #reserved(): { lanes: number; memory: number } {
+    let lanes = 0
+    let memory = 0
+    for (const lane of this.lanes) {
+      const task = lane.idle ? lane.resuming.peek() : undefined
+      if (!task) continue
+      const demand = task.implementation.demand ?? task.demand
+      lanes += demand.cpus - 1
+      memory += demand.memory
+    }
+    return { lanes, memory }
+  }
+
+  canResume(task: Task, demand: Demand): boolean {
+    const lane = this.lanes[task.lane] as Lane
+    return lane.idle && demand.cpus <= this.freeLanes && demand.memory <= this.freeMemory
+  }
+
+  /**
+   * The least loaded lane on which a task of this form that takes so long may queue, or null. Only those of one form
+   * queue together. `ready` tasks wait for a place. What comes after tasks of higher priority does not fill lanes, where these
+   * would have to wait behind it.
+   */
+  shallowLane(form: Form, milliseconds: number, ready: number, isLower: boolean): Lane | null {
+    const traits = FORMS[form]
+    const short = milliseconds < traits.short
+    if (!short && milliseconds >= traits.brief) return null
+    let best: Lane | null = null
+    const most = isLower ? 1 : Math.max(1, ready / (2 * this.cpus))
+    const limit = isLower ? BRIEF_LOAD_BELOW : BRIEF_LOAD
+    if (this.isPaused) return null
+    if (this.claims > 0 && this.#reserved().lanes > 0) return null
+    for (const lane of this.lanes) {
+      if (!lane.takes(form)) continue
+      const isDeep = lane.queue.size <= most && lane.load < limit
+      // Where those before it are not as short, what is short waits as they do: all wait behind it otherwise.
+      const hasRoom =
+        (isDeep && (!short || lane.load > traits.short * lane.queue.size)) ||
+        (short && lane.load < traits.laneLoad)
+      if (hasRoom && (!best || lane.load < best.load)) best = lane
+    }
+    return best
+  }
+
+  /**
+   * A lane that is at work on so little that to wake another one for a task this short would take longer than to wait. The
+   * first of them, so that as few threads as can do it are kept busy with such tasks.
+   */
+  busyLane(form: Form, milliseconds: number): Lane | null {
+    if (!isTiny(milliseconds) || this.claims > 0 || this.isPaused) return null
+    return this.lanes.find(lane => lane.load < HANDFUL && lane.takes(form)) ?? null
+  }
+
+  occupy(task: Task, demand: Demand, prefer: Lane | null): Lane {
+    const wide = demand.cpus > 1 ? chooseLanes(this.lanes, this.#domains, demand.cpus, prefer) : null
+    const lane = prefer ?? wide?.[0] ?? (this.lanes.find(one => one.free) as Lane)
+    lane.queue.push(task)
+    lane.load += task.charge
+    this.freeLanes--
+    if (wide) {
+      for (const other of wide) if (other !== lane) other.lentTo = task
+      this.freeLanes -= demand.cpus - 1
+    }
+    this.freeMemory -= demand.memory
+    if (demand.gpus > 0) this.gpus.take(task, demand.gpus)
+    return lane
+  }
+
+  release(task: Task, demand: Demand, now: number, isPaused = false): void {
+    const lane = this.lanes[task.lane] as Lane
+    if (lane.queue.peek() === task) {
+      lane.queue.shift()
+      lane.lastEnd = now
+    } else if (lane.queue.peekLast() === task) lane.queue.pop()
+    else lane.queue.remove(task)
+    lane.load = lane.queue.size === 0 ? 0 : lane.load - task.charge
+    if (lane.queue.size === 0) this.freeLanes++
+    if (demand.cpus > 1) {
+      for (const other of this.lanes) {
+        if (other.lentTo !== task) continue
+        other.lentTo = null
+        this.freeLanes++
+      }
+    }
+    this.freeMemory += demand.memory
+    // A task that waits for others goes on with the same ones.
+    if (demand.gpus > 0 && !isPaused) this.gpus.giveBack(task)
+  }
+}
+
+export const isShort = (milliseconds: number, form: Form): boolean => milliseconds < FORMS[form].short
+
+export const isTiny = (milliseconds: number): boolean => milliseconds < TINY
+
+/** A lane is never charged less than this, so that the queue's depth stays bounded for empty tasks. */
+export const chargeFor = (milliseconds: number): number => Math.max(milliseconds, 0.002)
+
+/** Whether an implementation of the task could run on the node, were that idle. */
+export const suits = (node: Node, { kind, demand }: Pick<TaskSpec, 'kind' | 'demand'>): boolean =>
+  kind.implementations.some(({ demand: own }) => node.suits(own ?? demand))

@@ -1,0 +1,442 @@
+import type { Version } from '../data/datum.ts'
+import { FreeNodes } from './free-nodes.ts'
+import type { IoCore } from '../io/io-core.ts'
+import type { Spot } from '../io/storage.ts'
+import type { Instruction } from '../instruction.ts'
+import { Locality } from './locality.ts'
+import { chargeFor, suits } from './machine.ts'
+import type { Lane, Node } from './machine.ts'
+import type { Policy } from './policy.ts'
+import { NodeQueues } from './node-queues.ts'
+import type { NodePlacer } from './node-queues.ts'
+import { RankedQueue } from './ranked-queue.ts'
+import { Ranks } from './ranks.ts'
+import { Recalls } from './recalls.ts'
+import { Recency } from './recency.ts'
+import { TeamTokens } from './team-tokens.ts'
+import { ReadyQueue, before, starved } from './ready-queue.ts'
+import type { Placer } from './ready-queue.ts'
+import { demandOf } from '../tasks/demand.ts'
+import type { Demand } from '../tasks/demand.ts'
+import { FORMS } from '../tasks/form.ts'
+import type { Implementation, Task } from '../tasks/task.ts'
+
+/** No task takes less than a lane. */
+const LEAST = demandOf(1, 0, [])
+
+/** What is done with what is decided. */
+export interface Orders {
+  now: number
+  start(task: Task): void
+  resume(task: Task): void
+  park(task: Task): void
+  instruct(instruction: Instruction): void
+}
+
+/** Decides which ready task starts next, where, and in which of its implementations. */
+export class Placement {
+  readonly queue: ReadyQueue | NodeQueues<ReadyQueue>
+  /** With several nodes: the same queue. */
+  readonly #near: NodeQueues<ReadyQueue> | null
+  /** For policies that choose by rank. */
+  readonly #ranks: Ranks | null
+  readonly recalls = new Recalls()
+  readonly tokens: TeamTokens
+  readonly #recency = new Recency()
+  readonly #nodes: readonly Node[]
+  readonly #policy: Policy
+  readonly #free: FreeNodes
+  /** Nodes where blocked tasks could go on. */
+  readonly #claimed = new Set<Node>()
+  /** Lanes whose last task released others, for policies that want those first. */
+  #releasing: { node: Node; lane: Lane }[] = []
+  readonly #io: IoCore
+  #now = 0
+  /** The longest time that a task took; milliseconds. */
+  #longest = 0
+  /** Of all tasks so far. */
+  #highest = -Infinity
+  #lowest = Infinity
+  /** Nodes that are being emptied for a task that was overtaken too often. */
+  readonly #held = new Set<Node>()
+
+  /** `mayGrow`: nodes may join. */
+  constructor(
+    nodes: readonly Node[],
+    policy: Policy,
+    io: IoCore,
+    sizeOf: (version: Version) => number,
+    mayGrow: boolean,
+  ) {
+    this.#nodes = nodes
+    this.#policy = policy
+    const { choose } = policy
+    this.#ranks = choose ? new Ranks() : null
+    const make = (cores: number): ReadyQueue =>
+      choose ? new RankedQueue(choose, cores, this.#recency) : new ReadyQueue()
+    const isNear = nodes.length > 1 || mayGrow
+    this.#near = isNear ? new NodeQueues(nodes, make, policy, new Locality(sizeOf)) : null
+    this.queue = this.#near ?? make(nodes.reduce((sum, { cpus }) => sum + cpus, 0))
+    this.tokens = new TeamTokens(nodes, mayGrow)
+    this.#free = new FreeNodes(nodes)
+    this.#io = io
+    io.storage.onMemory = node => this.#free.update(node)
+  }
+
+  /** A task is new in the graph. */
+  added(task: Task): void {
+    if (task.priority > this.#highest) this.#highest = task.priority
+    if (task.priority < this.#lowest) this.#lowest = task.priority
+    this.#ranks?.added(task)
+  }
+
+  /** Whether the task may wait on a lane behind others: it holds nothing but a CPU, and needs no token. */
+  canQueue(task: Task, queues: boolean): boolean {
+    const { kind, demand, accesses } = task
+    const { neverQueues, queuesFreely } = FORMS[kind.form]
+    if (neverQueues || !(queues || queuesFreely) || task.timed || kind.endsThreads) return false
+    if (demand.cpus !== 1 || demand.memory !== 0 || demand.gpus !== 0 || this.#io.concerns(task)) return false
+    for (const access of accesses) {
+      if (access.mode === 'commutative' || access.read?.growth) return false
+      if (this.tokens.bindsToNode(access)) return false
+    }
+    return true
+  }
+
+  /** A task has ended well. */
+  record(task: Task, took: number): void {
+    if (took > this.#longest) this.#longest = took
+    this.#near?.locality.used(task)
+    if (!this.#ranks) return
+    this.#settleRanks()
+    this.#recency.used(task)
+    const queues = this.#near ? [this.#near.own[task.node], this.#near.anywhere] : [this.queue]
+    for (const queue of queues) if (queue instanceof RankedQueue) queue.record(task, took)
+  }
+
+  #settleRanks(): void {
+    this.#ranks?.settle((task, before) => {
+      if (task.state !== 'ready' || task.demand.io) return
+      const queue = this.#near?.queueOf(task) ?? this.queue
+      if (queue instanceof RankedQueue) queue.rose(task, before)
+    })
+  }
+
+  enqueue(task: Task, releasedBy: Task | null): void {
+    task.bypassed = 0
+    if (this.#io.concerns(task)) this.#io.ready(task)
+    if (task.demand.io) return
+    this.queue.push(task)
+    if (task.priority > this.#lowest && this.recalls.crowded.size > 0) this.recalls.overtake(task)
+    if (this.#policy.successorsFirst && releasedBy && releasedBy.lane >= 0) {
+      const node = this.#nodes[releasedBy.node]
+      const lane = node?.lanes[releasedBy.lane]
+      if (!node || !lane) return
+      if (lane.released.length === 0) this.#releasing.push({ node, lane })
+      lane.released.push(task)
+    }
+  }
+
+  /** What was sent to a lane and waits there behind another is not to run, unless it has begun. */
+  recall(task: Task): void {
+    this.recalls.cancel(task, this.#nodes[task.node]?.lanes[task.lane])
+  }
+
+  /** There is one node more, the last of the list. */
+  joined(node: Node): void {
+    this.#near?.joined(node)
+    this.#free.update(node)
+  }
+
+  /** Whether more may be placed on the node, or when it ends, has changed. */
+  changed(node: Node): void {
+    this.#free.update(node)
+    this.#io.storage.nodeChanged(node)
+  }
+
+  /** Nothing more is placed on the node. */
+  lose(node: Node): void {
+    node.isLost = true
+    this.changed(node)
+  }
+
+  /** A queued task will not start after all. */
+  forget(task: Task): void {
+    if (task.demand.io) this.#io.unready(task)
+    else this.queue.forget(task)
+  }
+
+  decide(orders: Orders): void {
+    this.#now = orders.now
+    const io = this.#io
+    const isIdle = io.isIdle
+    if (!isIdle) io.refresh(orders.now)
+    this.#decide(orders)
+    if (isIdle) return
+    const hasMore = io.decide(orders.now, {
+      start: task => {
+        this.tokens.take(task)
+        orders.start(task)
+      },
+      resume: orders.resume,
+      park: task => {
+        const busy = this.tokens.busyTeam(task)
+        if (!busy) return false
+        this.tokens.park(task, busy)
+        orders.park(task)
+        return true
+      },
+      instruct: orders.instruct,
+    })
+    if (hasMore) this.#decide(orders)
+  }
+
+  #decide({ start, resume, park }: Orders): void {
+    if (this.#claimed.size > 0) this.#resumeClaimed(resume)
+    if (this.queue.size === 0) return
+    this.#settleRanks()
+    if (this.#releasing.length > 0) this.#placeSuccessors(start)
+    const placeOn = (task: Task, only: Node | null): boolean => {
+      const busy = this.tokens.busyTeam(task)
+      if (busy) {
+        this.tokens.park(task, busy)
+        park(task)
+        return false
+      }
+      const team = this.tokens.node(task)
+      if (team) return (only === null || only === team) && this.#place(task, team)
+      // The fastest of several implementations may be for another node.
+      return this.#place(task, task.kind.implementations.length > 1 ? null : only)
+    }
+    const placer: NodePlacer = {
+      place: task => placeOn(task, null),
+      next: from => this.#firstFit(LEAST, from),
+      at: node => ({ ...placer, place: task => placeOn(task, node) }),
+      isHeld: node => this.#held.has(node),
+      // A task that waits for room on a device must not hold back tasks that make room.
+      hold: task => task.io === null && (this.#io.bound?.allows(task) ?? true) && this.#hold(task),
+      inTheWay: (started, task) => suits(this.#nodes[started.node] as Node, task),
+    }
+    for (;;) {
+      const task = this.queue.take(placer) ?? this.#firstInOrder(placer)
+      if (this.#held.size > 0) this.#held.clear()
+      if (!task) return
+      start(task)
+    }
+  }
+
+  /** Where data are bounded, the first task in program order may wait behind one that is held back. */
+  #firstInOrder({ place }: Placer): Task | null {
+    const first = this.#io.bound?.first()
+    if (!first || first.demand.io || first.state !== 'ready') return null
+    const isPlaced = place(first)
+    // It may have been set aside instead.
+    if (isPlaced || (first as Task).state !== 'ready') this.queue.forget(first)
+    return isPlaced ? first : null
+  }
+
+  demandOf(task: Task): Demand {
+    return task.implementation.demand ?? task.demand
+  }
+
+  /** `isPaused`: it will go on, with the GPUs that it has. */
+  release(task: Task, now: number, isPaused = false): void {
+    const node = this.#nodes[task.node]
+    if (!node || task.demand.io) return
+    node.release(task, this.demandOf(task), now, isPaused)
+    this.#free.update(node)
+  }
+
+  // --- blocked tasks ---
+
+  claim(task: Task): void {
+    const node = this.#nodes[task.node] as Node
+    const { resuming } = node.lanes[task.lane] as Lane
+    for (const one of resuming) if (one === task) return
+    node.claims++
+    this.#claimed.add(node)
+    resuming.push(task)
+  }
+
+  forgetBlocked(task: Task): void {
+    const node = this.#nodes[task.node] as Node
+    if (node.lanes[task.lane]?.resuming.remove(task)) node.claims--
+    node.gpus.giveBack(task)
+  }
+
+  /** A blocked task that is being stopped holds nothing: without a node, `release` gives nothing back for it. */
+  holdBlocked(task: Task): void {
+    this.forgetBlocked(task)
+    task.node = -1
+  }
+
+  #resumeClaimed(resume: (task: Task) => void): void {
+    const nodes = [...this.#claimed].sort((a, b) => a.index - b.index)
+    for (const node of nodes) {
+      if (node.claims > 0) this.#resume(node, resume)
+      if (node.claims === 0) this.#claimed.delete(node)
+    }
+  }
+
+  #resume(node: Node, resume: (task: Task) => void): void {
+    for (const lane of node.lanes) {
+      const task = lane.resuming.peek()
+      if (!task || !node.canResume(task, this.demandOf(task))) continue
+      if (task.io && !this.#io.goOn(task)) continue
+      lane.resuming.shift()
+      node.claims--
+      node.occupy(task, this.demandOf(task), lane)
+      this.#free.update(node)
+      resume(task)
+    }
+  }
+
+  // --- nodes and lanes ---
+
+  /** Each lane that has just become free takes first what its last task released. */
+  #placeSuccessors(start: (task: Task) => void): void {
+    const releasing = this.#releasing.sort(
+      (a, b) => a.node.index - b.node.index || a.lane.index - b.lane.index,
+    )
+    this.#releasing = []
+    for (const { node, lane } of releasing) {
+      const [first] = lane.released.filter(task => task.state === 'ready').sort(byRank)
+      lane.released = []
+      if (!first || !lane.free || first.io || first.kind.implementations.length > 1) continue
+      if (this.tokens.node(first)) continue
+      const fits =
+        !this.#io.bound &&
+        !this.tokens.busyTeam(first) &&
+        node.fitsNow(first.demand) &&
+        this.#endsInTime(first.implementation, node)
+      if (!fits || !this.#mayGoFirst(first, node)) continue
+      this.queue.forget(first)
+      this.#occupy(first, node, first.implementation, lane)
+      start(first)
+    }
+  }
+
+  /** Being a successor beats neither a higher priority nor a task that waits too long for a place. */
+  #mayGoFirst(first: Task, node: Node): boolean {
+    const passed: Task[] = []
+    for (const { task } of this.queue.heads()) {
+      if (task === first || !before(task, first) || this.tokens.busyTeam(task)) continue
+      const inTheWay = suits(node, task)
+      if (inTheWay && starved(task)) return false
+      const fits = this.#fitsSomewhere(task)
+      if (fits && task.priority > first.priority) return false
+      if (inTheWay && !fits) passed.push(task)
+    }
+    for (const task of passed) task.bypassed++
+    return true
+  }
+
+  #fitsSomewhere({ kind, demand }: Task): boolean {
+    return kind.implementations.some(({ demand: own }) => this.#firstFit(own ?? demand) !== null)
+  }
+
+  /** The first node that has room now and is not reserved. */
+  #firstFit(demand: Demand, from = 0, only: Node | null = null): Node | null {
+    if (only) return from <= only.index && !this.#held.has(only) && only.fitsNow(demand) ? only : null
+    for (let node = this.#free.next(demand, from); node; node = this.#free.next(demand, node.index + 1)) {
+      if (!this.#held.has(node) && node.fitsNow(demand)) return node
+    }
+    return null
+  }
+
+  #hold(task: Task): boolean {
+    for (const node of this.#nodes) if (suits(node, task)) this.#held.add(node)
+    return this.#held.size === this.#nodes.length
+  }
+
+  /** Each implementation of a task is tried once; then the fastest that fits is taken. */
+  #place(task: Task, only: Node | null): boolean {
+    if (this.#io.bound && !this.#io.bound.allows(task)) return false
+    if (!only && task.queueable && this.#joinsBusyLane(task)) return true
+    const { implementations } = task.kind
+    let best: Implementation | null = null
+    let where: Node | null = null
+    let spot: Spot | null = null
+    // While others wait, what counts is the time of all CPUs together.
+    const isCrowded = task.kind.isMoldable === true && this.queue.size > 1
+    const costOf = ({ estimate, demand }: Implementation): number =>
+      isCrowded ? estimate * (demand ?? task.demand).cpus : estimate
+    for (const one of implementations) {
+      if (best && one.begun > 0 && costOf(one) >= costOf(best)) continue
+      const demand = one.demand ?? task.demand
+      for (
+        let node = this.#firstFit(demand, 0, only);
+        node;
+        node = this.#firstFit(demand, node.index + 1, only)
+      ) {
+        const onNode = task.io && this.#io.findOn(task, node)
+        if (task.io && !onNode) continue
+        if (node.until < Infinity && !this.#endsInTime(one, node)) continue
+        best = one
+        where = node
+        spot = onNode
+        break
+      }
+      if (best === one && one.begun === 0) break
+    }
+    if (!best || !where) return !only && task.queueable && this.#queueOnLane(task)
+    this.#occupy(task, where, best, null)
+    if (spot) this.#io.take(task, spot, this.#now)
+    return true
+  }
+
+  /** Of a kind that has not run yet, as much is expected as of the longest so far. */
+  #endsInTime({ ended, peak }: Implementation, { until }: Node): boolean {
+    return this.#now + (ended > 0 ? peak : this.#longest) <= until
+  }
+
+  #occupy(task: Task, node: Node, implementation: Implementation, prefer: Lane | null): void {
+    implementation.begun++
+    task.implementation = implementation
+    task.node = node.index
+    task.charge = chargeFor(implementation.estimate)
+    task.lane = node.occupy(task, implementation.demand ?? task.demand, prefer).index
+    this.#free.update(node)
+    this.tokens.take(task)
+  }
+
+  /** Where there is one node: to look through many for such a lane would take longer than to wake one. */
+  #joinsBusyLane(task: Task): boolean {
+    const [node] = this.#nodes
+    const { kind, implementation, demand } = task
+    if (!node || this.#nodes.length > 1 || kind.implementations.length > 1) return false
+    const lane = node.busyLane(kind.form, implementation.estimate)
+    if (!lane || this.#held.has(node) || !node.suits(demand)) return false
+    this.#queueOn(lane, node, task)
+    return true
+  }
+
+  #queueOnLane(task: Task): boolean {
+    const { implementation } = task
+    if (task.kind.implementations.length > 1) return false
+    const ready = this.queue.size / this.#nodes.length
+    const isLower = task.priority < this.#highest
+    for (const node of this.#nodes) {
+      if (this.#held.has(node) || !node.suits(task.demand) || !this.#endsInTime(implementation, node))
+        continue
+      const lane = node.shallowLane(task.kind.form, implementation.estimate, ready, isLower)
+      if (!lane) continue
+      this.#queueOn(lane, node, task)
+      return true
+    }
+    return false
+  }
+
+  #queueOn(lane: Lane, node: Node, task: Task): void {
+    const { implementation } = task
+    implementation.begun++
+    task.node = node.index
+    task.lane = lane.index
+    task.charge = chargeFor(implementation.estimate)
+    lane.queue.push(task)
+    lane.load += task.charge
+    if (!node.isCrowded) this.recalls.queued(node)
+  }
+}
+
+const byRank = (a: Task, b: Task): number => b.priority - a.priority || a.turn - b.turn

@@ -1,0 +1,453 @@
+import { Datum } from '../../core/data/datum.ts'
+import type { AccessMode, Version } from '../../core/data/datum.ts'
+import { MillraceError } from '../../core/errors.ts'
+import { FORMS } from '../../core/tasks/form.ts'
+import type { Graph } from '../encoding/identity.ts'
+import { NO_SLOTS, SlotArgument, undoable } from './call.ts'
+import type { Argument, Call, Slot } from './call.ts'
+import { Collections } from './collections.ts'
+import type { Definition } from '../definition.ts'
+import { DIRECTIONS } from '../options/directions.ts'
+import type { Direction } from '../options/directions.ts'
+import { BLOB_SIZE, Encoder } from '../encoding/encode.ts'
+import type { ClassNames, EncodeHooks } from '../encoding/encode.ts'
+import { Future } from '../future.ts'
+import { pathArgument } from './path-arguments.ts'
+import { Paths } from './paths.ts'
+import { PlainViews } from './plain-views.ts'
+import { busy, frozen, mixed, rejectUnshareable } from './refusals.ts'
+import { SharedMemory, isInSharedMemory } from '../shared.ts'
+import { addSlot, checkRemoved, forgetSlots } from './slots.ts'
+import { Stream } from '../value-stream.ts'
+import { Stored, compareBlobs, isPrimitive, ownBlob, sameStored, shareBlob } from '../encoding/stored.ts'
+import type { Kept } from '../encoding/stored.ts'
+import { bringUpToDate } from './up-to-date.ts'
+import { TAG } from '../encoding/tags.ts'
+import { codeOf } from '../encoding/typed-arrays.ts'
+
+/** What is known of an object that was passed to tasks. */
+export interface Tracked {
+  readonly datum: Datum
+  /** A task writes it, so the object here is out of date until `waitOn`. */
+  dirty: boolean
+  /** The version that the object here has the value of. */
+  seen: Version | null
+  /** Its objects as they were numbered when a task was given it to write, until it is waited for. */
+  own: readonly object[] | null
+}
+
+/**
+ * Follows the data of one program: objects by identity, files by path. Turns arguments into what a call
+ * carries, captured at the moment of the call, so that the program means what it would mean run in sequence.
+ */
+export class Tracker {
+  readonly paths = new Paths()
+  readonly #tracked = new WeakMap<object, Tracked>()
+  /** Objects inside an object that tasks write: their own value is not known until the whole is waited for. */
+  readonly #partOf = new WeakMap<object, Tracked>()
+  readonly #shared = new SharedMemory()
+  readonly #views = new PlainViews()
+  readonly #collections = new Collections(
+    value => this.#known(value),
+    value => this.isKnownClass(value),
+  )
+  readonly #writes = new WeakMap<Datum, number>()
+  /** Encoders at rest; capturing one value can need another one captured meanwhile. */
+  readonly #encoders: Encoder[] = []
+  readonly #classes: ClassNames
+  /** Tells the client that the program has given a datum a new value. */
+  readonly #wrote: (datum: Datum, value: Kept) => void
+  readonly #afterCancel: ((datum: Datum, seen: Version | null) => void) | null
+
+  constructor(
+    classes: ClassNames,
+    wrote: (datum: Datum, value: Kept) => void,
+    afterCancel: ((datum: Datum, seen: Version | null) => void) | null = null,
+  ) {
+    this.#classes = classes
+    this.#wrote = wrote
+    this.#afterCancel = afterCancel
+  }
+
+  find(value: object): Tracked | undefined {
+    return isInSharedMemory(value) ? this.#shared.find(value) : this.#known(value)
+  }
+
+  #known(value: object): Tracked | undefined {
+    const same = ArrayBuffer.isView(value) ? this.#views.find(value) : undefined
+    if (same) this.#tracked.set(value, same)
+    return same ?? this.#tracked.get(value)
+  }
+
+  /** For a call: when the program has cancelled what was to write it, its own object may be the value again. */
+  #atCall(value: object): Tracked | undefined {
+    const tracked = this.#known(value)
+    if (tracked?.dirty && tracked.datum.current.state === 'cancelled') {
+      this.#afterCancel?.(tracked.datum, tracked.seen)
+      this.fellBack(value)
+    }
+    return tracked
+  }
+
+  /** Calls so far that write the datum: tells whether it was given away again while someone waited for it. */
+  writesOf(datum: Datum): number {
+    return this.#writes.get(datum) ?? 0
+  }
+
+  /** After a wait: what tasks made of the program's object is put into it. */
+  arrived(value: object, datum: Datum, writes: number, graph: Graph | null): void {
+    const tracked = this.#tracked.get(value)
+    if (!graph || !tracked?.dirty) return this.adopt(value, datum, writes, tracked?.own ?? null)
+    const own = tracked.own ?? [value]
+    const standIns = bringUpToDate(own, graph)
+    this.adopt(value, datum, writes, graph.origins ? own : standIns)
+  }
+
+  /** The program's object is the datum's value again, or what it was `writes` ago; `objects` are those in it. */
+  adopt(value: object, datum: Datum, writes: number, objects: readonly object[] | null): void {
+    if (isInSharedMemory(value)) return
+    const dirty = this.writesOf(datum) !== writes
+    const seen = dirty ? null : datum.current
+    const own = dirty ? objects : null
+    const known = this.#tracked.get(value)
+    const facts = { dirty, seen, own }
+    const tracked = known?.datum === datum ? Object.assign(known, facts) : { datum, ...facts }
+    if (tracked !== known) this.#tracked.set(value, tracked)
+    if (!dirty) this.#views.drop(tracked)
+    else if (ArrayBuffer.isView(value)) this.#views.add(value, tracked, false)
+  }
+
+  /** After a wait that failed: the datum is what it was before; perhaps that is what the program's object still is. */
+  fellBack(value: object): void {
+    const tracked = this.#tracked.get(value)
+    if (!tracked || tracked.datum.current !== tracked.seen) return
+    tracked.dirty = false
+    tracked.own = null
+    this.#views.drop(tracked)
+  }
+
+  /** Its class is one that tasks know: what is inside an instance counts as what is inside a plain object. */
+  isKnownClass(value: object): boolean {
+    const { constructor } = value
+    return typeof constructor === 'function' && this.#classes.nameOf(constructor) !== null
+  }
+
+  call(definition: Definition, given: readonly unknown[]): Call {
+    const { params, isOpen } = definition
+    if (params && given.length > params.length && !isOpen) {
+      throw new MillraceError(
+        'MR_DIRECTION',
+        `${definition.name} takes ${params.length} arguments and was called with ${given.length}`,
+      )
+    }
+    if (definition.readsOnly && given.every(isPrimitive)) {
+      return { definition, given, args: given as Argument[], slots: NO_SLOTS }
+    }
+    // As long as they have to be: arrays that are pushed to keep room for more, for each of a million calls.
+    const call: Call = { definition, given, args: given.slice() as Argument[], slots: NO_SLOTS }
+    try {
+      this.#capture(call, given, params)
+    } catch (error) {
+      this.takeBack(call)
+      throw error
+    } finally {
+      forgetSlots()
+    }
+    return call
+  }
+
+  /** The call was refused: what it was about to write is as it was before. */
+  takeBack({ undo }: Call): void {
+    for (const back of undo?.reverse() ?? []) back()
+  }
+
+  /** First what is written: an argument that is read may hold it, and then the task gets one object for both. */
+  #capture(call: Call, given: readonly unknown[], params: readonly Direction[] | null): void {
+    if (params && !call.definition.readsOnly) {
+      for (let i = 0; i < params.length; i++) {
+        if (params[i] === 'IN') continue
+        const argument = this.#argument(call, given[i], params[i] as Direction, i)
+        if (i < given.length) call.args[i] = argument
+      }
+    }
+    for (let i = 0; i < given.length; i++) {
+      if ((params?.[i] ?? 'IN') !== 'IN' || isPrimitive(given[i])) continue
+      call.args[i] = this.#argument(call, given[i], 'IN', i)
+    }
+  }
+
+  #argument(call: Call, value: unknown, direction: Direction, position: number): Argument {
+    const { kind, mode, isList } = DIRECTIONS[direction]
+    try {
+      if (isList) return this.#list(call, value, direction)
+      if (kind !== 'value') return pathArgument(this.paths, call, value, kind, mode, direction)
+      if (mode === 'in') return this.#read(call, value)
+      return this.#write(call, value, mode, direction)
+    } catch (error) {
+      if (!(error instanceof MillraceError)) throw error
+      const { name, isMethod } = call.definition
+      const where =
+        position === 0 && isMethod
+          ? `this of ${name}`
+          : `argument ${isMethod ? position : position + 1} of ${name}`
+      throw new MillraceError(error.code, `${where}: ${error.shortMessage}`, {
+        hint: error.hint,
+        cause: error,
+      })
+    }
+  }
+
+  /** A list of paths: in its place the task gets a list of those that it is to use. */
+  #list(call: Call, value: unknown, direction: Direction): Argument {
+    const { kind, mode } = DIRECTIONS[direction]
+    if (!Array.isArray(value)) {
+      const what = value instanceof Future ? 'a future' : typeof value
+      throw new MillraceError('MR_DIRECTION', `${direction} needs a list of paths, and got ${what}`)
+    }
+    const items = value.map((path: unknown) => {
+      const argument = pathArgument(this.paths, call, path, kind, mode, direction)
+      if (!(argument instanceof SlotArgument)) return null
+      if (argument.within === null) return { slot: argument.slot }
+      throw new MillraceError('MR_ALIAS', `${String(path)} is part of a directory that a task makes`, {
+        hint: 'Give it a parameter of its own, or pass the directory.',
+      })
+    })
+    return this.#encode(items, inner => (inner as { slot: number }).slot)
+  }
+
+  // --- values that are read ---
+
+  #read(call: Call, value: unknown): Argument {
+    if (isPrimitive(value)) return value as Argument
+    if (typeof value !== 'object' || value === null) return this.#encode(value, null)
+    const slot = this.#readSlot(call, value)
+    if (slot >= 0) return SlotArgument.of(slot)
+    const slots = call.slots.length
+    const stored = this.#encode(value, inner => this.#readSlot(call, inner, true))
+    if (call.slots.length > slots) return stored
+    if (!isLargeStored(stored) && !isRepeated(call.given, value)) return stored
+    // Large values are kept once, however many calls they are passed to. So is an object that is passed
+    // twice in one call: it must be one object there too.
+    const datum = new Datum()
+    datum.current.value = stored
+    this.#tracked.set(value, { datum, dirty: false, seen: datum.current, own: null })
+    return SlotArgument.of(addSlot(call, datum, 'in', 'value'))
+  }
+
+  /** The slot of a value that exists on its own: a future, a tracked object, shared memory; else -1. */
+  #readSlot(call: Call, value: object, isInside = false): number {
+    if (value instanceof Stream) {
+      if (FORMS[call.definition.form].runsOn !== 'threads') {
+        throw new MillraceError('MR_DIRECTION', 'a command cannot take the values of a stream')
+      }
+      if (value.takeFor(call.definition.name, call)) undoable(call, () => value.giveBack())
+      return addSlot(call, value.datum, 'in', 'value')
+    }
+    if (value instanceof Future) {
+      checkRemoved(value.datum)
+      if (value.object) {
+        this.#claim(value.object, value.datum)
+        this.#refresh(value.object)
+      }
+      return addSlot(call, value.datum, 'in', 'value')
+    }
+    this.rejectPart(value)
+    if (isInSharedMemory(value)) {
+      return addSlot(call, this.#shared.track(value, () => this.#encode(value, null)).datum, 'in', 'value')
+    }
+    const tracked = this.#atCall(value)
+    if (!tracked || (!tracked.dirty && this.#collections.is(value))) return -1
+    checkRemoved(tracked.datum)
+    // What is inside another value may have parts in common with it: only large ones are worth a slot of their own.
+    if (isInside && !tracked.dirty && !isLarge(tracked.datum) && !hasSlot(call, tracked.datum)) return -1
+    if (!tracked.dirty) this.#refresh(value)
+    return addSlot(call, tracked.datum, 'in', 'value')
+  }
+
+  /** What is inside an object that tasks write is known only after the whole is waited for. */
+  rejectPart(value: object, owner: Tracked | null = null): void {
+    const part = this.#partOf.get(value)
+    // What was part of it once may have been taken out since.
+    if (part?.dirty && part !== owner && !part.datum.removed && part.own?.includes(value)) {
+      throw new MillraceError('MR_ALIAS', 'the object is part of another object that a task is writing')
+    }
+    if (ArrayBuffer.isView(value)) this.#views.reject(value, owner)
+  }
+
+  /** What the program has of a future's value may have been written under another name of the same memory. */
+  #claim(value: object, datum: Datum): void {
+    this.rejectPart(value)
+    const tracked = this.#known(value)
+    if (!tracked || tracked.datum === datum) return
+    if (tracked.dirty && !tracked.datum.removed) {
+      throw new MillraceError('MR_ALIAS', 'a task is writing its memory as another array')
+    }
+    this.#tracked.set(value, { datum, dirty: false, seen: datum.current, own: null })
+  }
+
+  /** Captures the program's own object again, if it has changed since. */
+  #refresh(value: object, toWrite = false): void {
+    const tracked = this.#tracked.get(value)
+    if (!tracked || tracked.dirty) return
+    const before = tracked.datum.current.value as Kept
+    const hasLarge = before instanceof Stored && before.blobs.length > 0
+    const encode = (take: EncodeHooks['blob']): Stored =>
+      toWrite ? this.#encodeWhole(value, tracked, take) : this.#encode(value, null, take)
+    // To copy a large array takes many times as long as to see that it is as it was.
+    const blob = toWrite ? ownBlob : shareBlob
+    const seen = encode(hasLarge ? compareBlobs(before) : blob)
+    if (!sameStored(before, seen)) this.#wrote(tracked.datum, hasLarge ? encode(blob) : seen)
+    tracked.seen = tracked.datum.current
+  }
+
+  // --- values that are written ---
+
+  #write(call: Call, value: unknown, mode: AccessMode, direction: Direction): Argument {
+    if (value instanceof Stream) {
+      throw new MillraceError(
+        'MR_DIRECTION',
+        `${direction} needs an object that the task can write, and got a stream`,
+      )
+    }
+    if (value instanceof Future) {
+      checkRemoved(value.datum)
+      if (value.object) {
+        this.#claim(value.object, value.datum)
+        this.#refresh(value.object, true)
+        const tracked = this.#tracked.get(value.object)
+        if (tracked) this.#giveAway(call, value.object, tracked)
+      }
+      const slot = addSlot(call, value.datum, mode === 'out' ? 'inout' : mode, 'value')
+      this.#countWrite(call, value.datum)
+      return SlotArgument.of(slot)
+    }
+    if (typeof value !== 'object' || value === null) {
+      const what = value === null ? 'null' : typeof value
+      throw new MillraceError(
+        'MR_DIRECTION',
+        `${direction} needs an object that the task can write, and got ${what}`,
+      )
+    }
+    this.rejectPart(value)
+    if (isInSharedMemory(value)) {
+      return new SlotArgument(
+        addSlot(call, this.#shared.track(value, () => this.#encode(value, null)).datum, mode, 'value'),
+      )
+    }
+    let tracked = this.#atCall(value)
+    if (!tracked?.dirty && this.#collections.isToBeWritten(value)) {
+      if (this.#collections.holdsOthers(value)) throw mixed(direction)
+      return this.#encode(value, inner => this.#writeElement(call, inner, mode))
+    }
+    if (Object.isFrozen(value)) throw frozen(direction)
+    if (tracked) {
+      checkRemoved(tracked.datum)
+      if (!tracked.dirty && mode !== 'out') this.#refresh(value, true)
+    } else {
+      tracked = { datum: new Datum(), dirty: false, seen: null, own: null }
+      tracked.seen = tracked.datum.current
+      if (mode !== 'out') tracked.datum.current.value = this.#encodeWhole(value, tracked)
+      this.#tracked.set(value, tracked)
+    }
+    if (mode === 'concurrent') rejectUnshareable(tracked.datum.current.value)
+    const slot = addSlot(call, tracked.datum, mode, 'value')
+    if (mode === 'out') (call.slots[slot] as Slot).initial = this.#shapeOf(value, tracked)
+    this.#giveAway(call, value, tracked)
+    this.#countWrite(call, tracked.datum)
+    return SlotArgument.of(slot)
+  }
+
+  /** From here on the program's object is out of date. */
+  #giveAway(call: Call, value: object, tracked: Tracked): void {
+    if (ArrayBuffer.isView(value)) this.#views.add(value, tracked, false)
+    if (tracked.dirty) return
+    tracked.dirty = true
+    undoable(call, () => {
+      tracked.dirty = false
+      tracked.own = null
+      this.#views.drop(tracked)
+    })
+  }
+
+  #writeElement(call: Call, inner: object, mode: AccessMode): number {
+    if (!this.#collections.isElement(inner) && !ArrayBuffer.isView(inner)) return -1
+    return (this.#write(call, inner, mode, 'INOUT') as SlotArgument).slot
+  }
+
+  #countWrite(call: Call, datum: Datum): void {
+    const writes = this.writesOf(datum)
+    this.#writes.set(datum, writes + 1)
+    undoable(call, () => this.#writes.set(datum, writes))
+  }
+
+  /** What a task gets to write into: arrays of the right size, other objects as they are. */
+  #shapeOf(value: object, tracked: Tracked): Stored {
+    if (!ArrayBuffer.isView(value)) return this.#encodeWhole(value, tracked)
+    tracked.own ??= [value]
+    const encoder = new Encoder()
+    encoder.byte(TAG.zeros)
+    encoder.byte(codeOf(value))
+    encoder.varint(value.byteLength)
+    return new Stored(encoder.copy(), [])
+  }
+
+  // --- encoding ---
+
+  #encode(
+    value: unknown,
+    slot: ((inner: object) => number) | null,
+    blob = shareBlob,
+    owner: Tracked | null = null,
+  ): Stored {
+    const encoder = this.#encoders.pop() ?? new Encoder()
+    encoder.reset()
+    const hooks: EncodeHooks = { classes: this.#classes, blob }
+    if (slot) hooks.slot = inner => (inner === value ? -1 : slot(inner))
+    if (owner) owner.own = encoder.whole(value, hooks, null)
+    else encoder.value(value, hooks)
+    const stored = new Stored(encoder.copy(), encoder.blobs)
+    this.#encoders.push(encoder)
+    return stored
+  }
+
+  /** Throws when tasks are making or writing something in a value that is to be sent as it is. */
+  rejectBusy(value: unknown): void {
+    if (typeof value !== 'object' || value === null) return
+    const isBusy = this.#collections.isBusy(value)
+    if (isBusy) throw busy()
+  }
+
+  /** Tasks write it; or it is memory that they have in common, and they read it. */
+  #isBusy(inner: object): boolean {
+    if (!isInSharedMemory(inner)) return this.#known(inner)?.dirty ?? false
+    const current = this.#shared.find(inner)?.datum.current
+    return current !== undefined && (!current.settled || current.readers > 0)
+  }
+
+  #takePart(inner: object, owner: Tracked): void {
+    if (inner instanceof Future || inner instanceof Stream || this.#isBusy(inner)) {
+      throw busy()
+    }
+    this.rejectPart(inner, owner)
+    this.#partOf.set(inner, owner)
+    if (ArrayBuffer.isView(inner) && !isInSharedMemory(inner)) this.#views.add(inner, owner, true)
+  }
+
+  /** An object that tasks write as a whole: what is inside it is written with it. */
+  #encodeWhole(value: object, owner: Tracked, blob = ownBlob): Stored {
+    const take = (inner: object): number => {
+      this.#takePart(inner, owner)
+      return -1
+    }
+    return this.#encode(value, take, blob, owner)
+  }
+}
+
+const isLargeStored = ({ bytes, blobs }: Stored): boolean => bytes.length >= BLOB_SIZE || blobs.length > 0
+
+const isLarge = ({ current: { value } }: Datum): boolean => !(value instanceof Stored) || isLargeStored(value)
+
+const hasSlot = ({ slots }: Call, datum: Datum): boolean => slots.some(slot => slot.datum === datum)
+
+const isRepeated = (given: readonly unknown[], value: unknown): boolean =>
+  given.length > 1 && given.indexOf(value) !== given.lastIndexOf(value)

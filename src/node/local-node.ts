@@ -1,0 +1,259 @@
+import type { Node, NodeDescription } from '../core/schedule/machine.ts'
+import type { Form } from '../core/tasks/form.ts'
+import type { Task } from '../core/tasks/task.ts'
+import type { ReturnWhy } from '../core/why.ts'
+import type { Stored } from '../model/encoding/stored.ts'
+import { isLive } from './attempt.ts'
+import { Binding } from './cpus/binding.ts'
+import type { BindSettings } from './cpus/binding.ts'
+import { decodeStored } from './decode-stored.ts'
+import { Endings } from './endings.ts'
+import type { NodeFiles } from './files/node-files.ts'
+import { attemptOf, beginAttempt, jobOf } from './job.ts'
+import { MpiTasks } from './mpi/mpi-tasks.ts'
+import type { NodeEvents, NodeHost, TaskNode } from './node.ts'
+import type { Watchdog } from './processes/watchdog.ts'
+import type { ProcessPort } from './processes/process-port.ts'
+import { Programs } from './processes/programs.ts'
+import type { TaskForm } from './task-form.ts'
+import type { BufferOwnership } from './threads/buffer-ownership.ts'
+import { Functions } from './threads/functions.ts'
+import type { TaskModules } from './threads/modules.ts'
+import type { OpenThread } from './threads/threads.ts'
+import { startTimeout } from './timeouts.ts'
+
+/** What the nodes of a run have in common. */
+export interface RunParts {
+  /** Unique on this machine. */
+  readonly run: string
+  /** The folder of what tasks print. */
+  readonly logs: string | null
+  /** Which tasks are bound to the CPUs of their lanes. */
+  readonly bind: BindSettings
+  readonly host: NodeHost
+  readonly files: NodeFiles
+  readonly watchdog: Watchdog
+  readonly buffers: BufferOwnership
+  readonly modules: TaskModules
+}
+
+/** Where the threads and programs of a node come from: this machine, or an agent on another one. */
+export interface NodePorts {
+  readonly openThread: OpenThread
+  readonly processes: ProcessPort
+  /** For an agent: who hears of it. */
+  attach?(events: AgentEvents): void
+}
+
+/** What is heard of an agent, beside its threads and programs. */
+export interface AgentEvents {
+  /**
+   * It takes part no more: it was lost, or was given back. Its threads and programs have been said to have ended before.
+   */
+  gone(reason: string, isLost: boolean): void
+  note(text: string): void
+}
+
+/** What belongs to one node. */
+export interface NodeParts extends NodePorts {
+  readonly machine: Node
+  readonly description: NodeDescription
+  readonly events: NodeEvents
+}
+
+/** Runs tasks on threads and as programs, with files that this machine sees. */
+export class LocalNode implements TaskNode {
+  readonly machine: Node
+  readonly #description: NodeDescription
+  readonly #events: NodeEvents
+  readonly #host: NodeHost
+  readonly #endings: Endings
+  readonly #functions: Functions
+  readonly #programs: Programs
+  readonly #forms: Readonly<Record<Form, TaskForm>>
+  readonly #all: readonly TaskForm[]
+  /** Lanes with attempts that are launched when their turn comes. */
+  readonly #heldLanes = new Set<number>()
+
+  constructor(shared: RunParts, parts: NodeParts) {
+    const { machine, description, events, openThread, processes } = parts
+    const isHere = parts.attach === undefined
+    this.machine = machine
+    this.#description = description
+    this.#events = events
+    const { host, files, buffers, modules, logs } = shared
+    this.#host = host
+    const formOf = (task: Task): TaskForm => this.#formOf(task)
+    const endings = new Endings({ files, buffers, classes: modules, logs, host, events, formOf })
+    this.#endings = endings
+    const limit = (task: Task): void => this.#limit(task)
+    const binding = new Binding(machine, shared.bind, isHere)
+    this.#functions = new Functions({
+      machine,
+      binding,
+      buffers,
+      files: files.tasks,
+      host,
+      events,
+      endings,
+      open: openThread,
+      findClass: (module, name) => modules.findClass(module, name),
+      limit,
+    })
+    const decode = (stored: Stored, slots: unknown[]): unknown => decodeStored(stored, slots, modules)
+    this.#programs = new Programs({ ...shared, binding, events, processes, endings, decode, limit })
+    const mpi = new MpiTasks({ ...shared, machine, isHere, binding, events, endings, limit })
+    this.#forms = { function: this.#functions, command: this.#programs, mpi }
+    this.#all = Object.values(this.#forms)
+  }
+
+  #formOf(task: Task): TaskForm {
+    return this.#forms[task.kind.form]
+  }
+
+  describe(): NodeDescription {
+    return this.#description
+  }
+
+  get isIdle(): boolean {
+    return this.#endings.running.size === 0
+  }
+
+  get isAtRest(): boolean {
+    for (const task of this.#endings.running) if (task.state !== 'blocked') return false
+    return true
+  }
+
+  warmUp(forms: ReadonlySet<Form>): Promise<void> | null {
+    let worthWaiting: Promise<void> | null = null
+    for (const form of forms) worthWaiting = this.#forms[form].warmUp() ?? worthWaiting
+    return worthWaiting
+  }
+
+  // --- starting and stopping ---
+
+  start(task: Task): void {
+    this.#endings.running.add(task)
+    const attempt = beginAttempt(task)
+    const { definition } = jobOf(task)
+    if (definition.stream || definition.returns > 0) attempt.early = this.#host.earlyStart(task)
+    const form = this.#formOf(task)
+    if (form.beginsAtOnce(task) && (task.demand.io || this.#headOf(task.lane) === task)) {
+      this.#events.began(task, this.#host.now())
+    }
+    const preparing = form.prepare(task)
+    if (preparing) void this.#launchAfter(task, form, preparing)
+    else this.#launch(task, form, false)
+  }
+
+  async #launchAfter(task: Task, form: TaskForm, preparing: Promise<void>): Promise<void> {
+    try {
+      await preparing
+    } catch (error) {
+      return this.#endings.fail(task, error, false)
+    }
+    if (isLive(task)) this.#launch(task, form, true)
+    else this.#endings.lose(task, true, task.reason)
+  }
+
+  #launch(task: Task, form: TaskForm, isLate: boolean): void {
+    const head = task.queueable ? this.#headOf(task.lane) : task
+    if (head !== task && form.mustWait(task, head)) {
+      attemptOf(task).move('held', task)
+      this.#heldLanes.add(task.lane)
+    } else form.launch(task, isLate)
+  }
+
+  /** The task that runs on a lane of a CPU, if there is one. */
+  #headOf(lane: number): Task | undefined {
+    return this.machine.lanes[lane]?.queue.peek()
+  }
+
+  stop(task: Task): void {
+    if (!attemptOf(task).isBusy) this.#formOf(task).stop(task)
+  }
+
+  abort(task: Task): void {
+    const { attempt } = jobOf(task)
+    if (attempt && !attempt.isBusy && attempt.program) this.#programs.abort(task)
+  }
+
+  recall(tasks: readonly Task[], why: ReturnWhy): void {
+    // Results that are there may show that the lanes are not as full as they seem.
+    if (
+      why.kind === 'cpu-is-free' &&
+      this.machine.freeLanes > 0 &&
+      this.#all.some(form => form.takeResults())
+    ) {
+      return this.#events.kept(tasks)
+    }
+    for (const task of tasks) {
+      if (task.state === 'running' && jobOf(task).attempt) this.#formOf(task).recall(task, why)
+    }
+  }
+
+  /** The time of an attempt counts from where it begins: not the start of a thread, nor the copying of files. */
+  #limit(task: Task): void {
+    const milliseconds = jobOf(task).definition.timeout
+    if (milliseconds === 0 || this.#endings.running.get(task.id) !== task) return
+    const attempt = attemptOf(task)
+    if (attempt.timeout) return
+    startTimeout(attempt, milliseconds, () => {
+      if (attempt.isBusy) return false
+      this.#events.givenUp(task)
+      this.#formOf(task).stopOverdue(task, `it took longer than ${milliseconds} ms`)
+      return true
+    })
+  }
+
+  // --- results and answers ---
+
+  hurry(task: Task): void {
+    this.#formOf(task).hurry(task)
+  }
+
+  answer(place: number, request: number, ok: boolean, value: Stored, isMoved = false): void {
+    this.#functions.threads.answer(place, request, ok, value, isMoved)
+  }
+
+  flush(): void {
+    for (const lane of this.#heldLanes) {
+      const task = this.#headOf(lane)
+      if (!task) this.#heldLanes.delete(lane)
+      else if (jobOf(task).attempt?.state === 'held') this.#launch(task, this.#formOf(task), false)
+    }
+    for (const form of this.#all) form.flush()
+  }
+
+  drain(): void {
+    for (const form of this.#all) form.drain()
+  }
+
+  tick(): boolean {
+    let isSoon = false
+    for (const form of this.#all) if (form.tick()) isSoon = true
+    return this.#lookAtLanes() || isSoon
+  }
+
+  /** Tells of lanes of which nothing was heard for long; returns whether tasks wait on some while a CPU is idle. */
+  #lookAtLanes(): boolean {
+    const now = this.#host.now()
+    let isBehind = false
+    for (const lane of this.machine.lanes) {
+      if (this.machine.freeLanes > 0 && lane.queue.size > 1) isBehind = true
+      const head = this.#events.laneSilent(lane.index, now) ? lane.queue.peek() : undefined
+      if (!head || head.startedAt >= 0) continue
+      // The result says when it began. A long task is reported earlier: it began when the task before it ended.
+      if (this.#formOf(head).hasBegun(head)) this.#events.began(head, Math.max(lane.lastEnd, head.begunAt))
+    }
+    return isBehind
+  }
+
+  async end(): Promise<void> {
+    await Promise.all(this.#all.map(form => form.end()))
+  }
+
+  endNow(): void {
+    for (const form of this.#all) form.endNow()
+  }
+}

@@ -1,0 +1,110 @@
+import type { Layout } from '../../model/mpi/form.ts'
+
+/**
+ * What the coordinator and the ranks say to each other, through a socket: the length of a header, its JSON, and the bytes that it
+ * announces. Large arrays are in files in memory, which the ranks map.
+ */
+
+/** A buffer that goes with a record: in a file, behind the header, or the one that came with the task at this place. */
+export type WireBlob =
+  { readonly path: string; readonly size: number } | { readonly size: number } | { readonly given: number }
+
+export interface TaskHeader {
+  readonly type: 'task'
+  readonly id: number
+  readonly attempt: number
+  readonly kind: number
+  readonly key: string
+  readonly module: string
+  /** Ranks of the world, in the order of the ranks of the task. */
+  readonly ranks: readonly number[]
+  readonly rank: number
+  readonly tag: number
+  /** Only what this rank returns counts; null for all. */
+  readonly root: number | null
+  readonly layout: Readonly<Record<number, Layout>>
+  /** A file for small arrays that the task writes. */
+  readonly scratch: { readonly path: string; readonly size: number } | null
+  readonly cpus: readonly number[]
+  readonly threads: number
+  readonly gpus: readonly string[]
+  readonly blobs: readonly WireBlob[]
+  readonly record: number
+}
+
+export type ToRank = TaskHeader | { readonly type: 'end' }
+
+export interface EndHeader {
+  readonly type: 'ended'
+  readonly id: number
+  readonly attempt: number
+  readonly rank: number
+  readonly ok: boolean
+  readonly blobs: readonly WireBlob[]
+  readonly record: number
+}
+
+export type FromRank =
+  | {
+      readonly type: 'hello'
+      readonly rank: number
+      readonly size: number
+      readonly pid: number
+      readonly mpi: string
+    }
+  | { readonly type: 'refused'; readonly reason: string }
+  | EndHeader
+
+export const bytesBehind = (header: ToRank | FromRank): number => {
+  if (!('blobs' in header)) return 0
+  let bytes = header.record
+  for (const blob of header.blobs) if ('size' in blob && !('path' in blob)) bytes += blob.size
+  return bytes
+}
+
+export function frame(header: ToRank | FromRank, parts: readonly Uint8Array[] = []): Buffer {
+  const text = Buffer.from(JSON.stringify(header))
+  const length = Buffer.alloc(4)
+  length.writeUInt32LE(text.length)
+  return Buffer.concat([length, text, ...parts])
+}
+
+/** Puts frames together again. */
+export class FrameReader<H extends ToRank | FromRank> {
+  #rest: Buffer = Buffer.alloc(0)
+  readonly #onFrame: (header: H, bytes: Buffer) => void
+
+  constructor(onFrame: (header: H, bytes: Buffer) => void) {
+    this.#onFrame = onFrame
+  }
+
+  take(chunk: Buffer): void {
+    this.#rest = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
+    for (;;) {
+      if (this.#rest.length < 4) return
+      const end = 4 + this.#rest.readUInt32LE(0)
+      if (this.#rest.length < end) return
+      const header = JSON.parse(this.#rest.toString('utf8', 4, end)) as H
+      const whole = end + bytesBehind(header)
+      if (this.#rest.length < whole) return
+      const bytes = this.#rest.subarray(end, whole)
+      this.#rest = this.#rest.subarray(whole)
+      this.#onFrame(header, bytes)
+    }
+  }
+}
+
+/** What the processes of the ranks are started with, as JSON in MILLRACE_MPI. */
+export interface RankStart {
+  readonly socket: string
+  readonly addon: string
+  readonly places: string
+  readonly placesBytes: number
+  /** Where results that are large are put. */
+  readonly folder: string
+  readonly modules: readonly string[]
+  readonly entry: string | null
+  readonly typescript: boolean
+  readonly logs: string | null
+  readonly startedAt: number
+}

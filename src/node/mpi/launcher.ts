@@ -1,0 +1,101 @@
+import { accessSync, constants } from 'node:fs'
+import { hostname } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { MillraceError } from '../../core/errors.ts'
+import type { Task } from '../../core/tasks/task.ts'
+import { threadVariables } from '../cpus/binding.ts'
+
+/** The MPI of this machine: how its programs are compiled and started. */
+export interface Mpi {
+  readonly compiler: string | null
+  readonly launcher: readonly string[]
+  readonly kind: 'openmpi' | 'mpich' | 'other'
+}
+
+let found: Mpi | null = null
+
+/**
+ * MILLRACE_MPIRUN and MILLRACE_MPICC say which; else `mpirun` and `mpicc`, and what fits to the one that is given:
+ * mpirun.mpich to mpicc.mpich.
+ */
+export function findMpi(): Mpi {
+  if (found) return found
+  const compiler = process.env['MILLRACE_MPICC'] ?? null
+  const given = process.env['MILLRACE_MPIRUN']?.split(' ').filter(Boolean)
+  const suffix =
+    /mpicc(\.\w+)$/.exec(compiler ?? '')?.[1] ?? /mpi(?:run|exec)(\.\w+)$/.exec(given?.[0] ?? '')?.[1] ?? ''
+  const launcher = given ?? [onPath(`mpirun${suffix}`) ?? onPath(`mpiexec${suffix}`) ?? '']
+  const [program = ''] = launcher
+  if (program === '' || !onPath(program)) {
+    const name = given ? `'${given[0]}' (MILLRACE_MPIRUN)` : 'mpirun'
+    throw new MillraceError('MR_MPI', `there is no ${name} on this machine`)
+  }
+  // Loaded when it is used: programs without MPI do not wait for it.
+  const { spawnSync } = process.getBuiltinModule('node:child_process')
+  const said = spawnSync(program, ['--version'], { encoding: 'utf8', timeout: 30_000 })
+  const text = `${said.stdout}${said.stderr}`
+  const kind = /Open MPI|open-mpi|OpenRTE|prte/i.test(text)
+    ? 'openmpi'
+    : /HYDRA|MPICH/i.test(text)
+      ? 'mpich'
+      : 'other'
+  found = { compiler: compiler ?? onPath(`mpicc${suffix}`) ?? onPath('mpicc'), launcher, kind }
+  return found
+}
+
+function onPath(name: string): string | null {
+  const folders = name.includes('/') ? [''] : (process.env['PATH'] ?? '').split(delimiter)
+  for (const folder of folders) {
+    const path = folder === '' ? name : join(folder, name)
+    try {
+      accessSync(path, constants.X_OK)
+      return path
+    } catch {
+      // The next one.
+    }
+  }
+  return null
+}
+
+/** The words before those of the program; for ranks that are kept, with their folder. We bind the ranks ourselves, and start no more than there are CPUs. */
+export function launchWords(
+  { launcher, kind }: Mpi,
+  processes: number,
+  folder: string | null = null,
+): string[] {
+  const words = [...launcher, '-n', String(processes)]
+  if (kind === 'openmpi') {
+    words.push('--oversubscribe', '--bind-to', 'none')
+    // All ranks are on this machine: looking for networks takes most of the time of starting.
+    if (folder !== null) {
+      words.push('--quiet', '--mca', 'pml', 'ob1', '--mca', 'btl', 'self,vader')
+      // What it leaves when it is killed goes with the folder.
+      words.push('--mca', 'btl_vader_backing_directory', folder, '--mca', 'orte_tmpdir_base', folder)
+    }
+  }
+  return words
+}
+
+/** Open MPI refuses to run for root unless it is told twice. */
+export function launchVariables(nodes: readonly string[]): Record<string, string> {
+  return {
+    OMPI_ALLOW_RUN_AS_ROOT: '1',
+    OMPI_ALLOW_RUN_AS_ROOT_CONFIRM: '1',
+    PRTE_ALLOW_RUN_AS_ROOT: '1',
+    PRTE_ALLOW_RUN_AS_ROOT_CONFIRM: '1',
+    // Without it, a rank that waits keeps others from its CPU: on a busy machine, a task took 25 times as long.
+    OMPI_MCA_mpi_yield_when_idle: process.env['OMPI_MCA_mpi_yield_when_idle'] ?? '1',
+    MILLRACE_HOSTS: nodes.join(','),
+    MILLRACE_NUM_NODES: String(nodes.length),
+  }
+}
+
+/** What goes before the words of an MPI program, and into its environment. */
+export function mpiLaunch(
+  { implementation, demand }: Task,
+  cpus: number,
+): { words: string[]; variables: Record<string, string> } {
+  const processes = (implementation.demand ?? demand).cpus / cpus
+  const variables = { ...launchVariables([hostname()]), ...threadVariables(cpus) }
+  return { words: launchWords(findMpi(), processes), variables }
+}

@@ -1,0 +1,32 @@
+import { formatDuration, formatPercent } from '../format.ts'
+import type { Comparison, KindComparison } from './comparison.ts'
+
+/** `+12%`, `-3%`. */
+export const changeText = (share: number): string =>
+  `${share > 0 ? '+' : share < 0 ? '-' : ''}${formatPercent(Math.abs(share))}`
+
+/** What to say of a kind. */
+export function verdictText({ verdict, change }: KindComparison): string {
+  switch (verdict) {
+    case 'slower':
+    case 'faster': {
+      const [least, most] = [change?.least ?? 0, change?.most ?? 0].map(changeText)
+      return `${verdict}, ${least} to ${most}`
+    }
+    case 'same':
+      return 'no change beyond noise'
+    case 'too few':
+      return 'too few tasks to tell'
+    case 'only before':
+      return 'only in the first run'
+    case 'only after':
+      return 'only in the second run'
+  }
+}
+
+/** The sentence that comes first. */
+export function headline({ before, after }: Comparison): string {
+  const share = before.elapsed > 0 ? (after.elapsed - before.elapsed) / before.elapsed : 0
+  const times = `${formatDuration(before.elapsed)} before, ${formatDuration(after.elapsed)} after`
+  return `${after.name} took ${changeText(share) === '0%' ? 'as long as' : `${changeText(share)} against`} ${before.name}: ${times}`
+}

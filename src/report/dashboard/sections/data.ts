@@ -1,0 +1,123 @@
+import { clean } from '../../text.ts'
+import type { RunModel } from '../state/run-model.ts'
+import type { DataSection, NodesSection, StreamRow, StreamsSection } from '../protocol.ts'
+
+const SHOWN_VERSIONS = 40
+const SHOWN_HOLDERS = 4
+const SHOWN_STREAMS = 100
+
+/** The largest data that are still there, and the tasks that keep them. */
+export function dataSection(model: RunModel): DataSection {
+  const { versions, tasks } = model
+  const alive: number[] = []
+  let aliveBytes = 0
+  for (const version of versions.sized) {
+    if (!versions.isAlive(version)) continue
+    alive.push(version)
+    aliveBytes += versions.bytes.get(version)
+  }
+  alive.sort((a, b) => versions.bytes.get(b) - versions.bytes.get(a) || a - b)
+  const taskRef = (task: number): { task: number; name: string } => ({
+    task,
+    name: clean(model.taskName(task)),
+  })
+  return {
+    largest: alive.slice(0, SHOWN_VERSIONS).map(version => {
+      const maker = versions.makers.get(version)
+      const holders = versions.readersOf(version, 1000).filter(task => !isOver(tasks.stateOf(task)))
+      const device = versions.devices.get(version)
+      return {
+        version,
+        name: clean(inFolder(versions.nameOf(version), model.run?.cwd ?? '')),
+        bytes: versions.bytes.get(version),
+        maker: maker < 0 ? null : taskRef(maker),
+        holders: holders.slice(0, SHOWN_HOLDERS).map(taskRef),
+        holderCount: holders.length,
+        device: device < 0 ? null : clean(model.storage.devices[device]?.facts.name ?? ''),
+      }
+    }),
+    alive: alive.length,
+    aliveBytes,
+    madeBytes: model.statistics.bytesCommitted,
+    intermediate: null,
+  }
+}
+
+/** Files of the run's own folder go by their path in it. */
+const inFolder = (path: string, cwd: string): string =>
+  cwd !== '' && path.startsWith(`${cwd}/`) ? path.slice(cwd.length + 1) : path
+
+const isOver = (state: string): boolean => ['done', 'failed', 'ignored', 'cancelled'].includes(state)
+
+export function nodesSection(model: RunModel, now: number): NodesSection {
+  const name = (node: number): string => clean(model.nodes[node]?.name ?? `node ${node}`)
+  return {
+    nodes: model.nodes.map(node => ({
+      name: clean(node.name),
+      hasLeft: node.hasLeft,
+      cpus: node.cpus,
+      memory: node.memory,
+      claimed: node.claimed,
+      running: node.running,
+      done: node.done,
+      cpusBusy: node.cpusNow,
+      busyShare: node.cpus > 0 && now > 0 ? Math.min(1, node.busyMs / (node.cpus * now)) : 0,
+      busy: node.busy.points(now),
+    })),
+    transfers: [...model.transfers.values()]
+      .sort((a, b) => b.bytes - a.bytes || b.count - a.count)
+      .slice(0, 100)
+      .map(({ from, to, count, bytes }) => ({ from: name(from), to: name(to), count, bytes })),
+  }
+}
+
+export function streamsSection(model: RunModel, now: number): StreamsSection {
+  const rows: StreamRow[] = []
+  const waits: string[] = []
+  for (const { latest, over } of model.streams.files.values()) {
+    const points = over.points(now)
+    for (const reader of latest.readers) if (reader.waits !== null) waits.push(clean(reader.waits))
+    rows.push({
+      name: clean(latest.path),
+      state: latest.state,
+      producers: latest.producers.map(clean),
+      consumers: latest.readers.map(reader => ({ name: clean(reader.name), waits: reader.waits !== null })),
+      frontier: latest.bytes,
+      unit: 'bytes',
+      rate: latest.state === 'growing' ? lateRate(points.values) : 0,
+      over: points,
+    })
+  }
+  for (const generator of model.streams.generators.values()) {
+    const points = generator.over.points(now)
+    const readers = model.versions.readersOf(generator.lastVersion, 4)
+    const state = model.tasks.stateOf(generator.task)
+    rows.push({
+      name: clean(model.taskName(generator.task)),
+      state: state === 'running' || state === 'blocked' ? 'growing' : state === 'done' ? 'committed' : state,
+      producers: [clean(model.taskName(generator.task))],
+      consumers: readers.map(task => ({
+        name: clean(model.taskName(task)),
+        waits: model.tasks.stateOf(task) === 'waiting',
+      })),
+      frontier: generator.values,
+      unit: 'values',
+      rate: state === 'running' ? lateRate(points.values) : 0,
+      over: points,
+    })
+  }
+  rows.sort(
+    (a, b) => Number(b.state === 'growing') - Number(a.state === 'growing') || b.frontier - a.frontier,
+  )
+  return {
+    streams: rows.slice(0, SHOWN_STREAMS),
+    leftOut: Math.max(0, rows.length - SHOWN_STREAMS) + model.streams.leftOut,
+    waits,
+  }
+}
+
+/** Per second, over the last buckets. */
+function lateRate(values: readonly number[]): number {
+  const late = values.slice(-6, -1)
+  return late.length === 0 ? 0 : (late.reduce((sum, value) => sum + value, 0) / late.length) * 1000
+}

@@ -1,0 +1,230 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { basename, isAbsolute, join, relative, resolve } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { pathToFileURL } from 'node:url'
+import type { RunEvent } from '../../core/events.ts'
+import { writeWhole } from './write-whole.ts'
+import { CrateFacts, type CrateTask } from './crate-facts.ts'
+
+type Entity = { '@id': string; '@type': string | string[] } & Record<string, unknown>
+
+const ref = (id: string): { '@id': string } => ({ '@id': id })
+
+const PROFILES = [
+  ['https://w3id.org/ro/wfrun/process/0.5', 'Process Run Crate', '0.5'],
+  ['https://w3id.org/ro/wfrun/workflow/0.5', 'Workflow Run Crate', '0.5'],
+  ['https://w3id.org/workflowhub/workflow-ro-crate/1.0', 'Workflow RO-Crate', '1.0'],
+] as const
+
+const LANGUAGE = 'https://www.typescriptlang.org/'
+const ENGINE = '#millrace'
+
+/**
+ * Describes a run as a Workflow Run RO-Crate: the program, its inputs and outputs with sizes and SHA-256, and each command that
+ * it ran. The crate is the folder of the run; files outside of it are named by their address. Writes ro-crate-metadata.json there
+ * and returns its path.
+ */
+export async function writeCrate(
+  events: AsyncIterable<RunEvent>,
+  { folder, license }: { folder?: string | undefined; license?: string | undefined } = {},
+): Promise<string> {
+  const facts = new CrateFacts()
+  for await (const event of events) facts.observe(event)
+  const root = resolve(folder ?? facts.run?.cwd ?? '.')
+  const crate = new Crate(root, facts, license)
+  const path = join(root, 'ro-crate-metadata.json')
+  await writeWhole(path, [`${JSON.stringify(await crate.document(), null, 2)}\n`])
+  return path
+}
+
+class Crate {
+  readonly #root: string
+  readonly #facts: CrateFacts
+  readonly #license: string | undefined
+  readonly #entities: Entity[] = []
+  readonly #files = new Map<string, string | null>()
+  readonly #parts: string[] = []
+
+  constructor(root: string, facts: CrateFacts, license: string | undefined) {
+    this.#root = root
+    this.#facts = facts
+    this.#license = license
+  }
+
+  async document(): Promise<object> {
+    const { run } = this.#facts
+    const program = resolve(run?.cwd ?? '.', run?.program ?? '')
+    const workflow = this.#idOf(program)
+    const inputs = await this.#describe(this.#facts.inputs())
+    const outputs = await this.#describe(this.#facts.outputs())
+    const tools = this.#tools()
+    const source = await fileFacts(program)
+    if (!workflow.startsWith('file:')) this.#parts.push(workflow)
+    this.#add({
+      '@id': workflow,
+      '@type': ['File', 'SoftwareSourceCode', 'ComputationalWorkflow'],
+      name: basename(program),
+      programmingLanguage: ref(LANGUAGE),
+      ...source,
+      ...(tools.size > 0 ? { hasPart: [...tools.values()].map(ref) } : {}),
+    })
+    this.#add({ '@id': LANGUAGE, '@type': 'ComputerLanguage', name: 'TypeScript', url: ref(LANGUAGE) })
+    this.#add({
+      '@id': ENGINE,
+      '@type': 'SoftwareApplication',
+      name: 'Millrace',
+      version: run?.version ?? '',
+      softwareVersion: run?.version ?? '',
+    })
+    const actions = [this.#runAction(workflow, inputs, outputs), ...this.#toolActions(tools)]
+    this.#frame(workflow, actions)
+    return {
+      '@context': ['https://w3id.org/ro/crate/1.1/context', 'https://w3id.org/ro/terms/workflow-run/context'],
+      '@graph': this.#entities,
+    }
+  }
+
+  #add(entity: Entity): void {
+    this.#entities.push(entity)
+  }
+
+  /** The metadata file, the root and the profiles that it keeps to. */
+  #frame(workflow: string, actions: readonly string[]): void {
+    const { run } = this.#facts
+    const began = run?.wallTime ?? new Date(0).toISOString()
+    this.#entities.unshift(
+      {
+        '@id': 'ro-crate-metadata.json',
+        '@type': 'CreativeWork',
+        conformsTo: [
+          ref('https://w3id.org/ro/crate/1.1'),
+          ref('https://w3id.org/workflowhub/workflow-ro-crate/1.0'),
+        ],
+        about: ref('./'),
+      },
+      {
+        '@id': './',
+        '@type': 'Dataset',
+        name: `Run ${run?.run ?? ''} of ${basename(run?.program ?? 'a program')}`,
+        description: `What the run ${run?.run ?? ''} read and made, recorded by Millrace ${run?.version ?? ''}.`,
+        datePublished: began,
+        license: this.#license ?? 'No licence is stated: ask those who made the data.',
+        conformsTo: PROFILES.map(([id]) => ref(id)),
+        hasPart: [...new Set(this.#parts)].map(ref),
+        mainEntity: ref(workflow),
+        mentions: actions.map(ref),
+      },
+    )
+    for (const [id, name, version] of PROFILES)
+      this.#add({ '@id': id, '@type': 'CreativeWork', name, version })
+  }
+
+  #runAction(workflow: string, inputs: readonly string[], outputs: readonly string[]): string {
+    const { run, outcome, latest, message } = this.#facts
+    const id = `#run-${run?.run ?? ''}`
+    const isOk = outcome === 'ok'
+    this.#add({
+      '@id': id,
+      '@type': 'CreateAction',
+      name: `Run ${run?.run ?? ''}`,
+      description: run?.again ?? [run?.program, ...(run?.args ?? [])].join(' '),
+      instrument: ref(workflow),
+      startTime: this.#time(0),
+      endTime: this.#time(latest),
+      object: inputs.map(ref),
+      result: outputs.map(ref),
+      actionStatus: ref(`http://schema.org/${isOk ? 'CompletedActionStatus' : 'FailedActionStatus'}`),
+      ...(isOk ? {} : { error: message ?? outcome ?? 'the run was killed' }),
+    })
+    return id
+  }
+
+  /** Kinds of tasks, as programs that the workflow is made of. */
+  #tools(): Map<number, string> {
+    const tools = new Map<number, string>()
+    for (const [kind, { name, form }] of this.#facts.kinds) {
+      const id = `#kind-${kind}`
+      tools.set(kind, id)
+      this.#add({ '@id': id, '@type': 'SoftwareApplication', name, description: `A ${form} of the program` })
+    }
+    return tools
+  }
+
+  #toolActions(tools: ReadonlyMap<number, string>): string[] {
+    return this.#facts.tasks.map((task: CrateTask) => {
+      const id = `#task-${task.id}`
+      const ids = (versions: readonly number[]): { '@id': string }[] =>
+        versions.flatMap(version => {
+          const path = this.#facts.paths.get(version)
+          const known = path === undefined ? undefined : this.#files.get(this.#absolute(path))
+          return known ? [ref(known)] : []
+        })
+      this.#add({
+        '@id': id,
+        '@type': 'CreateAction',
+        name: `${this.#facts.kinds.get(task.kind)?.name ?? 'task'}#${task.id}`,
+        instrument: ref(tools.get(task.kind) ?? ENGINE),
+        startTime: this.#time(task.startedAt),
+        endTime: this.#time(task.endedAt),
+        object: ids(task.reads),
+        result: ids(task.writes),
+        actionStatus: ref(
+          `http://schema.org/${task.error === null ? 'CompletedActionStatus' : 'FailedActionStatus'}`,
+        ),
+        ...(task.error === null ? {} : { error: task.error }),
+      })
+      return id
+    })
+  }
+
+  /** Files that are there get an entity each; those that are gone, such as temporary ones, get none. */
+  async #describe(paths: readonly string[]): Promise<string[]> {
+    const ids: string[] = []
+    for (const path of paths) {
+      const absolute = this.#absolute(path)
+      const known = this.#files.get(absolute)
+      if (known !== undefined) {
+        if (known !== null) ids.push(known)
+        continue
+      }
+      const facts = await fileFacts(absolute)
+      const id = facts === null ? null : this.#idOf(absolute, facts['@type'] === 'Dataset')
+      this.#files.set(absolute, id)
+      if (id === null) continue
+      this.#add({ '@id': id, '@type': 'File', name: path, ...facts })
+      this.#parts.push(id)
+      ids.push(id)
+    }
+    return ids
+  }
+
+  #absolute(path: string): string {
+    return isAbsolute(path) ? path : resolve(this.#facts.run?.cwd ?? '.', path)
+  }
+
+  #idOf(absolute: string, isFolder = false): string {
+    const inside = relative(this.#root, absolute)
+    if (inside === '' || inside.startsWith('..') || isAbsolute(inside)) return pathToFileURL(absolute).href
+    return encodeURI(inside) + (isFolder ? '/' : '')
+  }
+
+  #time(at: number): string {
+    return new Date(Date.parse(this.#facts.run?.wallTime ?? '1970-01-01T00:00:00Z') + at).toISOString()
+  }
+}
+
+/** Null for a file that is not there. */
+async function fileFacts(path: string): Promise<Record<string, unknown> | null> {
+  const stats = await stat(path).catch(() => null)
+  if (!stats) return null
+  if (stats.isDirectory()) return { '@type': 'Dataset' }
+  const hash = createHash('sha256')
+  await pipeline(createReadStream(path), hash)
+  return {
+    contentSize: String(stats.size),
+    sha256: hash.digest('hex'),
+    dateModified: stats.mtime.toISOString(),
+  }
+}

@@ -1,0 +1,243 @@
+import { bootId, monotonic } from '../cluster/link/machine-clock.ts'
+import { Cluster } from '../cluster/coordinator/cluster.ts'
+import type { NodeLink } from '../cluster/coordinator/node-link.ts'
+import { findNodes } from '../cluster/launch/find-nodes.ts'
+import { ordersFolder, removeOrders } from '../cluster/launch/orders.ts'
+import { Elastic } from '../cluster/elastic/elastic.ts'
+import { SlurmJobs } from '../cluster/elastic/slurm-jobs.ts'
+import { parseSlurm } from '../cluster/elastic/slurm-options.ts'
+import type { SlurmWish } from '../cluster/elastic/slurm-options.ts'
+import { LEASE } from '../cluster/lease/lease.ts'
+import type { AgentEvents, NodePorts } from '../node/local-node.ts'
+import { MillraceError } from '../core/errors.ts'
+import type { NodeDescription } from '../core/schedule/machine.ts'
+import { parseCount, parseDuration } from '../general/units.ts'
+import { hasTasksOn } from '../model/definition.ts'
+import type { RunOptions } from './run-options.ts'
+import type { Runtime } from './runtime.ts'
+import { threadFacts } from './thread-facts.ts'
+import { packageVersion } from './version.ts'
+
+/** Agents get this long to end by themselves at the end of a run; milliseconds. */
+const PATIENCE = 3000
+const LEAST_SILENCE = 1000
+
+const SIGNALS = ['SIGINT', 'SIGTERM'] as const
+
+interface ClusterNode {
+  readonly description: NodeDescription
+  readonly ports: NodePorts
+}
+
+/** What the agents know about the run. */
+interface Facts {
+  readonly id: string
+  readonly entry: string | null
+  readonly logs: string | null
+  readonly startedAt: number
+}
+
+/** Starts the agents; null where this machine is the only node. */
+export function startCluster(options: RunOptions, run: string): ClusterRun | null {
+  const { nodes, slurm, machine, launched = false } = options
+  const wish = slurm === undefined ? null : parseSlurm(slurm, nodes)
+  const specs = wish ? [] : findNodes({ isLaunched: launched, ...(nodes === undefined ? {} : { nodes }) })
+  if (!specs) return null
+  if (machine !== undefined) {
+    throw new MillraceError(
+      'MR_NODES',
+      'a description of this machine and several nodes do not go together',
+      {
+        hint: 'Leave out --machine or --nodes: storage layers are for one machine so far.',
+      },
+    )
+  }
+  return new ClusterRun(
+    new Cluster(specs, run, packageVersion(), silence(), wish !== null),
+    run,
+    wish,
+    options,
+  )
+}
+
+/** What differs where a run has several nodes. */
+export class ClusterRun {
+  readonly #cluster: Cluster
+  readonly #run: string
+  readonly #wish: SlurmWish | null
+  readonly #options: RunOptions
+  #elastic: Elastic | null = null
+  /** Of agents that joined, the number of their node in the core. */
+  readonly #indexOf = new Map<number, number>()
+  /** Resolves when all agents have called. */
+  readonly ready: Promise<void>
+
+  constructor(cluster: Cluster, run: string, wish: SlurmWish | null, options: RunOptions) {
+    this.#cluster = cluster
+    this.#run = run
+    this.#wish = wish
+    this.#options = options
+    this.ready = cluster.start()
+    this.ready.catch(() => undefined)
+  }
+
+  /** Nodes may join. */
+  get mayGrow(): boolean {
+    return this.#wish !== null
+  }
+
+  /** Waits for nodes on other machines. There is no run yet that would end the agents with this process. */
+  async reach(): Promise<void> {
+    if (!this.#cluster.isFar && !this.#wish) return
+    const onExit = (): void => this.endNow()
+    const onSignal = (signal: NodeJS.Signals): void => process.exit(signal === 'SIGTERM' ? 143 : 130)
+    process.on('exit', onExit)
+    for (const signal of SIGNALS) process.on(signal, onSignal)
+    try {
+      await this.check()
+      await this.ready
+    } catch (error) {
+      this.endNow()
+      throw error
+    } finally {
+      process.off('exit', onExit)
+      for (const signal of SIGNALS) process.off(signal, onSignal)
+    }
+  }
+
+  /** What the nodes have, and how tasks get there. */
+  nodes({ cpus, tags }: RunOptions): ClusterNode[] {
+    const given = cpus === undefined ? null : parseCount(cpus)
+    const descriptions = this.#cluster.describe(given, tags ?? [])
+    return descriptions.map((description, i) => ({ description, ports: this.#portsOf(i) }))
+  }
+
+  /** Tells each agent what the run is. */
+  begin(runtime: Runtime, facts: Facts): void {
+    runtime.streamsOnCommit = this.#cluster.isFar || this.mayGrow
+    const cluster = this.#cluster
+    for (const i of cluster.links.keys()) {
+      this.#indexOf.set(i, i)
+      this.#tell(i, facts)
+    }
+    const changed = (member: number, isPaused: boolean, until?: number): void => {
+      const index = this.#indexOf.get(member)
+      if (index === undefined) return
+      const node = runtime.engine.nodes[index]
+      runtime.engine.nodeChanged(index, isPaused, until ?? node?.until ?? Infinity)
+      runtime.schedule()
+    }
+    cluster.events = {
+      joined: member => void this.#join(member, runtime, facts),
+      failed: (name, reason) => runtime.note('warning', `node ${name} did not come: ${reason}`),
+      suspected: (member, isSuspect) => changed(member, isSuspect),
+    }
+    runtime.cleanUpLater(cluster.folder)
+    if (!this.#wish) return
+    runtime.cleanUpLater(ordersFolder(this.#run))
+    const elastic = new Elastic(this.#run, this.#wish, {
+      enlist: spec => cluster.add(spec),
+      ordersFor: member => cluster.ordersFor(member),
+      agentEnded: (member, reason) => cluster.agentEnded(member, reason),
+      view: () => ({ waiting: runtime.engine.readyCount, meanMs: runtime.engine.meanTaskMs }),
+      nodes: () =>
+        [...this.#indexOf].flatMap(([member, index]) => {
+          const node = runtime.engine.nodes[index]
+          if (!node || node.isLost) return []
+          return [{ member, cpus: node.cpus, isIdle: runtime.nodes[index]?.isIdle === true }]
+        }),
+      changed: (member, isPaused, left) => changed(member, isPaused, runtime.now() + left),
+      dismiss: member => cluster.dismiss(member),
+      giveUp: reason => {
+        runtime.note('warning', reason)
+        runtime.engine.noMoreNodes(runtime.now())
+        runtime.schedule()
+      },
+      note: (level, text) => runtime.note(level, text),
+    })
+    this.#elastic = elastic
+    void this.ready.then(() => elastic.start())
+  }
+
+  /** Says what Slurm has against the nodes that are asked for, before anything is run. */
+  async check(): Promise<void> {
+    if (this.#wish) await new SlurmJobs(this.#run, this.#wish.words).test(this.#wish.block)
+  }
+
+  async #join(member: number, runtime: Runtime, facts: Facts): Promise<void> {
+    await this.#elastic?.joined(member)
+    const link = this.#cluster.links[member] as NodeLink
+    if (link.isGone) return
+    this.#tell(member, facts)
+    const { cpus, tags } = this.#options
+    const description = this.#cluster.describeNode(
+      member,
+      cpus === undefined ? null : parseCount(cpus),
+      tags ?? [],
+    )
+    const ports = this.#portsOf(member)
+    const attach = (events: AgentEvents): void => {
+      link.events = {
+        ...events,
+        gone: (reason, isLost) => {
+          this.#elastic?.left(member)
+          events.gone(reason, isLost)
+        },
+      }
+    }
+    this.#indexOf.set(member, runtime.addNode(description, { ...ports, attach }))
+    this.#elastic?.told(member)
+  }
+
+  /** Lets the agents end, and ends those that do not. */
+  async end(): Promise<void> {
+    this.#cluster.end()
+    await this.#cluster.gone(PATIENCE)
+    this.#elastic?.end()
+    removeOrders(this.#run)
+  }
+
+  endNow(): void {
+    this.#cluster.endNow()
+    this.#elastic?.end()
+    removeOrders(this.#run)
+  }
+
+  #portsOf(node: number): NodePorts {
+    const link = this.#cluster.links[node] as NodeLink
+    return {
+      openThread: (lane, isIo, events) => link.openThread(lane, isIo, events),
+      processes: link.processes,
+      attach: events => {
+        link.events = events
+      },
+    }
+  }
+
+  #tell(node: number, { id, entry, logs, startedAt }: Facts): void {
+    this.#cluster.links[node]?.start({
+      mark: `${id}.${node}`,
+      cwd: process.cwd(),
+      argv: process.argv,
+      execArgv: process.execArgv,
+      environment: this.#cluster.environmentFor(node),
+      ...threadFacts(entry),
+      logs,
+      startedAt,
+      now: monotonic(),
+      boot: bootId(),
+      commands: hasTasksOn('programs'),
+    })
+  }
+}
+
+/** How long a node may be silent before it is given up; milliseconds. */
+function silence(): number {
+  const text = process.env['MILLRACE_NODE_SILENCE']
+  if (!text) return LEASE.dead
+  const milliseconds = parseDuration(text)
+  if (milliseconds !== null && milliseconds >= LEAST_SILENCE) return milliseconds
+  throw new MillraceError('MR_ENV', `MILLRACE_NODE_SILENCE is '${text}', which is not a duration from 1s`, {
+    hint: 'Write how long a node may be silent before it is given up: 15s, 1m.',
+  })
+}

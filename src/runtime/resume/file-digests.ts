@@ -1,0 +1,254 @@
+import { readFileSync, realpathSync, statSync } from 'node:fs'
+import { lstat, mkdir, rm, symlink, chmod } from 'node:fs/promises'
+import { delimiter, dirname, join } from 'node:path'
+import { digestOf, hexOf } from '../../store/digest.ts'
+import type { Digest } from '../../store/digest.ts'
+import { digestFile, lookAt, lookOf, partsOf } from '../../store/file-digest.ts'
+import type { Look, TreePart } from '../../store/file-digest.ts'
+import { ENTRY } from '../../store/format.ts'
+import type { Store } from '../../store/store.ts'
+import type { Output } from './record.ts'
+import type { Stores } from './stores.ts'
+
+/** What is in a file or directory. */
+export interface Content {
+  readonly digest: Digest
+  readonly output: Output
+  /** Objects of the files in a directory. */
+  readonly inside: readonly Digest[]
+}
+
+/** A change within this many milliseconds of a look may not be seen in the times of a file. */
+const TICK = 20
+/** The same where a file system counts whole seconds. */
+const LONG_TICK = 2000
+/** After a power cut, a file that was this old when it was looked at has been written to the disk; milliseconds. */
+const SAFE_AGE = 3600_000
+
+interface Remembered {
+  readonly look: string
+  readonly digest: string
+  readonly list: string | null
+  /** When it was looked at, and in which life of this machine. */
+  readonly at: number
+  readonly boot: string
+  readonly changed: number
+}
+
+/** What files hold, by their digests. A file that looks as it did when it was read is not read again. */
+export class FileDigests {
+  readonly #stores: Stores
+  readonly #boot = bootId()
+  readonly #later = new Set<Promise<void>>()
+
+  constructor(stores: Stores) {
+    this.#stores = stores
+  }
+
+  /** What is at a path now; null when nothing is there, or it changes meanwhile. */
+  async now(path: string, size: number | null = null): Promise<Content | null> {
+    const look = await lookAt(path)
+    // A file of another size need not be read to see that it is another one.
+    if (!look || (size !== null && look.size !== size)) return null
+    return this.withLook(path, look)
+  }
+
+  /** The same, for a file that was looked at before. */
+  async withLook(path: string, look: Look): Promise<Content | null> {
+    const remembered = this.#remembered(path, look)
+    if (remembered) return contentOf(look, Buffer.from(remembered.digest, 'hex'), remembered.list)
+    const content = await this.#read(path, look).catch(() => null)
+    const after = await lookAt(path)
+    if (!content || after?.text !== look.text) return null
+    this.remember(path, look, content)
+    return content
+  }
+
+  /**
+   * Takes hold of what is at a path, as objects of the store: from then on it may be moved, replaced and deleted. What it
+   * gives reads it, and makes them objects. Null when it cannot be read.
+   */
+  async hold(path: string, store: Store): Promise<(() => Promise<Content | null>) | null> {
+    const before = await lookAt(path)
+    if (!before) return null
+    if (before.isDirectory) return this.#holdTree(path, store)
+    const held = await store.objects.hold(path)
+    // Another link to a file changes the time of its last change.
+    const look = await lookAt(path)
+    return async () => {
+      const digest = await keepHeld(held, store)
+      const content = contentOf(look ?? before, digest, null)
+      if (look) this.#rememberLater(path, look, content)
+      return content
+    }
+  }
+
+  async #holdTree(path: string, store: Store): Promise<() => Promise<Content | null>> {
+    const parts = await partsOf(path)
+    const held = new Map<TreePart, string>()
+    for (const part of parts) {
+      const file = join(path, part.name)
+      if (part.type === 'file' && (await lstat(file)).isFile()) held.set(part, await store.objects.hold(file))
+    }
+    const look = await lookAt(path)
+    return async () => {
+      const digestOfPart = async (part: TreePart): Promise<Digest> => {
+        const file = held.get(part)
+        return file === undefined ? digestOf('special') : keepHeld(file, store)
+      }
+      const content = await treeOf(parts, digestOfPart, store)
+      if (look) this.#rememberLater(path, look, content)
+      return content
+    }
+  }
+
+  /** A file that was just written may be written again without a trace: it is looked at once more, a little later. */
+  #rememberLater(path: string, look: Look, content: Content): void {
+    const later = new Promise<void>(resolve => setTimeout(resolve, TICK + 10))
+      .then(() => lookAt(path))
+      .then(after => {
+        if (after?.text === look.text) this.remember(path, look, content)
+      })
+      .finally(() => this.#later.delete(later))
+    this.#later.add(later)
+  }
+
+  /** All that is to be remembered has been. */
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.#later)
+  }
+
+  /** Remembers what was seen last, whether or not it is old enough: that is asked when it is used. */
+  remember(path: string, look: Look, { digest, output }: Content): void {
+    const list = output.type === 'directory' ? hexOf(output.list) : null
+    const { text, changed } = look
+    const at = Date.now()
+    if (at - changed < tickOf(changed)) return
+    const remembered: Remembered = { look: text, digest: hexOf(digest), list, at, boot: this.#boot, changed }
+    this.#stores.put(ENTRY.look, lookKey(path), Buffer.from(JSON.stringify(remembered)))
+  }
+
+  #remembered(path: string, look: Look): Remembered | null {
+    const bytes = this.#stores.find(ENTRY.look, lookKey(path))
+    if (!bytes) return null
+    const found = JSON.parse(bytes.toString()) as Remembered
+    const isSafe = found.boot === this.#boot || found.at - found.changed > SAFE_AGE
+    return found.look === look.text && isSafe ? found : null
+  }
+
+  async #read(path: string, look: Look): Promise<Content> {
+    if (!look.isDirectory) return contentOf(look, await digestFile(path), null)
+    const digestOfPart = async ({ name }: TreePart): Promise<Digest> => {
+      const file = join(path, name)
+      return (await lstat(file)).isFile() ? digestFile(file) : digestOf('special')
+    }
+    return treeOf(await partsOf(path), digestOfPart, null)
+  }
+
+  /** Writes what was kept to a path where nothing is. False when not all of it is there: then nothing is left. */
+  async restore(output: Output, path: string, isDirectory: boolean): Promise<boolean> {
+    if (isDirectory) await mkdir(path)
+    if (output.type === 'file') {
+      const isThere = await this.#stores.restore(output.digest, path)
+      if (isThere && output.isExecutable) await chmod(path, 0o755)
+      return isThere
+    }
+    if (output.type !== 'directory') return false
+    const list = await this.#stores.objectBytes(output.list)
+    if (!list) return false
+    for (const line of list
+      .toString()
+      .split('\n')
+      .filter(text => text !== '')) {
+      const part = JSON.parse(line) as TreePart & { digest?: string }
+      const inner = join(path, part.name)
+      await mkdir(dirname(inner), { recursive: true })
+      if (part.type === 'folder') await mkdir(inner, { recursive: true })
+      else if (part.type === 'link') await symlink(part.target ?? '', inner)
+      else if (!(await this.#stores.restore(Buffer.from(part.digest ?? '', 'hex'), inner))) {
+        await rm(path, { recursive: true, force: true })
+        return false
+      } else if (part.isExecutable) await chmod(inner, 0o755)
+    }
+    return true
+  }
+
+  /** Of a program, by its name or its path. */
+  program(name: string): Digest {
+    const path = name.includes('/') ? name : findProgram(name)
+    if (path === null) return digestOf(`no program ${name}`)
+    const look = lookOf(statSync(path, { bigint: true }))
+    const remembered = this.#remembered(path, look)
+    if (remembered) return Buffer.from(remembered.digest, 'hex')
+    const digest = digestOf(readFileSync(path))
+    this.remember(path, look, contentOf(look, digest, null))
+    return digest
+  }
+}
+
+/** What is held becomes an object. */
+async function keepHeld(held: string, { objects }: Store): Promise<Digest> {
+  try {
+    const digest = await digestFile(held)
+    await objects.keep(held, digest)
+    return digest
+  } catch (error) {
+    await objects.drop(held)
+    throw error
+  }
+}
+
+/** A directory is a list of what is in it, which is an object itself. */
+async function treeOf(
+  parts: readonly TreePart[],
+  digestOfPart: (part: TreePart) => Promise<Digest>,
+  store: Store | null,
+): Promise<Content> {
+  const lines: string[] = []
+  const inside: Digest[] = []
+  for (const part of parts) {
+    const digest = part.type === 'file' ? await digestOfPart(part) : null
+    if (digest) inside.push(digest)
+    lines.push(JSON.stringify(digest ? { ...part, digest: hexOf(digest) } : part))
+  }
+  const list = Buffer.from(lines.join('\n'))
+  const digest = digestOf(list)
+  await store?.objects.put(digest, list)
+  return { digest, output: { type: 'directory', digest, list: digest }, inside }
+}
+
+function contentOf(look: Look, digest: Digest, list: string | null): Content {
+  if (look.isDirectory)
+    return {
+      digest,
+      output: { type: 'directory', digest, list: list === null ? digest : Buffer.from(list, 'hex') },
+      inside: [],
+    }
+  const { size, isExecutable } = look
+  return { digest, output: { type: 'file', digest, size, isExecutable }, inside: [] }
+}
+
+const lookKey = (path: string): Digest => digestOf(`look ${path}`)
+
+const tickOf = (time: number): number => (Number.isInteger(time / 1000) ? LONG_TICK : TICK)
+
+function findProgram(name: string): string | null {
+  for (const folder of (process.env['PATH'] ?? '').split(delimiter)) {
+    try {
+      const path = realpathSync(join(folder, name))
+      if (statSync(path).isFile()) return path
+    } catch {
+      // Not in this folder.
+    }
+  }
+  return null
+}
+
+/** Differs after each start of the machine. */
+function bootId(): string {
+  try {
+    return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
+  } catch {
+    return `process ${process.pid}`
+  }
+}

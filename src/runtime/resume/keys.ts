@@ -1,0 +1,184 @@
+import { relative } from 'node:path'
+import type { Access, Version } from '../../core/data/datum.ts'
+import { pathIn } from '../../core/data/datum.ts'
+import type { Task } from '../../core/tasks/task.ts'
+import { SlotArgument } from '../../model/capture/call.ts'
+import type { Argument, KeptSlot } from '../../model/capture/call.ts'
+import { modulePath, taskModules } from '../../model/definition.ts'
+import type { Definition } from '../../model/definition.ts'
+import { Stored } from '../../model/encoding/stored.ts'
+import { jobOf } from '../../node/job.ts'
+import { digestOf, hexOf } from '../../store/digest.ts'
+import type { Digest } from '../../store/digest.ts'
+import { STORE_VERSION } from '../../store/format.ts'
+import type { CodeDigests } from './code.ts'
+import { modulesOf } from './modules-of.ts'
+import { digestOfKept, textOf } from './kept-values.ts'
+import type { ValueDigest } from './kept-values.ts'
+
+/** What the results of a task are found by, and what that is made of. */
+export interface Keyed {
+  readonly key: Digest
+  readonly kind: Digest
+  readonly code: Digest
+  readonly args: Digest
+  readonly inputs: readonly Digest[]
+}
+
+export interface KeyOptions {
+  readonly code: CodeDigests
+  /** The folder that paths are relative to. */
+  readonly root: string
+  /** Of Millrace: what it makes of a call may differ. */
+  readonly version: string
+  /** Counts in every key. */
+  readonly salt: string
+  program(name: string): Digest
+  /** What is in a version; null when that cannot be known. */
+  digestOf(version: Version): ValueDigest | Promise<ValueDigest | null> | null
+}
+
+/** What all tasks of a definition have in common. */
+interface Prefix {
+  readonly kind: Digest
+  readonly code: Digest
+  readonly text: string
+}
+
+/**
+ * Keys of tasks. A key is made of all that a result can depend on: the definition, the code behind it, the arguments, what
+ * is in the inputs, and the paths of files. Where an input was made by a task whose result is kept, its digest is known.
+ */
+export class Keys {
+  readonly #options: KeyOptions
+  readonly #prefixes = new Map<Definition, Prefix>()
+  #classes: string | null = null
+
+  constructor(options: KeyOptions) {
+    this.#options = options
+  }
+
+  /** What the task is given, before it begins to change it. Null when an input cannot be known by what is in it. */
+  inputsOf(task: Task): Inputs | Promise<Inputs | null> | null {
+    const { slots } = jobOf(task)
+    const digests: (ValueDigest | null | Promise<ValueDigest | null>)[] = []
+    let isLate = false
+    for (let i = 0; i < slots.length; i++) {
+      const { read } = task.accesses[i] as Access
+      const { initial } = slots[i] as KeptSlot
+      if (initial && digestOfKept(initial) instanceof Promise) return null
+      if (!read) continue
+      const digest = this.#options.digestOf(read)
+      if (digest === null) return null
+      if (digest instanceof Promise) isLate = true
+      digests.push(digest)
+    }
+    const args = this.#args(task)
+    if (args instanceof Promise || isLate)
+      return Promise.all([args, ...digests]).then(([text, ...known]) =>
+        known.includes(null) ? null : { args: text, digests: known as ValueDigest[] },
+      )
+    return { args, digests: digests as ValueDigest[] }
+  }
+
+  /** The text of the arguments; what is in slots comes apart. */
+  #args(task: Task): ArgumentText | Promise<ArgumentText> {
+    const { args } = jobOf(task)
+    let text = ''
+    let hasClasses = false
+    const late: Promise<ValueDigest>[] = []
+    for (const argument of args) {
+      if (!(argument instanceof Stored)) text += `${argumentText(argument)},`
+      else {
+        const digest = digestOfKept(argument)
+        if (digest instanceof Promise) {
+          text += `late ${late.length},`
+          late.push(digest)
+        } else {
+          text += `${hexOf(digest.digest)},`
+          hasClasses ||= digest.hasClasses
+        }
+      }
+    }
+    if (late.length === 0) return { text, hasClasses }
+    return Promise.all(late).then(digests => ({
+      text: text + digests.map(({ digest }) => hexOf(digest)).join(','),
+      hasClasses: hasClasses || digests.some(one => one.hasClasses),
+    }))
+  }
+
+  /** The key of a task with these inputs; the code behind a definition is looked at with its first key. */
+  of(task: Task, extra: string | null, { args, digests }: Inputs): Keyed {
+    const { definition, slots } = jobOf(task)
+    const { kind, code, text: prefix } = this.#prefix(definition)
+    let text = `${prefix}\n${extra ?? ''}\n${args.text}\n`
+    let hasClasses = args.hasClasses
+    let next = 0
+    const inputs: Digest[] = []
+    for (let i = 0; i < slots.length; i++) {
+      const access = task.accesses[i] as Access
+      text += this.#slotText(slots[i] as KeptSlot, access)
+      if (!access.read) continue
+      const digest = digests[next++] as ValueDigest
+      inputs.push(digest.digest)
+      text += `${hexOf(digest.digest)},`
+      hasClasses ||= digest.hasClasses
+    }
+    // Methods of an instance are found where its class is defined, which need not be where the task is.
+    if (hasClasses)
+      text += `classes ${(this.#classes ??= hexOf(this.#options.code.of([...taskModules()]).digest))}`
+    const argsDigest = args.text === '' ? NO_ARGUMENTS : digestOf(args.text)
+    return { key: digestOf(text), kind, code, args: argsDigest, inputs }
+  }
+
+  #slotText({ kind, initial, named }: KeptSlot, access: Access): string {
+    const path = pathIn(access)
+    let text = `${access.mode} ${kind} `
+    if (path !== null) text += `${JSON.stringify(this.#shown(named ?? path))} `
+    const shape = initial && digestOfKept(initial)
+    if (shape && !(shape instanceof Promise)) text += `${hexOf(shape.digest)} `
+    return text
+  }
+
+  #prefix(definition: Definition): Prefix {
+    let prefix = this.#prefixes.get(definition)
+    if (!prefix) this.#prefixes.set(definition, (prefix = this.#makePrefix(definition)))
+    return prefix
+  }
+
+  #makePrefix(definition: Definition): Prefix {
+    const { root, version, salt, code: codes, program } = this.#options
+    const { digest: code } = codes.of(modulesOf(definition))
+    const [, name, count] = /#(.*)#(\d+)$/.exec(definition.key) ?? []
+    const id = JSON.stringify([relative(root, modulePath(definition.module)), name, count])
+    const programs = (definition.options.programs ?? []).map(one => `${one} ${hexOf(program(one))}`)
+    const parts = [STORE_VERSION, version, salt, id, hexOf(code), ...programs]
+    return { kind: digestOf(id), code, text: JSON.stringify(parts) }
+  }
+
+  /** Paths are the same in a folder that was moved. */
+  #shown(path: string): string {
+    const within = relative(this.#options.root, path)
+    return within.startsWith('..') ? path : within
+  }
+}
+
+/** Arguments and inputs of a task as they were when it was to begin. */
+export interface Inputs {
+  readonly args: ArgumentText
+  readonly digests: readonly ValueDigest[]
+}
+
+interface ArgumentText {
+  readonly text: string
+  readonly hasClasses: boolean
+}
+
+const NO_ARGUMENTS = digestOf('')
+
+function argumentText(argument: Exclude<Argument, Stored>): string {
+  if (!(argument instanceof SlotArgument)) return textOf(argument)
+  return argument.within === null
+    ? `@${argument.slot}`
+    : `@${argument.slot}/${JSON.stringify(argument.within)}`
+}

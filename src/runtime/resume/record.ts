@@ -1,0 +1,157 @@
+import type { Digest } from '../../store/digest.ts'
+import { KEY_BYTES } from '../../store/format.ts'
+
+/** One output of a task as it is kept. */
+export type Output =
+  /** Nothing was made, or it is not asked for. */
+  | { readonly type: 'none' }
+  | { readonly type: 'value'; readonly digest: Digest; readonly hasClasses: boolean; readonly bytes: Buffer }
+  /** The same, as an object of the store. */
+  | { readonly type: 'large'; readonly digest: Digest; readonly hasClasses: boolean; readonly object: Digest }
+  | { readonly type: 'file'; readonly digest: Digest; readonly size: number; readonly isExecutable: boolean }
+  /** `list` is the object with the names; the files are objects too. */
+  | { readonly type: 'directory'; readonly digest: Digest; readonly list: Digest }
+
+/** What is kept of a task. */
+export interface Record {
+  /** Its definition, for `--explain`. */
+  readonly kind: Digest
+  /** Which call of its kind it was. */
+  readonly ordinal: number
+  readonly code: Digest
+  readonly args: Digest
+  readonly inputs: readonly Digest[]
+  /** It failed, and that was ignored. */
+  readonly isIgnored: boolean
+  /** The outputs are the values that a generator gave. */
+  readonly isStream: boolean
+  readonly outputs: readonly Output[]
+}
+
+const FIXED = 2 + 4 + 3 * KEY_BYTES + 2 + 4
+const TYPES: readonly Output['type'][] = ['none', 'value', 'large', 'file', 'directory']
+const CLASSES = 0x80
+
+export function writeRecord(record: Record): Buffer {
+  const { inputs, outputs } = record
+  const head = Buffer.alloc(FIXED + inputs.length * KEY_BYTES)
+  head[0] = (record.isIgnored ? 1 : 0) | (record.isStream ? 2 : 0)
+  head.writeUInt32LE(record.ordinal, 2)
+  record.kind.copy(head, 6)
+  record.code.copy(head, 6 + KEY_BYTES)
+  record.args.copy(head, 6 + 2 * KEY_BYTES)
+  let at = 6 + 3 * KEY_BYTES
+  head.writeUInt16LE(inputs.length, at)
+  head.writeUInt32LE(outputs.length, at + 2)
+  at += 6
+  for (const input of inputs) at += input.copy(head, at)
+  return Buffer.concat([head, ...outputs.flatMap(writeOutput)])
+}
+
+function writeOutput(output: Output): Buffer[] {
+  const type = TYPES.indexOf(output.type)
+  switch (output.type) {
+    case 'none':
+      return [Buffer.of(type)]
+    case 'value': {
+      const head = Buffer.alloc(1 + KEY_BYTES + 4)
+      head[0] = type | (output.hasClasses ? CLASSES : 0)
+      output.digest.copy(head, 1)
+      head.writeUInt32LE(output.bytes.length, 1 + KEY_BYTES)
+      return [head, output.bytes]
+    }
+    case 'large':
+      return [Buffer.of(type | (output.hasClasses ? CLASSES : 0)), output.digest, output.object]
+    case 'file': {
+      const tail = Buffer.alloc(7)
+      tail.writeUIntLE(output.size, 0, 6)
+      tail[6] = output.isExecutable ? 1 : 0
+      return [Buffer.of(type), output.digest, tail]
+    }
+    case 'directory':
+      return [Buffer.of(type), output.digest, output.list]
+  }
+}
+
+/** The facts of a record without its outputs. */
+export function readHead(
+  bytes: Buffer,
+): Omit<Record, 'outputs'> & { readonly count: number; readonly end: number } {
+  const digestAt = (at: number): Digest => bytes.subarray(at, at + KEY_BYTES)
+  const after = 6 + 3 * KEY_BYTES
+  const count = bytes.readUInt16LE(after)
+  const inputs = Array.from({ length: count }, (_, i) => digestAt(after + 6 + i * KEY_BYTES))
+  const flags = bytes[0] as number
+  return {
+    isIgnored: (flags & 1) !== 0,
+    isStream: (flags & 2) !== 0,
+    ordinal: bytes.readUInt32LE(2),
+    kind: digestAt(6),
+    code: digestAt(6 + KEY_BYTES),
+    args: digestAt(6 + 2 * KEY_BYTES),
+    inputs,
+    count: bytes.readUInt32LE(after + 2),
+    end: FIXED + count * KEY_BYTES,
+  }
+}
+
+export function readRecord(bytes: Buffer): Record {
+  const { count, end, ...facts } = readHead(bytes)
+  const outputs: Output[] = []
+  let at = end
+  const digest = (): Digest => bytes.subarray(at, (at += KEY_BYTES))
+  for (let i = 0; i < count; i++) {
+    const tag = bytes[at++] as number
+    const hasClasses = (tag & CLASSES) !== 0
+    switch (TYPES[tag & ~CLASSES]) {
+      case 'value': {
+        const sum = digest()
+        const length = bytes.readUInt32LE(at)
+        at += 4
+        outputs.push({ type: 'value', digest: sum, hasClasses, bytes: bytes.subarray(at, (at += length)) })
+        break
+      }
+      case 'large':
+        outputs.push({ type: 'large', hasClasses, digest: digest(), object: digest() })
+        break
+      case 'file': {
+        const sum = digest()
+        outputs.push({
+          type: 'file',
+          digest: sum,
+          size: bytes.readUIntLE(at, 6),
+          isExecutable: bytes[at + 6] === 1,
+        })
+        at += 7
+        break
+      }
+      case 'directory':
+        outputs.push({ type: 'directory', digest: digest(), list: digest() })
+        break
+      case 'none':
+      case undefined:
+        outputs.push({ type: 'none' })
+    }
+  }
+  return { ...facts, outputs }
+}
+
+/** The objects of the store that a record needs. */
+export function objectsIn(
+  outputs: readonly Output[],
+  inside: ReadonlyMap<Output, readonly Digest[]>,
+): Digest[] {
+  return outputs.flatMap(output => {
+    switch (output.type) {
+      case 'large':
+        return [output.object]
+      case 'file':
+        return [output.digest]
+      case 'directory':
+        return [output.list, ...(inside.get(output) ?? [])]
+      case 'none':
+      case 'value':
+        return []
+    }
+  })
+}

@@ -1,0 +1,118 @@
+import { randomBytes } from 'node:crypto'
+import { constants } from 'node:fs'
+import { copyFile, link, lstat, mkdir, open, readdir, rename, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { digestFile } from './file-digest.ts'
+import { hexOf, sameDigest } from './digest.ts'
+import type { Digest } from './digest.ts'
+
+/** Content of files, by digest. An object is there whole or not at all, and is compared with its digest when it is used. */
+export class Objects {
+  readonly #folder: string
+  readonly #isReadOnly: boolean
+  readonly #made = new Set<string>()
+  /** Kept, and perhaps not on the disk yet. */
+  #unsynced: string[] = []
+
+  constructor(store: string, isReadOnly: boolean) {
+    this.#folder = store
+    this.#isReadOnly = isReadOnly
+  }
+
+  pathOf(digest: Digest): string {
+    const hex = hexOf(digest)
+    return join(this.#folder, 'objects', hex.slice(0, 2), hex.slice(2))
+  }
+
+  async has(digest: Digest): Promise<boolean> {
+    return (await lstat(this.pathOf(digest)).catch(() => null)) !== null
+  }
+
+  /**
+   * Takes hold of a file as it is now: by sharing its blocks or as another link to it where the file system can, else by
+   * a copy. Returns where it is held. A link costs nothing, and what is written to the file in its place later is seen by
+   * the digest.
+   */
+  async hold(path: string): Promise<string> {
+    const held = join(this.#folder, 'new', randomBytes(9).toString('hex'))
+    await this.#makeFolder(dirname(held))
+    try {
+      await copyFile(path, held, constants.COPYFILE_FICLONE_FORCE)
+    } catch {
+      await link(path, held).catch(() => copyFile(path, held, constants.COPYFILE_EXCL))
+    }
+    return held
+  }
+
+  /** What was held becomes the object with this digest. */
+  async keep(held: string, digest: Digest): Promise<void> {
+    const path = this.pathOf(digest)
+    await this.#makeFolder(dirname(path))
+    await rename(held, path)
+    // Two links to one file: renaming the one over the other leaves both.
+    await rm(held, { force: true })
+    this.#unsynced.push(path)
+  }
+
+  /** All that was kept so far is on the disk. */
+  async sync(): Promise<void> {
+    const paths = this.#unsynced
+    this.#unsynced = []
+    for (const path of paths) {
+      const file = await open(path, 'r').catch(() => null)
+      await file?.sync().catch(() => undefined)
+      await file?.close()
+    }
+  }
+
+  async drop(held: string): Promise<void> {
+    await rm(held, { force: true })
+  }
+
+  /** Bytes of their own. */
+  async put(digest: Digest, bytes: Uint8Array): Promise<void> {
+    if (this.#isReadOnly || (await this.has(digest))) return
+    const held = join(this.#folder, 'new', randomBytes(9).toString('hex'))
+    await this.#makeFolder(dirname(held))
+    const file = await open(held, 'wx')
+    try {
+      await file.writeFile(bytes)
+    } finally {
+      await file.close()
+    }
+    await this.keep(held, digest)
+  }
+
+  /** Writes the object to a path where nothing is; false when it is not there, or damaged: then nothing is written. */
+  async restore(digest: Digest, path: string): Promise<boolean> {
+    const from = this.pathOf(digest)
+    try {
+      await copyFile(from, path, constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL)
+      if (sameDigest(await digestFile(path), digest)) return true
+      // Somebody has written to the file that it is a link to.
+      if (!this.#isReadOnly) await rm(from, { force: true })
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw error
+    }
+    await rm(path, { force: true })
+    return false
+  }
+
+  /** All objects, with their sizes. */
+  async *all(): AsyncGenerator<{ hex: string; path: string; size: number; changed: number }> {
+    const root = join(this.#folder, 'objects')
+    for (const part of await readdir(root).catch(() => [])) {
+      for (const name of await readdir(join(root, part)).catch(() => [])) {
+        const path = join(root, part, name)
+        const stats = await lstat(path).catch(() => null)
+        if (stats) yield { hex: part + name, path, size: stats.size, changed: stats.ctimeMs }
+      }
+    }
+  }
+
+  async #makeFolder(folder: string): Promise<void> {
+    if (this.#made.has(folder)) return
+    await mkdir(folder, { recursive: true })
+    this.#made.add(folder)
+  }
+}

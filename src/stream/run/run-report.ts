@@ -1,0 +1,141 @@
+import type { Kept } from '../board/keeper.ts'
+import { ruleFinder, type Plan } from '../board/plan.ts'
+import { byteText, durationText, type StreamState } from './progress.ts'
+import type { Instance } from './runner.ts'
+import type { EventLine, Snapshot } from '../board/snapshot.ts'
+import { counted } from '../board/table.ts'
+import type { Workspace } from '../board/workspace.ts'
+
+/** Why a workflow failed: the steps that began it, and those that only had to follow. */
+export function failureText(plan: Plan, instances: readonly Instance[], last: Snapshot | undefined): string {
+  const failed = instances.filter(instance => instance.code !== 0)
+  const files = (last?.files ?? []).filter(file => file.state === 'failed')
+  const find = ruleFinder(plan)
+  const readers = (step: string): Map<string, string[]> => {
+    const out = new Map<string, string[]>()
+    for (const { path, producers } of files.filter(file => file.producers.includes(step))) {
+      const names = (find(path)?.consumers ?? []).filter(name => !producers.includes(name))
+      for (const name of names) out.set(name, [...(out.get(name) ?? []), path])
+    }
+    return out
+  }
+  const codes = new Map(failed.map(instance => [instance.step, instance.code!]))
+  const followed = new Set(
+    [...codes.keys()].flatMap(step => [...readers(step).keys()]).filter(step => codes.has(step)),
+  )
+  // What failed only because of another comes after its cause.
+  const order = failed.toSorted(
+    (a, b) => Number(followed.has(a.step)) - Number(followed.has(b.step)) || a.ended! - b.ended!,
+  )
+  const blocks = order.map(instance => {
+    const lines = [
+      `step '${instance.step}' failed: ${reason(instance.code!)}`,
+      `  command: ${instance.command}`,
+    ]
+    for (const event of eventsOf(last, instance.step)) lines.push(`  ${event.text}`)
+    const causes = [...codes.keys()].filter(
+      step => step !== instance.step && readers(step).has(instance.step),
+    )
+    if (causes.length > 0)
+      lines.push(`  after ${causes.map(step => `'${step}'`).join(' and ')} had failed, from which it reads`)
+    for (const [reader, paths] of readers(instance.step)) {
+      const code = codes.get(reader)
+      const end = code === undefined ? 'ended well all the same' : `got EIO and ended with code ${code}`
+      lines.push(`  reader '${reader}' of ${listed(paths)} ${end}`)
+    }
+    if (instance.tail.length > 0)
+      lines.push('  last lines on stderr:', ...instance.tail.map(line => `    ${line}`))
+    return lines.join('\n')
+  })
+  return `${blocks.join('\n')}\n`
+}
+
+/** Steps whose results may be wrong although they ended well: they read what was not final, or could not read. */
+export function doubtText(last: Snapshot | undefined): string {
+  return (last?.events ?? [])
+    .flatMap(event => {
+      switch (event.kind) {
+        case 'trusted':
+          return `step '${event.step}' may have read only a part of '${event.path}': ${event.text}\n`
+        case 'rewritten':
+          return `step '${event.step}' changed '${event.path}' too late: ${event.text}\n`
+        case 'broken':
+          return `step '${event.step}' is taken for failed: ${event.text}; what it had not completed is not kept\n`
+        default:
+          return []
+      }
+    })
+    .join('')
+}
+
+/** Programs that steps started and that the library does not see. */
+export function unseenText(last: Snapshot | undefined, known: ReadonlySet<string> = new Set()): string {
+  return (last?.events ?? [])
+    .filter(event => event.kind === 'unseen' && !known.has(event.text.split(' is ')[0]!))
+    .map(
+      event =>
+        `warning: step '${event.step}' started a program that is not intercepted: ${event.text}. It waits for nothing by itself; files that its arguments name were complete when it started\n`,
+    )
+    .join('')
+}
+
+export const damageText = (paths: string[]): string =>
+  `there before, and written again only in part: ${listed(paths)}`
+
+const eventsOf = (last: Snapshot | undefined, step: string): EventLine[] =>
+  (last?.events ?? [])
+    .filter(event => event.step === step && ['killed', 'deadlock', 'timeout', 'full'].includes(event.kind))
+    .slice(0, 5)
+
+function reason(code: number): string {
+  if (code === 126) return 'its program cannot be executed'
+  if (code === 127) return 'its program was not found'
+  return code > 128 ? `killed by signal ${code - 128}` : `exit code ${code}`
+}
+
+export interface Summary {
+  plan: Plan
+  instances: readonly Instance[]
+  states: StreamState[]
+  kept: Kept
+  /** undefined: they were left. */
+  removed: number | undefined
+  elapsed: number
+  cut: boolean
+  /** A step read what was not final, or could not read an input and ended well all the same. */
+  doubtful: boolean
+  workspace: Workspace
+}
+
+/** At most a dozen lines, the outcome first. */
+export function summaryText(summary: Summary): string {
+  const { plan, instances, states, kept, removed, elapsed, cut, doubtful, workspace } = summary
+  const failed = instances.filter(instance => instance.code !== 0)
+  const outcome = cut ? 'stopped' : failed.length > 0 ? 'failed' : doubtful ? 'in doubt' : 'done'
+  const bytes = states.reduce((sum, state) => sum + state.bytes, 0)
+  const files = states.reduce((sum, state) => sum + state.files, 0)
+  const busy = instances.reduce((sum, instance) => sum + (instance.ended! - instance.started), 0)
+  const ok = instances.length - failed.length
+  const lines = [
+    `${plan.name}: ${outcome} in ${durationText(elapsed)}: ${ok} of ${counted(instances.length, 'step')} ok`,
+    `  ${counted(files, 'file')}, ${byteText(bytes)} through ${counted(states.length, 'stream')}; on average ${(busy / Math.max(1, elapsed)).toFixed(1)} steps at once`,
+  ]
+  if (kept.kept.length > 0) lines.push(`  kept in ${workspace.place}: ${listed(kept.kept)}`)
+  if (kept.incomplete.length > 0) lines.push(`  never completed, so not kept: ${listed(kept.incomplete)}`)
+  if (kept.damaged.length > 0) lines.push(`  ${damageText(kept.damaged)}`)
+  for (const { path, reason } of kept.stuck) lines.push(`  ${stuckText(path, reason, workspace)}`)
+  if (kept.moved > 0) lines.push(`  ${counted(kept.moved, 'file')} moved to another layer while it ran`)
+  if (removed === undefined) lines.push(`  temporary files are left in ${workspace.dir}`)
+  else if (removed > 0) lines.push(`  ${counted(removed, 'temporary file')} removed`)
+  if (doubtful) lines.push('  the results of a step may be wrong (see above)')
+  if (failed.length > 0 && !cut)
+    lines.push(`  failed: ${[...new Set(failed.map(instance => instance.step))].join(', ')} (see above)`)
+  return `${lines.join('\n')}\n`
+}
+
+function listed(names: string[]): string {
+  return names.length <= 5 ? names.join(', ') : `${names.slice(0, 4).join(', ')} and ${names.length - 4} more`
+}
+
+export const stuckText = (path: string, reason: string, workspace: Workspace): string =>
+  `${path} could not be brought to ${workspace.place}: ${reason}; it is left in ${workspace.dir}`

@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict'
+import { execFileSync, spawn } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import {
+  EXPECTED,
+  arguments_,
+  folder,
+  isAlive,
+  sockets,
+  sshSockets,
+  start,
+  until,
+  workers,
+} from './program.ts'
+
+const SSHD = '/usr/sbin/sshd'
+const hasSsh = existsSync(SSHD) && existsSync('/usr/bin/ssh')
+// sshd needs this folder where it starts as root, and only root can make it.
+const hasFolder = process.getuid?.() !== 0 || existsSync('/run/sshd') || canMake('/run/sshd')
+const skip = hasSsh && hasFolder ? false : 'sshd is not installed here'
+const node = process.execPath
+
+function canMake(path: string): boolean {
+  try {
+    return hasSsh && mkdirSync(path, { recursive: true }) !== undefined
+  } catch {
+    return false
+  }
+}
+
+let environment: NodeJS.ProcessEnv = {}
+let server: ReturnType<typeof spawn> | null = null
+
+const freePort = (): Promise<number> =>
+  new Promise(resolve => {
+    const probe = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = probe.address() as AddressInfo
+      probe.close(() => resolve(port))
+    })
+  })
+
+before(async () => {
+  if (skip !== false) return
+  const port = await freePort()
+  const at = (name: string): string => join(folder, name)
+  for (const name of ['host', 'key']) {
+    execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', at(name)])
+  }
+  const lines = [
+    `Port ${port}`,
+    'ListenAddress 127.0.0.1',
+    `HostKey ${at('host')}`,
+    `AuthorizedKeysFile ${at('key.pub')}`,
+    'UsePAM no',
+    'StrictModes no',
+    'PidFile none',
+  ]
+  writeFileSync(at('sshd.conf'), `${lines.join('\n')}\n`)
+  server = spawn(SSHD, ['-D', '-e', '-f', at('sshd.conf')], { stdio: ['ignore', 'ignore', 'pipe'] })
+  let said = ''
+  server.stderr?.on('data', (chunk: Buffer) => (said += chunk.toString()))
+  await until(() => said.includes('Server listening') || server?.exitCode != null)
+  assert.equal(server.exitCode, null, said)
+  const known = `-o UserKnownHostsFile=${at('known')} -o StrictHostKeyChecking=accept-new -o LogLevel=ERROR`
+  environment = { MILLRACE_SSH_OPTIONS: `-F none -p ${port} -i ${at('key')} ${known}` }
+})
+
+after(() => {
+  server?.kill()
+})
+
+/** The ssh that the run has started for a node, by the name of its socket there. */
+function sshOf(run: number, index: number): number {
+  const list = execFileSync('ps', ['-eo', 'pid,ppid,args'], { encoding: 'utf8' })
+  const lines = list.split('\n').map(line => /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(line) ?? [])
+  const found = lines.find(
+    ([, , parent, words = '']) =>
+      Number(parent) === run && words.startsWith('ssh ') && words.includes(`-${index}:`),
+  )
+  return Number(found?.[1])
+}
+
+/** Nothing is left in /tmp by these runs. */
+async function nothingIsLeft(known: readonly string[]): Promise<void> {
+  assert.deepEqual(readdirSync(sockets), [])
+  await until(() => sshSockets().every(name => known.includes(name)))
+}
+
+test('over ssh a program has the results of one machine', { skip, timeout: 60_000 }, async () => {
+  const known = sshSockets()
+  const words = [node, ...arguments_('ssh:127.0.0.1:1,localhost:1', 'all')]
+  const { code, text, said } = await start(words, environment).ended
+  assert.equal(code, 0, said)
+  const { pids, self, ...rest } = JSON.parse(text) as Record<string, unknown>
+  assert.equal(pids, 2)
+  assert.equal(self, false)
+  assert.deepEqual(rest, EXPECTED)
+  assert.equal(readFileSync(join(folder, 'ab'), 'utf8'), 'ab')
+  await nothingIsLeft(known)
+})
+
+test(
+  'over ssh an agent and an ssh that are killed cost nothing but time',
+  { skip, timeout: 60_000 },
+  async () => {
+    const known = sshSockets()
+    rmSync(join(folder, 'log'), { force: true })
+    const hosts = 'ssh:127.0.0.1:1,localhost:1,127.0.0.1:1'
+    const run = start([node, ...arguments_(hosts, 'kill')], environment)
+    await until(() => workers().length === 3)
+    const all = workers()
+    const ssh = sshOf(run.pid, 0)
+    assert.ok(ssh > 0)
+    // One of the three is that of the ssh; which one does not matter.
+    process.kill(ssh, 'SIGKILL')
+    await until(() => all.filter(isAlive).length === 2)
+    process.kill(all.find(isAlive) ?? 0, 'SIGKILL')
+    const { code, text, said } = await run.ended
+    assert.equal(code, 0, said)
+    assert.deepEqual(
+      JSON.parse(text),
+      Array.from({ length: 60 }, (_, i) => i),
+    )
+    await until(() => !all.some(isAlive))
+    await nothingIsLeft(known)
+  },
+)
+
+test('over ssh a coordinator that is killed leaves nothing', { skip, timeout: 60_000 }, async () => {
+  const known = sshSockets()
+  rmSync(join(folder, 'log'), { force: true })
+  const run = start([node, ...arguments_('ssh:127.0.0.1:1,localhost:1', 'kill')], environment)
+  await until(() => workers().length === 2)
+  const connections = [0, 1].map(index => sshOf(run.pid, index))
+  process.kill(run.pid, 'SIGKILL')
+  await until(() => ![...workers(), ...connections].some(isAlive))
+  await nothingIsLeft(known)
+})
+
+test('a host that cannot be reached is named', { skip, timeout: 60_000 }, async () => {
+  const known = sshSockets()
+  const wrong = environment['MILLRACE_SSH_OPTIONS']?.replace(/-i \S+/, '-i /dev/null')
+  const words = [node, ...arguments_('ssh:127.0.0.1:1', 'all')]
+  const { code, said } = await start(words, { MILLRACE_SSH_OPTIONS: wrong, SSH_AUTH_SOCK: '' }).ended
+  assert.equal(code, 2)
+  assert.match(said, /the agent of node 127\.0\.0\.1 did not start: .*Permission denied/)
+  await nothingIsLeft(known)
+})
