@@ -1,12 +1,9 @@
-import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import type { Case } from '../harness.ts'
+import { bin, missing, root, run } from './timed.ts'
 
-const root = fileURLToPath(new URL('../..', import.meta.url))
-const bin = join(root, 'bin', 'millrace.js')
 const TARGETS = 100_000
 
 let folder: string | null = null
@@ -54,19 +51,6 @@ function small(): string {
   run(made, [process.execPath, bin, 'make'])
   return made
 }
-
-function run(cwd: string, [program = '', ...args]: readonly string[]): { took: number; memory: number } {
-  const script = String.raw`import resource, subprocess, sys, time
-t = time.monotonic(); code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
-print(time.monotonic() - t, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, code)`
-  const { stdout } = spawnSync('python3', ['-c', script, program, ...args], { cwd, encoding: 'utf8' })
-  const [took = NaN, memory = NaN, code = 1] = stdout.trim().split(' ').map(Number)
-  if (code !== 0) throw new Error(`${program} ended with ${code}`)
-  return { took: took * 1000, memory: memory * 1024 }
-}
-
-const missing = (program: string): string | undefined =>
-  spawnSync('sh', ['-c', `command -v ${program}`]).status === 0 ? undefined : `${program} is not installed`
 
 export function nothingToDo(): Case[] {
   const unavailable = missing('python3') ?? (existsSync(bin) ? undefined : 'bin/millrace.js is not there')

@@ -1,11 +1,11 @@
-import { Datum } from '../../src/core/data.ts'
-import { demandOf, ioDemandOf } from '../../src/core/demand.ts'
-import type { Bandwidth, Demand } from '../../src/core/demand.ts'
+import { Datum } from '../../src/core/data/datum.ts'
+import { demandOf, ioDemandOf } from '../../src/core/tasks/demand.ts'
+import type { Bandwidth, Demand } from '../../src/core/tasks/demand.ts'
 import { simulate } from '../../src/simulate/simulate.ts'
 import type { SimulateOptions } from '../../src/simulate/simulate.ts'
 import type { SimulatedOutcome } from '../../src/simulate/outcome.ts'
 import type { Simulation } from '../../src/simulate/simulation.ts'
-import { inputFile } from '../../src/simulate/workload.ts'
+import { inputFile } from '../../src/simulate/input/workload.ts'
 
 export const MB = 1e6
 

@@ -1,5 +1,5 @@
-import { demandOf } from '../../src/core/demand.ts'
-import type { Demand } from '../../src/core/demand.ts'
+import { demandOf } from '../../src/core/tasks/demand.ts'
+import type { Demand } from '../../src/core/tasks/demand.ts'
 import { gain, time } from './build.ts'
 import type { Build, Use } from './build.ts'
 import { galileo100 } from './platforms.ts'

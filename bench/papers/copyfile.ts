@@ -1,5 +1,5 @@
-import type { Policy } from '../../src/core/policy.ts'
-import { fifo, hrf, lifo, lifoHrf, rank } from '../../src/core/policy.ts'
+import type { Policy } from '../../src/core/schedule/policy.ts'
+import { fifo, hrf, lifo, lifoHrf, rank } from '../../src/core/schedule/policy.ts'
 import { gain, time } from './build.ts'
 import type { Build } from './build.ts'
 import { tohoku } from './platforms.ts'

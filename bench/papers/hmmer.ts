@@ -1,4 +1,5 @@
-import type { Bandwidth } from '../../src/core/demand.ts'
+import type { LearningWay } from '../../src/core/io/lessons.ts'
+import type { Bandwidth } from '../../src/core/tasks/demand.ts'
 import { MB, cpus, gain, io, time } from './build.ts'
 import type { Build } from './build.ts'
 import { varying, computingBefore, firstNode, mareNostrum4 } from './platforms.ts'
@@ -7,7 +8,7 @@ import type { Row } from './rows.ts'
 
 /**
  * HMMER (I/O-aware PyCOMPSs 5.2, thesis 4.5.3.1): 48 x 48 hmmpfam tasks on 12 nodes of MareNostrum 4, each
- * followed by a checkpoint of 290 MB. `learningShare: 1` learns as the paper does, without a limit on the tasks that
+ * followed by a checkpoint of 290 MB. `learning: 'paper-together'` learns as the paper does, without a limit on the tasks that
  * are spent on it.
  */
 const TASKS = 48 * 48
@@ -35,11 +36,15 @@ export const hmmer =
 export const STATIC = [2, 4, 8, 16, 32, 64, 128, 256]
 
 export async function hmmerRows(): Promise<Row[]> {
-  const of = (bandwidth: Bandwidth | 'baseline', executors = 225, learningShare = 1): Promise<number> =>
-    time(hmmer(bandwidth), { platform: mareNostrum4(12, executors), jitter: varying(), learningShare })
+  const of = (
+    bandwidth: Bandwidth | 'baseline',
+    executors = 225,
+    learning: LearningWay = 'paper-together',
+  ): Promise<number> =>
+    time(hmmer(bandwidth), { platform: mareNostrum4(12, executors), jitter: varying(), learning })
   const baseline = await of('baseline')
-  const gainOf = async (bandwidth: Bandwidth, executors = 225, share = 1): Promise<number> =>
-    gain(baseline, await of(bandwidth, executors, share))
+  const gainOf = async (bandwidth: Bandwidth, executors = 225, way?: LearningWay): Promise<number> =>
+    gain(baseline, await of(bandwidth, executors, way))
   const free = await gainOf(null, 500)
   const filled = await time(hmmer(null, 500), { platform: mareNostrum4(12, 500), jitter: varying() })
   const curve = new Map<number, number>()
@@ -61,9 +66,9 @@ export async function hmmerRows(): Promise<Row[]> {
     await gainOf(bounds(4, 16, 2)),
     await gainOf(bounds(4, 256, 4)),
   ]
-  const frugal = await gainOf('auto', 225, 0.1)
+  const frugal = await gainOf('auto', 225, 'search')
   const adaptive = await gainOf('adaptive')
-  const better = `auto with a tenth ${percent(frugal)}, adaptive ${percent(adaptive)}`
+  const better = `auto by search ${percent(frugal)}, adaptive ${percent(adaptive)}`
   return [
     {
       experiment: 'HMMER, best static constraint',

@@ -1,4 +1,5 @@
-import type { Bandwidth } from '../../src/core/demand.ts'
+import type { LearningWay } from '../../src/core/io/lessons.ts'
+import type { Bandwidth } from '../../src/core/tasks/demand.ts'
 import { MB, cpus, gain, io, time } from './build.ts'
 import type { Build, Use } from './build.ts'
 import { mareNostrum4, writingTime } from './platforms.ts'
@@ -55,13 +56,15 @@ export async function kmeansRows(): Promise<Row[]> {
   const platform = mareNostrum4(12)
   const gains: Record<'auto' | 'bounded' | 'frugal' | 'adaptive', number>[] = []
   for (const iterations of [1, 3, 6]) {
-    const of = (bandwidth: Bandwidth | 'baseline', learningShare = 1): Promise<number> =>
-      time(kmeans(iterations, bandwidth), { platform, learningShare })
+    const of = (
+      bandwidth: Bandwidth | 'baseline',
+      learning: LearningWay = 'paper-together',
+    ): Promise<number> => time(kmeans(iterations, bandwidth), { platform, learning })
     const baseline = await of('baseline')
     gains.push({
       auto: gain(baseline, await of('auto')),
       bounded: gain(baseline, await of({ min: 2 * MB, max: 256 * MB, delta: 2 })),
-      frugal: gain(baseline, await of('auto', 0.1)),
+      frugal: gain(baseline, await of('auto', 'search')),
       adaptive: gain(baseline, await of('adaptive')),
     })
   }

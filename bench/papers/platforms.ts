@@ -1,4 +1,4 @@
-import type { DeviceModel, NodeModel, Platform } from '../../src/simulate/platform.ts'
+import type { DeviceModel, NodeModel, Platform } from '../../src/simulate/machine/platform.ts'
 import { UNSTATED } from './unstated.ts'
 
 /**

@@ -1,5 +1,6 @@
-import type { Datum } from '../../src/core/data.ts'
-import type { Bandwidth } from '../../src/core/demand.ts'
+import type { LearningWay } from '../../src/core/io/lessons.ts'
+import type { Datum } from '../../src/core/data/datum.ts'
+import type { Bandwidth } from '../../src/core/tasks/demand.ts'
 import { MB, cpus, gain, io, time } from './build.ts'
 import type { Build } from './build.ts'
 import { STATIC } from './hmmer.ts'
@@ -47,8 +48,12 @@ const variants =
   }
 
 export async function variantsRows(): Promise<Row[]> {
-  const of = (bandwidth: Bandwidth | 'baseline', executors = 225, learningShare = 1): Promise<number> =>
-    time(variants(bandwidth), { platform: mareNostrum4(12, executors), jitter: varying(), learningShare })
+  const of = (
+    bandwidth: Bandwidth | 'baseline',
+    executors = 225,
+    learning: LearningWay = 'paper-together',
+  ): Promise<number> =>
+    time(variants(bandwidth), { platform: mareNostrum4(12, executors), jitter: varying(), learning })
   const baseline = await of('baseline')
   const free = await of(null, 325)
   const filled = await time(variants(null, 325), { platform: mareNostrum4(12, 325), jitter: varying() })
@@ -59,7 +64,7 @@ export async function variantsRows(): Promise<Row[]> {
   const adaptive = gain(baseline, await of('adaptive'))
   const auto = gain(baseline, await of('auto'))
   const bounded = gain(baseline, await of({ min: 2 * MB, max: 256 * MB, delta: 2 }))
-  const frugal = gain(baseline, await of('auto', 225, 0.1))
+  const frugal = gain(baseline, await of('auto', 225, 'search'))
   const better = `auto with a tenth ${percent(frugal)}, adaptive ${percent(adaptive)}`
   return [
     {

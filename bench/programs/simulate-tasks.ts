@@ -1,5 +1,5 @@
-import { Datum } from '../../src/core/data.ts'
-import { demandOf, ioDemandOf } from '../../src/core/demand.ts'
+import { Datum } from '../../src/core/data/datum.ts'
+import { demandOf, ioDemandOf } from '../../src/core/tasks/demand.ts'
 import { Simulation } from '../../src/simulate/simulation.ts'
 
 // Simulates so many tasks of one to two seconds on 3,456 nodes of 48 CPUs; prints what that took. With `io` every second

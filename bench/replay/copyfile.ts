@@ -1,7 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { open, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { readRecordedRun } from '../../src/simulate/recorded-run.ts'
+import { readRecordedRun } from '../../src/simulate/input/recorded-run.ts'
 import { ExampleOnDisk } from '../example-run.ts'
 import { SlowDisk } from '../slow-disk.ts'
 import { journalIn } from './recorded.ts'

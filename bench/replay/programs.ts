@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { RecordedRun } from '../../src/simulate/recorded-run.ts'
+import type { RecordedRun } from '../../src/simulate/input/recorded-run.ts'
 import { throttledDisk } from '../io/devices.ts'
 import { around } from './calibrate.ts'
 import type { Constants } from './calibrate.ts'

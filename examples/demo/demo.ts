@@ -6,6 +6,9 @@
  *     npx millrace run examples/demo/demo.ts -- 1024 128
  */
 import { IN, INOUT, main, shared, task, waitOn } from 'millrace'
+import { prepareKernels } from 'millrace/linalg'
+import { cholesky as tiled, finished, matmul } from '../linalg/algorithms.ts'
+import { BlockMatrix } from '../linalg/blocks.ts'
 import { difference, gemm, gemmTransposed, potrf, pseudoRandom, trsm } from './blocks.ts'
 import type { Blocked } from './blocks.ts'
 
@@ -101,7 +104,37 @@ main(async () => {
     await waitOn(factored)
   })
   report(oneFactor / allFactor, residual(original, factored, size))
+  await byLibrary(n, size)
 })
+
+/** The same by the kernels of `millrace/linalg`: OpenBLAS where it is installed. */
+async function byLibrary(n: number, size: number): Promise<void> {
+  const { name, gemm: kernel } = await prepareKernels()
+  console.log(`The same by the kernels of ${name}`)
+  const random = pseudoRandom(42)
+  const [x, y, z] = [0, 1, 2].map(() => new Float64Array(256 * 256).map(random)) as [
+    Float64Array,
+    Float64Array,
+    Float64Array,
+  ]
+  const began = performance.now()
+  for (let i = 0; i < 8; i++) kernel({ m: 256, n: 256, k: 256, a: x, b: y, c: z })
+  const peak = (8 * 2 * 256 ** 3) / (performance.now() - began) / 1e6
+  const a = BlockMatrix.from(n, n, size, random)
+  const product = new BlockMatrix(n, n, size)
+  const s = BlockMatrix.from(n, n, size, (i, j) => (i === j ? n : 1 / (1 + Math.abs(i - j))))
+  const multiplied = await timed('product', () => {
+    matmul(a, a, product)
+    return finished(product)
+  })
+  const factored = await timed('Cholesky', () => {
+    tiled(s)
+    return finished(s)
+  })
+  const speed = (operations: number, seconds: number): string => (operations / seconds / 1e9).toFixed(1)
+  console.log(`  one thread   ${peak.toFixed(1)} GFLOP/s in one block`)
+  console.log(`  all CPUs     ${speed(2 * n ** 3, multiplied)} and ${speed(n ** 3 / 3, factored)} GFLOP/s`)
+}
 
 function report(speedUp: number, error: number): void {
   console.log(`  speed-up     ${speedUp.toFixed(2)}    largest relative error ${error.toExponential(1)}`)

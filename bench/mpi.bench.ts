@@ -1,0 +1,92 @@
+import { execFile, execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { findMpi, launchVariables, launchWords } from '../src/node/mpi/launcher.ts'
+import { bench } from './harness.ts'
+import type { Case } from './harness.ts'
+import { withProgram } from './number-of.ts'
+
+const run = promisify(execFile)
+const folder = mkdtempSync(join(tmpdir(), 'millrace-mpi-bench-'))
+const peer = join(folder, 'peer')
+let missing: string | undefined
+try {
+  const source = new URL('./programs/mpi-peer.c', import.meta.url).pathname
+  execFileSync(findMpi().compiler ?? 'mpicc', ['-O2', '-o', peer, source])
+} catch (error) {
+  missing = (error as Error).message.split('\n')[0]
+}
+
+const ours = (...words: string[]) => withProgram('mpi.mjs', words)
+
+async function inC(what: string): Promise<number> {
+  const words = [...launchWords(findMpi(), 2, folder), peer, what]
+  const env = { ...process.env, ...launchVariables(['here']) }
+  const { stdout } = await run(words[0] as string, words.slice(1), { cwd: folder, env })
+  return Number(stdout.trim().split('\n').at(-1))
+}
+
+const OURS = 'millrace'
+const C = 'the same in C'
+const about: Record<string, string> = {
+  allreduce: 'allreduce of 8 MB, 2 ranks',
+  ping8: 'a message of 8 bytes there and back',
+  ping1m: 'a message of 1 MB there and back',
+  write: 'collective write of 256 MB in blocks, to a file of the system',
+}
+
+const cases: Case[] = Object.entries(about).map(([what, text]) => ({
+  name: what,
+  unit: 's',
+  better: 'lower',
+  take: 'median',
+  rounds: 5,
+  about: text,
+  arms: [
+    { system: OURS, missing, run: () => ours(what) },
+    { system: C, missing, run: () => inC(what) },
+  ],
+  goals: [{ of: OURS, against: C, atMost: 1.05, orTie: true }],
+}))
+
+cases.unshift({
+  name: 'task',
+  unit: 'ms',
+  better: 'lower',
+  take: 'median',
+  rounds: 3,
+  about: 'an MPI task of 2 ranks that does nothing, in ranks that are there already, from call to result',
+  arms: [
+    { system: OURS, missing, run: () => ours('task') },
+    { system: 'millrace, a function with 2 CPUs', run: () => ours('plain') },
+  ],
+  goals: [{ of: OURS, upTo: 5, unit: 'ms' }],
+})
+
+cases.push({
+  name: 'kill',
+  unit: 'wrong',
+  better: 'lower',
+  take: 'median',
+  rounds: 1,
+  about: 'a rank is killed at a random moment of 200 tasks with retries: wrong results',
+  arms: [
+    {
+      system: OURS,
+      missing,
+      run: () =>
+        withProgram('mpi-kill.mjs', ['1', process.env['BENCH_KILLS'] ?? '200'], {
+          BENCH_KILL: String(process.pid),
+        }),
+    },
+  ],
+  goals: [{ of: OURS, upTo: 0, unit: 'wrong' }],
+})
+
+try {
+  await bench('mpi', cases)
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}

@@ -1,0 +1,71 @@
+// cluster.mjs WHAT NODES COUNT: what is measured of a run on several nodes, or on this machine where NODES is `here`.
+// flat: empty tasks per second. chain: milliseconds per task that waits for the one before. true: milliseconds per /bin/true.
+// start: milliseconds from the start of this process to the first result. large: milliseconds to read 100 MB that another task
+// made. kill: seconds for tasks of 50 ms, of which one node is killed at the start. Prints { value }.
+import { configure, command, main, task, waitOn, barrier } from 'millrace'
+
+const [what = 'flat', nodes = 'here', count = '20000'] = process.argv.slice(2)
+const n = Number(count)
+export const empty = task({ name: 'empty' }, () => undefined)
+export const next = task({ name: 'next' }, x => x + 1)
+export const who = task({ name: 'who' }, () => process.pid)
+export const make = task({ name: 'make' }, size => new Float64Array(size).fill(1))
+export const read = task({ name: 'read' }, array => array[array.length - 1])
+export const wait = task({ name: 'wait' }, ms => {
+  const end = performance.now() + ms
+  while (performance.now() < end);
+})
+export const run = command({ name: 'true', params: [] }, () => ['/bin/true'])
+
+configure({ nodes, progress: 'none' })
+
+const measure = {
+  async flat() {
+    await waitOn(Array.from({ length: 2000 }, () => empty()))
+    const start = performance.now()
+    const all = Array.from({ length: n }, () => empty())
+    await waitOn(all)
+    return n / ((performance.now() - start) / 1000)
+  },
+  async chain() {
+    await waitOn(next(0))
+    const start = performance.now()
+    let last = next(0)
+    for (let i = 1; i < n; i++) last = next(last)
+    await waitOn(last)
+    return (performance.now() - start) / n
+  },
+  async true() {
+    for (let i = 0; i < 20; i++) run()
+    await barrier()
+    const start = performance.now()
+    for (let i = 0; i < n; i++) run()
+    await barrier()
+    return (performance.now() - start) / n
+  },
+  async start() {
+    await waitOn(empty())
+    return performance.now()
+  },
+  async large() {
+    const array = make(12_500_000)
+    await waitOn(read(array))
+    const second = make(12_500_000)
+    const start = performance.now()
+    await waitOn(read(second))
+    return performance.now() - start
+  },
+  async kill() {
+    const [victim] = await waitOn([who(), who()])
+    const start = performance.now()
+    const all = Array.from({ length: n }, () => wait(50))
+    if (nodes !== 'here' && nodes !== 'local:1x1') setTimeout(() => process.kill(victim, 'SIGKILL'), 100)
+    await waitOn(all)
+    return (performance.now() - start) / 1000
+  },
+}
+
+main(async () => {
+  const value = await measure[what]()
+  console.log(JSON.stringify({ value }))
+})
