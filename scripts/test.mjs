@@ -92,17 +92,22 @@ function runTests(node, names, environment = process.env) {
 function runFiles(node, names, environment, atOnce) {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-failed-'))
   const list = join(folder, 'failed')
-  const { status, error } = spawnSync(
-    node,
-    [
-      ...['--import', 'tsx', '--import', './test/seed.mjs', '--test', `--test-concurrency=${atOnce}`],
-      ...[`--test-timeout=${FILE_LIMIT_MS}`],
-      ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
-      ...['--test-reporter=./scripts/failed-files.mjs', `--test-reporter-destination=${list}`],
-      ...names,
-    ],
-    { cwd: root, stdio: 'inherit', env: environment },
-  )
+  const options = [
+    '--import=tsx',
+    '--import=./test/seed.mjs',
+    '--test',
+    `--test-concurrency=${atOnce}`,
+    `--test-timeout=${FILE_LIMIT_MS}`,
+    '--test-reporter=spec',
+    '--test-reporter-destination=stdout',
+    '--test-reporter=./scripts/failed-files.mjs',
+    `--test-reporter-destination=${list}`,
+  ]
+  const { status, error } = spawnSync(node, [...options, ...names], {
+    cwd: root,
+    stdio: 'inherit',
+    env: environment,
+  })
   const text = existsSync(list) ? readFileSync(list, 'utf8') : ''
   rmSync(folder, { recursive: true })
   const failed = [...new Set(text.split('\n').filter(Boolean))].map(name => relative(root, name))
