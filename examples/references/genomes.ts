@@ -25,7 +25,7 @@ export function makeReads({ references: [, own] }: Genomes, sample: number, coun
   const lines: string[] = []
   for (let i = 0; i < count; i++) {
     const start = Math.floor(random() * (own.length - READ_LENGTH))
-    const read = [...own.slice(start, start + READ_LENGTH)].map(base =>
+    const read = Array.from(own.slice(start, start + READ_LENGTH), base =>
       random() < 1 / 300 ? BASES[Math.floor(random() * 4)] : base,
     )
     lines.push(`@s${sample}.${i}`, read.join(''), '+', 'I'.repeat(READ_LENGTH))
