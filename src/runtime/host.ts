@@ -19,6 +19,7 @@ import { bindSettings, describeNode, describedNode } from './describe-node.ts'
 import { describedStorage, ioOptions, makeFolders } from './describe-storage.ts'
 import { keepLearned, learnedBefore, measureUnknown } from './known-devices.ts'
 import type { Remark } from './known-devices.ts'
+import { RunControl } from './run-control.ts'
 import { USAGE_CODES, optionsAreUsed, runOptions } from './run-options.ts'
 import type { RunOptions } from './run-options.ts'
 import { openKeeper, resumedBy } from './resume/open-keeper.ts'
@@ -176,6 +177,8 @@ export class EmbeddedHost implements Host {
       simulated: false,
     }
     this.#run = { runtime, reporting, options, warm, clusterRun, started, resuming }
+    runtime.tellsArguments = options.dashboard === true
+    if (options.control) reporting.controlBy(new RunControl(runtime, () => this.#onSignal('SIGINT')))
     runtime.engine.observer?.(started)
     if (reporting.isUnrecorded) {
       const text = `${process.cwd()} cannot be written: this run leaves no journal and no logs`

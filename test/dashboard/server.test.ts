@@ -16,7 +16,7 @@ async function serve(
   options: Partial<DashboardOptions> = {},
 ): Promise<{ url: string; server: DashboardServer }> {
   const server = new DashboardServer({ journal: finished, ...options })
-  const url = await server.listen()
+  const { url } = await server.listen()
   after(() => server.close())
   return { url, server }
 }

@@ -7,7 +7,7 @@ const SHOWN_HOLDERS = 4
 const SHOWN_STREAMS = 100
 
 /** The largest data that are still there, and the tasks that keep them. */
-export function dataSection(model: RunModel): DataSection {
+export function dataSection(model: RunModel, now: number): DataSection {
   const { versions, tasks } = model
   const alive: number[] = []
   let aliveBytes = 0
@@ -39,12 +39,16 @@ export function dataSection(model: RunModel): DataSection {
     alive: alive.length,
     aliveBytes,
     madeBytes: model.statistics.bytesCommitted,
-    intermediate: null,
+    intermediate: model.intermediate && {
+      bytes: model.intermediate.bytes,
+      limit: model.intermediate.limit,
+      over: model.intermediate.over.points(now),
+    },
   }
 }
 
 /** Files of the run's own folder go by their path in it. */
-const inFolder = (path: string, cwd: string): string =>
+export const inFolder = (path: string, cwd: string): string =>
   cwd !== '' && path.startsWith(`${cwd}/`) ? path.slice(cwd.length + 1) : path
 
 const isOver = (state: string): boolean => ['done', 'failed', 'ignored', 'cancelled'].includes(state)
@@ -78,7 +82,7 @@ export function streamsSection(model: RunModel, now: number): StreamsSection {
     const points = over.points(now)
     for (const reader of latest.readers) if (reader.waits !== null) waits.push(clean(reader.waits))
     rows.push({
-      name: clean(latest.path),
+      name: clean(inFolder(latest.path, model.run?.cwd ?? '')),
       state: latest.state,
       producers: latest.producers.map(clean),
       consumers: latest.readers.map(reader => ({ name: clean(reader.name), waits: reader.waits !== null })),
