@@ -20,7 +20,7 @@ export function Overview(): preact.JSX.Element {
         <div class="wide">
           <Running overview={overview} run={run} />
         </div>
-        {run.state === 'running' ? <Waits overview={overview} /> : <About run={run} />}
+        {run.state === 'running' ? <Waits overview={overview} isPaused={run.isPaused} /> : <About run={run} />}
       </div>
       {failures && failures.count > 0 ? (
         <Failures failures={failures.failures} count={failures.count} />
@@ -140,11 +140,17 @@ export function About({ run }: { run: RunSection }): preact.JSX.Element {
   )
 }
 
-function Waits({ overview: { waits, reasons } }: { overview: OverviewSection }): preact.JSX.Element {
+function Waits({
+  overview: { waits, reasons },
+  isPaused,
+}: {
+  overview: OverviewSection
+  isPaused: boolean
+}): preact.JSX.Element {
   const rows: [string, number][] = [
     ['inputs', waits.inputs],
-    ['a CPU', waits.cpu],
-    ['bandwidth of a device', waits.device],
+    [isPaused ? 'the run to go on' : 'a CPU', waits.cpu],
+    ['a device', waits.device],
     ['room on a device', waits.room],
     ['tasks they called', waits.called],
   ]
@@ -295,8 +301,8 @@ function KindName({ kind }: { kind: KindRow }): preact.JSX.Element {
       <i
         class={`swatch${isStriped(kind.kind) ? ' striped' : ''}`}
         style={{ backgroundColor: kindColour(kind.kind) }}
-      />{' '}
-      {kind.name}
+      />
+      {`\u00a0${kind.name}`}
       {kind.failed > 0 ? (
         <span class="shape failed">
           {' '}

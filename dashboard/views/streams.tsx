@@ -1,5 +1,5 @@
 import type { RunSection, StreamRow } from '../../src/report/dashboard/protocol.ts'
-import { formatBytes, formatCount, formatDuration } from '../../src/report/format.ts'
+import { formatBytes, formatCount, formatDuration, plural } from '../../src/report/format.ts'
 import { Chart } from '../charts.tsx'
 import { Card, Empty, Loading } from '../parts.tsx'
 import { useSection } from '../store.ts'
@@ -41,7 +41,7 @@ const SHAPES: Record<string, string> = { growing: '▶', committed: '✓', faile
 function Stream({ stream, run }: { stream: StreamRow; run: RunSection }): preact.JSX.Element {
   const until = run.elapsed
   const amount = (value: number): string =>
-    stream.unit === 'bytes' ? formatBytes(value) : `${formatCount(Math.round(value))} values`
+    stream.unit === 'bytes' ? formatBytes(value) : plural(Math.round(value), 'value')
   const rate = (value: number): string =>
     stream.unit === 'bytes' ? `${formatBytes(value * 1000)}/s` : `${Math.round(value * 10_000) / 10}/s`
   return (

@@ -46,6 +46,10 @@ export class StreamTelling {
     this.#timer = null
   }
 
+  began(stream: Growing): void {
+    this.#tellOne(stream, [])
+  }
+
   /** The attempt that writes it is over: what is said now is the last word. */
   over(stream: Growing): void {
     this.#tellOne(stream, [])

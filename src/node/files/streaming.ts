@@ -162,6 +162,10 @@ export class Streaming {
 
   /** Its program was started, so tasks that read its output as it grows may start. */
   began(task: Task): void {
+    for (const { write } of task.accesses) {
+      const stream = write && this.#streamOf(write)
+      if (stream) this.#telling?.began(stream)
+    }
     this.#hooks.events.flows(task)
   }
 

@@ -33,7 +33,7 @@ export function dataSection(model: RunModel, now: number): DataSection {
         maker: maker < 0 ? null : taskRef(maker),
         holders: holders.slice(0, SHOWN_HOLDERS).map(taskRef),
         holderCount: holders.length,
-        device: device < 0 ? null : clean(model.storage.devices[device]?.facts.name ?? ''),
+        device: deviceOf(model, device),
       }
     }),
     alive: alive.length,
@@ -45,6 +45,11 @@ export function dataSection(model: RunModel, now: number): DataSection {
       over: model.intermediate.over.points(now),
     },
   }
+}
+
+function deviceOf({ storage }: RunModel, device: number): string | null {
+  const history = storage.devices[device]
+  return history === undefined || history.isEmptied ? null : clean(history.facts.name)
 }
 
 /** Files of the run's own folder go by their path in it. */

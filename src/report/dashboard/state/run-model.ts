@@ -131,7 +131,8 @@ export class RunModel {
       case 'released':
         if (this.versions.makers.get(event.version) < 0) this.versions.makers.set(event.version, event.task)
         this.versions.madeAt.set(event.version, event.at)
-        this.streams.released(event)
+        // A file that is complete early is no value of a generator.
+        if (!this.versions.paths.has(event.version)) this.streams.released(event)
         break
       case 'stream':
         this.streams.observe(event)
@@ -154,6 +155,9 @@ export class RunModel {
       case 'move':
         this.storage.observe(event)
         if (event.phase === 'done') this.#moved(event)
+        break
+      case 'run-ended':
+        this.storage.end()
         break
       case 'kept':
         this.#leave(event.task)
