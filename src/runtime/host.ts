@@ -26,7 +26,7 @@ import { openKeeper, resumedBy } from './resume/open-keeper.ts'
 import type { Resuming } from './resume/open-keeper.ts'
 import { Runtime } from './runtime.ts'
 import { recover } from '../storage/recover.ts'
-import { taskError } from './failure.ts'
+import { cancelledError, taskError } from './failure.ts'
 import { startCluster } from './cluster-run.ts'
 import type { ClusterRun } from './cluster-run.ts'
 import { packageVersion } from './version.ts'
@@ -287,6 +287,9 @@ export class EmbeddedHost implements Host {
 
   async #endOnce(failed: boolean, failure: unknown): Promise<void> {
     const run = this.#run
+    // What a person took out of the run is missing from its results.
+    const taken = run?.runtime.engine.root.missing
+    if (!failed && taken?.why?.kind === 'person') return this.#endOnce(true, cancelledError(taken))
     const unhandled = run ? [...run.runtime.main.unhandled] : []
     const interrupted = this.#interrupts > 0
     let outcome: Outcome = interrupted ? 'interrupted' : failed || unhandled.length > 0 ? 'failed' : 'ok'
