@@ -89,7 +89,9 @@ const cases: Case[] = [
 /** A journal of a million tasks, and a page on it. */
 async function pageOfMillion(): Promise<{ url: string; close(): Promise<void> }> {
   const folder = await mkdtemp(join(tmpdir(), 'millrace-bench-'))
-  const server = new DashboardServer({ journal: await journalOf(join(folder, 'journal'), manyTasks(1_000_000)) })
+  const server = new DashboardServer({
+    journal: await journalOf(join(folder, 'journal'), manyTasks(1_000_000)),
+  })
   const { url } = await server.listen()
   const close = async (): Promise<void> => {
     await server.close()

@@ -81,8 +81,6 @@ const kindColumns = (most: number): Column<KindComparison>[] => [
   },
   {
     title: 'running time, more or less',
-    cell: kind => (
-      <Bar share={Math.abs(kind.costMs) / most} tone={kind.costMs > 0 ? 'running' : 'done'} />
-    ),
+    cell: kind => <Bar share={Math.abs(kind.costMs) / most} tone={kind.costMs > 0 ? 'running' : 'done'} />,
   },
 ]

@@ -1,5 +1,10 @@
 import { useEffect, useState } from 'preact/hooks'
-import type { ControlAnswer, ControlRequest, RunSection, TaskFacts } from '../src/report/dashboard/protocol.ts'
+import type {
+  ControlAnswer,
+  ControlRequest,
+  RunSection,
+  TaskFacts,
+} from '../src/report/dashboard/protocol.ts'
 import { useStore } from './store.ts'
 
 /** Whether this page may act on the run. Its address says so, and the server is asked once. */

@@ -143,7 +143,8 @@ function Box({
     <g
       class={`node ${state}${node.isCritical ? ' critical' : ''}`}
       transform={`translate(${x} ${y})`}
-      tabIndex={0}
+      // In SVG attributes have exactly this case.
+      tabindex={0}
       role="button"
       onClick={() => onChoose(node)}
       onKeyDown={event => {

@@ -20,7 +20,11 @@ export function Overview(): preact.JSX.Element {
         <div class="wide">
           <Running overview={overview} run={run} />
         </div>
-        {run.state === 'running' ? <Waits overview={overview} isPaused={run.isPaused} /> : <About run={run} />}
+        {run.state === 'running' ? (
+          <Waits overview={overview} isPaused={run.isPaused} />
+        ) : (
+          <About run={run} />
+        )}
       </div>
       {failures && failures.count > 0 ? (
         <Failures failures={failures.failures} count={failures.count} />
@@ -60,7 +64,13 @@ export function Numbers({
       {isLive
         ? null
         : tile('Took', formatDuration(run.elapsed), `${rateText(counts.done / seconds)} tasks per second`)}
-      {isLive ? tile('Running', formatCount(counts.running), run.isPaused ? 'paused: nothing starts' : `${formatCount(counts.ready)} ready`) : null}
+      {isLive
+        ? tile(
+            'Running',
+            formatCount(counts.running),
+            run.isPaused ? 'paused: nothing starts' : `${formatCount(counts.ready)} ready`,
+          )
+        : null}
       {isLive
         ? tile(
             'Time left',
@@ -98,7 +108,10 @@ export function Running({
   run: RunSection
 }): preact.JSX.Element {
   return (
-    <Card title="Tasks running" aside={`${overview.parallelism.toFixed(1)} at once, on average while any ran`}>
+    <Card
+      title="Tasks running"
+      aside={`${overview.parallelism.toFixed(1)} at once, on average while any ran`}
+    >
       <Chart
         title="tasks at one time"
         lines={[{ name: 'tasks', points: overview.busy, tone: 'one', isArea: true }]}

@@ -25,13 +25,7 @@ export function StorageView(): preact.JSX.Element {
   return <Storage storage={storage} run={run} />
 }
 
-export function Storage({
-  storage,
-  run,
-}: {
-  storage: StorageSection
-  run: RunSection
-}): preact.JSX.Element {
+export function Storage({ storage, run }: { storage: StorageSection; run: RunSection }): preact.JSX.Element {
   const { flush, prefetch, failed } = storage.moved
   return (
     <div class="storage">
@@ -100,7 +94,7 @@ function Device({ device, run }: { device: DeviceRow; run: RunSection }): preact
             levels={[...level('limit', device.limitRead), ...level('measured peak', device.peakRead)]}
             format={rate}
             until={until}
-          isOver={isOver}
+            isOver={isOver}
           />
         ) : null}
         <Chart
@@ -214,7 +208,8 @@ const MOVES: Column<MoveRow>[] = [
   { title: 'file', class: 'name', cell: move => move.file },
   {
     title: 'what',
-    cell: move => `${move.why}${move.phase === 'done' ? '' : move.phase === 'failed' ? ', failed' : ', moving'}`,
+    cell: move =>
+      `${move.why}${move.phase === 'done' ? '' : move.phase === 'failed' ? ', failed' : ', moving'}`,
   },
   { title: 'from', cell: move => move.from },
   { title: 'to', cell: move => move.to },

@@ -127,7 +127,17 @@ test('temporary files that were deleted are gone from the list and from their de
   const more: RunEvent[] = [
     { type: 'removed', at: 4000, version },
     { type: 'intermediate', at: 4000, bytes: 70, limit: 100 },
-    { type: 'submitted', at: 4001, task: task + 1, kind: 0, parent: null, group: null, priority: 0, reads: [], writes: [] },
+    {
+      type: 'submitted',
+      at: 4001,
+      task: task + 1,
+      kind: 0,
+      parent: null,
+      group: null,
+      priority: 0,
+      reads: [],
+      writes: [],
+    },
     { type: 'arguments', at: 4001, task: task + 1, text: '3, "a.txt"' },
     { type: 'ready', at: 4001, task: task + 1 },
     { type: 'kept', at: 4002, task: task + 1 },

@@ -46,9 +46,7 @@ export class NodeFiles {
       events,
       announce: folder => watchdog.folder(folder),
       stop: abort,
-      tell: engine.observer
-        ? facts => engine.observer?.({ type: 'stream', at: host.now(), ...facts })
-        : null,
+      tell: engine.observer ? facts => engine.observer?.({ type: 'stream', at: host.now(), ...facts }) : null,
     })
     this.tasks = new TaskFiles(this.store, host, this.streaming, this.early, text =>
       events.note('warning', text),

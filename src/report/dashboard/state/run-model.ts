@@ -362,8 +362,7 @@ export class RunModel {
   #removed(version: number): void {
     const device = this.versions.devices.get(version)
     const bytes = this.versions.bytes.get(version)
-    if (device >= 0)
-      this.storage.devices[device]?.hold(this.versions.paths.get(version) ?? '', bytes, -1)
+    if (device >= 0) this.storage.devices[device]?.hold(this.versions.paths.get(version) ?? '', bytes, -1)
     this.versions.remove(version)
   }
 
