@@ -61,7 +61,6 @@ export class Engine {
   readonly nodes: Node[]
   /** Devices, budgets and what lies where; the runtime tells it what happens to files. */
   readonly io: IoCore
-  /** What people do to the run. */
   readonly control: Control
   /** Set to see every change of state; null costs nothing. */
   observer: Observer | null

@@ -31,9 +31,8 @@ test(
   { skip },
   async () => {
     const home = makeFolder({ 'app.ts': CONTROLLED })
-    const running = new Running(home, [
-      ...['run', 'app.ts', '--cpus', '1', '--progress', 'plain', '--dashboard', '--control'],
-    ])
+    const args = ['--cpus', '1', '--progress', 'plain', '--dashboard', '--control']
+    const running = new Running(home, ['run', 'app.ts', ...args])
     await running.printed('stderr', 'act on the run')
     const looking = (await openPage(addressOf(running.stderr, 'dashboard'))).page
     const { page, complaints } = await openPage(addressOf(running.stderr, 'control'))

@@ -122,7 +122,7 @@ function eventsOf(model: RunModel, task: number): TaskEvent[] {
     events.push({ type: 'started', at: startedAt, task, attempt, ...place, cpus: cpusOf(model, task) })
   }
   events.push(...told)
-  if (tasks.stateOf(task) === 'done' && !told.some(({ type }) => type === 'finished'))
+  if (tasks.stateOf(task) === 'done' && !told.some(({ type }) => type === 'finished' || type === 'kept'))
     events.push({ type: 'finished', at: tasks.endedAt.get(task), task, attempt })
   const order = (event: TaskEvent): number => (event.type === 'submitted' ? -1 : event.at)
   return events.toSorted((a, b) => order(a) - order(b))

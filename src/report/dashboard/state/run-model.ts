@@ -160,6 +160,7 @@ export class RunModel {
         this.storage.end()
         break
       case 'kept':
+        this.tasks.tell(event)
         this.#leave(event.task)
         this.#close(event.task, event.at, 'done')
         break

@@ -19,7 +19,16 @@ export type TaskState = (typeof TASK_STATES)[number]
 
 /** Events of one task that are kept as they came: those that tell why. */
 export type ToldEvent = Of<
-  'blocked' | 'resumed' | 'failed' | 'cancelled' | 'returned' | 'waits' | 'started' | 'finished' | 'released'
+  | 'blocked'
+  | 'resumed'
+  | 'failed'
+  | 'cancelled'
+  | 'returned'
+  | 'waits'
+  | 'started'
+  | 'finished'
+  | 'released'
+  | 'kept'
 >
 
 /** Told events kept in all, and of one task. */
