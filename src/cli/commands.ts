@@ -1,4 +1,9 @@
-import { DASHBOARD, DASHBOARD_COMMAND, DASHBOARD_PORT } from './dashboard/dashboard-command.ts'
+import {
+  DASHBOARD,
+  DASHBOARD_COMMAND,
+  DASHBOARD_CONTROL,
+  DASHBOARD_PORT,
+} from './dashboard/dashboard-command.ts'
 import { reportCommands } from './report/report-commands.ts'
 import type { CommandSpec, OperandSpec, OptionSpec } from './spec.ts'
 import { simulateCommand } from './simulate/simulate-command.ts'
@@ -95,6 +100,7 @@ export const RUN_OPTIONS: readonly OptionSpec[] = [
     help: [`${PROGRESS_MODES.join(', ')}`],
   },
   DASHBOARD,
+  DASHBOARD_CONTROL,
   DASHBOARD_PORT,
 ]
 
