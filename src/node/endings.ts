@@ -11,6 +11,7 @@ import { factsOf, threadDied, timeoutError } from './failure-facts.ts'
 import type { NodeFiles } from './files/node-files.ts'
 import { defaultFiles, storeIgnored } from './files/outputs.ts'
 import { attemptOf, endAttempt, jobOf } from './job.ts'
+import { isStep } from './files/streaming.ts'
 import { excerptOf, logPath } from './logs.ts'
 import type { LogExcerpt } from './logs.ts'
 import type { NodeEvents, NodeHost } from './node.ts'
@@ -115,6 +116,7 @@ export class Endings {
   #settleFailure(task: Task, error: unknown, log: string | undefined, tail: LogExcerpt | undefined): void {
     const { line = null, usage = null } = attemptOf(task).program ?? {}
     const facts = factsOf(error, line ? commandLine(line.words, task) : undefined, line?.cwd)
+    if (isStep(task)) facts.needsRun = true
     if (tail?.text) Object.assign(facts, { tail: tail.text, ...(tail.cut && { tailCut: tail.cut }) })
     this.#parts.files.streaming.spoil(task)
     this.#forget(task)

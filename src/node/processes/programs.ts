@@ -10,6 +10,7 @@ import type { Binding } from '../cpus/binding.ts'
 import type { Endings } from '../endings.ts'
 import { timeoutError } from '../failure-facts.ts'
 import type { NodeFiles } from '../files/node-files.ts'
+import { isStep } from '../files/streaming.ts'
 import { storeOutputs } from '../files/outputs.ts'
 import { attemptOf, jobOf } from '../job.ts'
 import type { NodeEvents, NodeHost } from '../node.ts'
@@ -169,6 +170,7 @@ export class Programs implements TaskForm {
     if (
       error instanceof SpawnerLost &&
       isLive(task) &&
+      !isStep(task) &&
       host.afterLoss(task, error.isMachine ? 'node' : 'spawner', null) === 'again'
     ) {
       return endings.lose(task, false, error.shortMessage)
