@@ -26,22 +26,11 @@ export class StreamStatistics {
     else this.#open.delete(path)
   }
 
-  /** The busiest at this time, with what a line about each says. */
+  /** The busiest at this time, in the order in which they began, with what a line about each says. */
   busiest(most: number, now: number): { name: string; fields: string[] }[] {
-    return [...this.#open.values()]
-      .map(stream => ({ event: stream.event, rate: rateOf(stream, now) }))
-      .toSorted((a, b) => b.rate - a.rate || waitingFor(b.event).length - waitingFor(a.event).length)
-      .slice(0, most)
-      .map(({ event, rate }) => {
-        const { path, bytes, producers, readers, state } = event
-        const ends = `${producers.join('+')} > ${readers.map(({ name }) => name).join('+') || 'no reader'}`
-        const fields = [clean(ends), state === 'absent' ? 'not there yet' : formatBytes(bytes)]
-        if (rate > 0) fields.push(`${formatBytes(rate)}/s`)
-        const waiting = waitingFor(event)
-        if (waiting.length > 0)
-          fields.push(`${clean(waiting.join(', '))} ${waiting.length > 1 ? 'wait' : 'waits'}`)
-        return { name: clean(path), fields }
-      })
+    const all = [...this.#open.values()].map(stream => ({ event: stream.event, rate: rateOf(stream, now) }))
+    const shown = new Set(all.toSorted((a, b) => b.rate - a.rate).slice(0, most))
+    return all.filter(stream => shown.has(stream)).map(({ event, rate }) => lineOf(event, rate))
   }
 
   /** All together; null where there are none. */
@@ -50,6 +39,16 @@ export class StreamStatistics {
     const rate = [...this.#open.values()].reduce((sum, stream) => sum + rateOf(stream, now), 0)
     return `${plural(this.#open.size, 'stream')} at ${formatBytes(rate)}/s`
   }
+}
+
+function lineOf(event: StreamEvent, rate: number): { name: string; fields: string[] } {
+  const { path, bytes, producers, readers, state } = event
+  const ends = `${producers.join('+')} > ${readers.map(({ name }) => name).join('+') || 'no reader'}`
+  const fields = [clean(ends), state === 'absent' ? 'not there yet' : formatBytes(bytes)]
+  if (rate > 0) fields.push(`${formatBytes(rate)}/s`)
+  const waiting = waitingFor(event)
+  if (waiting.length > 0) fields.push(`${clean(waiting.join(', '))} ${waiting.length > 1 ? 'wait' : 'waits'}`)
+  return { name: clean(path), fields }
 }
 
 const waitingFor = ({ readers }: StreamEvent): string[] =>
