@@ -36,7 +36,7 @@ export async function execute(given: Given): Promise<void> {
   process.exit(0)
 }
 
-/** The output of a job goes to a file that is seen by nobody. */
+/** The output of a job goes to a file that the user does not see. */
 function printThrough(agent: Agent): void {
   for (const stream of [process.stdout, process.stderr]) {
     stream.write = ((chunk: string | Uint8Array, ...rest: unknown[]): boolean => {

@@ -93,7 +93,7 @@ export class NodeLink {
     this.flush()
   }
 
-  /** The agent has taken what it was told of the run. */
+  /** The agent has taken the facts of the run. */
   whenStarted(go: () => void): void {
     if (this.#whenStarted) this.#whenStarted.push(go)
     else go()

@@ -26,7 +26,7 @@ export interface CommandOutcome extends Omit<CommandResult, 'exitCode'> {
 export interface CommandContext {
   processes: ProcessPort
   run: string
-  /** With MILLRACE_RUN, and what the task is told of its CPUs. */
+  /** With MILLRACE_RUN, and variables that say which CPUs the task has. */
   environment(task: Task): Readonly<Record<string, string>>
   logs: string | null
   /** CPUs to bind the task's program to; null for none. */

@@ -47,7 +47,7 @@ export class Programs implements TaskForm {
   /** Whether the compiler gets less time has been decided. */
   #isCompilerSet = false
   #environment: { at: number; variables: Readonly<Record<string, string>> } | null = null
-  /** With what tasks are told of their CPUs and GPUs, by its text. */
+  /** With variables that say which CPUs and GPUs a task has, by their text. */
   readonly #more = new Map<string, Readonly<Record<string, string>>>()
 
   constructor(parts: ProgramParts) {

@@ -72,7 +72,7 @@ export class CodeDigests {
   readonly #sources = new Map<string, { source: Source; next: readonly string[] }>()
   readonly #packages = new Map<string, Source>()
 
-  /** `root`: paths are told relative to it, and so are the same where the whole is in another folder. */
+  /** `root`: paths are relative to it, so they stay the same when all of it moves to another folder. */
   constructor(root: string) {
     this.#root = root
   }
@@ -119,7 +119,7 @@ export class CodeDigests {
     return { source: { path: shown, digest, text }, next: importsOf(path, text) }
   }
 
-  /** All files of a package by name, size and time: nobody reads a thousand files to see that they are as they were. */
+  /** All files of a package by name, size and time: to read a thousand files takes too long. */
   #package(folder: string): Source {
     let source = this.#packages.get(folder)
     if (!source) {

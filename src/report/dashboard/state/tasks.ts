@@ -44,7 +44,7 @@ export class Tasks {
   readonly attempts = bytes()
   readonly priorities = new Map<number, number>()
   readonly groups = new Map<number, string>()
-  /** What definitions say of their tasks; others are told apart by their files. */
+  /** What definitions say of their tasks; others differ by their files. */
   readonly labels = new Map<number, string>()
   /** Reads and writes of all tasks lie one after the other; these say where those of a task begin, and how many there are. */
   readonly #from = ids()
