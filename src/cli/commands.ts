@@ -7,7 +7,7 @@ import { streamCommands } from './stream/stream-commands.ts'
 // The names are repeated here, because the modules that own them are heavier than all of the parser; a test
 // compares them.
 export const POLICY_NAMES = ['fifo', 'lifo', 'fifo-data', 'hrf', 'lifo+hrf', 'rank'] as const
-export const IO_POLICY_NAMES = ['fcfs', 'priority', 'backfill'] as const
+export const IO_POLICY_NAMES = ['fcfs', 'priority', 'backfill', 'priority-paper', 'backfill-paper'] as const
 export const FLUSH_MODES = ['off', 'idle', 'always'] as const
 export const PROGRESS_MODES = ['live', 'plain', 'json', 'none'] as const
 
@@ -71,7 +71,7 @@ export const RUN_OPTIONS: readonly OptionSpec[] = [
     value: 'POLICY',
     kind: 'choice',
     choices: IO_POLICY_NAMES,
-    help: [IO_POLICY_NAMES.join(', ')],
+    help: ['fcfs, priority, backfill, priority-paper, …'],
   },
   {
     name: 'io-executors',

@@ -28,7 +28,7 @@ export interface RunOptions {
   machine?: string
   /** I/O tasks that run at one time. */
   ioExecutors?: number | string
-  /** In which order I/O tasks get storage: fcfs, priority or backfill. @default fcfs */
+  /** In which order I/O tasks get storage: fcfs, priority, backfill, priority-paper or backfill-paper. @default fcfs */
   ioPolicy?: string
   /** When data that no task will read move to slower storage: off, idle or always. @default always, if there are layers */
   flush?: string

@@ -136,7 +136,11 @@ function commandAgain(config: string, given: Given): string {
 function node(signal: AbortSignal): Promise<number> {
   return new Promise(() => {
     // What was said last may still be on its way; the input stays open until the coordinator ends.
-    const one = new StreamNode(packageVersion(), () => process.stdout.write('', () => process.exit(0)))
+    const end = (): void => {
+      process.stdout.write('', () => process.exit(0))
+      setTimeout(() => process.exit(1), 60_000)
+    }
+    const one = new StreamNode(packageVersion(), end)
     signal.addEventListener('abort', () => void one.stop())
   })
 }
