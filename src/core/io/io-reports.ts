@@ -10,9 +10,9 @@ const PAUSE = 50
 const MOST_LOOKED_AT = 8
 
 /** Reports to observers how devices are used, and why the first tasks in line wait. */
-export class Telling {
+export class IoReports {
   readonly #observer: () => Observer | null
-  readonly #toldAt: number[] = []
+  readonly #reportedAt: number[] = []
 
   constructor(observer: () => Observer | null) {
     this.#observer = observer
@@ -22,9 +22,9 @@ export class Telling {
     const observer = this.#observer()
     if (!observer) return
     const { index, running } = device
-    const last = this.#toldAt[index] ?? -Infinity
+    const last = this.#reportedAt[index] ?? -Infinity
     if (running.size > 0 && now - last < PAUSE) return
-    this.#toldAt[index] = now
+    this.#reportedAt[index] = now
     observer({
       type: 'device',
       at: now,
@@ -49,10 +49,10 @@ export class Telling {
       if (task.state !== 'ready' || !task.io) continue
       // The next decision looks at others first.
       computing.add(task)
-      if (task.io.isTold || io.bound?.allows(task) !== false) continue
+      if (task.io.isReported || io.bound?.allows(task) !== false) continue
       const reason = explainIo(task, io)
       if (reason === null) continue
-      task.io.isTold = true
+      task.io.isReported = true
       observer({ type: 'waits', at: now, task: task.id, reason })
     }
   }
@@ -68,13 +68,13 @@ export class Telling {
       if (++looked > MOST_LOOKED_AT) break
       changed.delete(one)
       const task = one.first
-      if (!task?.io || task.io.isTold) continue
+      if (!task?.io || task.io.isReported) continue
       const reason = explainIo(task, io)
       if (reason === null) {
         unexplained.push(one)
         continue
       }
-      task.io.isTold = true
+      task.io.isReported = true
       observer({ type: 'waits', at: now, task: task.id, reason })
     }
     // They are asked again when the others have had their turn.
