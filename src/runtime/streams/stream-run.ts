@@ -116,6 +116,7 @@ class StreamRun {
   readonly #started: RunEvent
   /** Programs that are not intercepted, and of which the user knows. */
   readonly #warned = new Set<string>()
+  #isEnded = false
   /** Ends the pause between two looks. */
   #wake = new AbortController()
 
@@ -261,6 +262,8 @@ class StreamRun {
   }
 
   async #end(outcome: Outcome, message?: string): Promise<void> {
+    if (this.#isEnded) return
+    this.#isEnded = true
     await this.#runtime.end()
     this.#runtime.engine.observer?.({
       type: 'run-ended',
