@@ -1,4 +1,9 @@
-import { DASHBOARD, DASHBOARD_COMMAND, DASHBOARD_PORT } from './dashboard/dashboard-command.ts'
+import {
+  DASHBOARD,
+  DASHBOARD_COMMAND,
+  DASHBOARD_CONTROL,
+  DASHBOARD_PORT,
+} from './dashboard/dashboard-command.ts'
 import { reportCommands } from './report/report-commands.ts'
 import type { CommandSpec, OperandSpec, OptionSpec } from './spec.ts'
 import { simulateCommand } from './simulate/simulate-command.ts'
@@ -103,6 +108,7 @@ export const RUN_OPTIONS: readonly OptionSpec[] = [
   { name: 'policy', value: 'POLICY', help: [`${POLICY_NAMES.join(', ')} or FILE`] },
   PROGRESS,
   DASHBOARD,
+  DASHBOARD_CONTROL,
   DASHBOARD_PORT,
 ]
 
@@ -322,6 +328,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   ...streamCommands([
     PROGRESS,
     DASHBOARD,
+    DASHBOARD_CONTROL,
     DASHBOARD_PORT,
     TRACE,
     ...[JSON_EVENTS, COLOR, GRAPH, PICTURE, PARAVER, OTLP, NO_JOURNAL].map(rare),

@@ -72,7 +72,16 @@ function carryOut(command: string, given: Given, io: StreamIo, signal: AbortSign
 }
 
 /** Options of runs that have a journal. */
-const ONE_MACHINE = ['dashboard', 'progress', 'json', 'color', 'journal', 'otlp', ...EXPORTS] as const
+const ONE_MACHINE = [
+  'dashboard',
+  'control',
+  'progress',
+  'json',
+  'color',
+  'journal',
+  'otlp',
+  ...EXPORTS,
+] as const
 
 async function run(config: string, given: Given, io: StreamIo, signal: AbortSignal): Promise<number> {
   const file = valueOf(given, 'steps')

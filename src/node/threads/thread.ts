@@ -387,7 +387,7 @@ function fail(id: number, error: unknown): void {
 
 // --- messages ---
 
-const COUNTED: readonly string[] = ['task', 'kind', 'memory', 'environment']
+const COUNTED: readonly string[] = ['task', 'kind', 'memory', 'environment', 'forget-list']
 
 port.on('message', (message: ToThread | null) => {
   if (message !== null) handle(message)
@@ -408,6 +408,9 @@ function handle(message: ToThread): void {
     case 'memory':
       received++
       return memory.add(message.entries, message.buffers)
+    case 'forget-list':
+      received++
+      return reader.lists.forget(message.number)
     case 'forget-memory':
       return memory.forget(message.number)
     case 'abandon':

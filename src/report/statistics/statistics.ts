@@ -256,6 +256,7 @@ export class Statistics {
         this.streams.observe(event)
         this.#advance(event.at)
         break
+      case 'control':
       case 'thread-died':
       case 'interrupted':
         this.#advance(event.at)

@@ -24,6 +24,7 @@ import { streamTools } from '../../stream/run/toolchain.ts'
 import { watchdog } from '../../stream/run/watchdog.ts'
 import { describeNode } from '../describe-node.ts'
 import { Reporting } from '../reporting.ts'
+import { RunControl } from '../run-control.ts'
 import { runOptions } from '../run-options.ts'
 import type { RunOptions } from '../run-options.ts'
 import { announce, runId, runStarted } from '../run-start.ts'
@@ -117,6 +118,8 @@ class StreamRun {
   /** Programs that are not intercepted, and of which the user knows. */
   readonly #warned = new Set<string>()
   #isEnded = false
+  /** On the live page. */
+  #isStopAsked = false
   /** Ends the pause between two looks. */
   #wake = new AbortController()
 
@@ -142,6 +145,13 @@ class StreamRun {
       entry: null,
     })
     this.#runtime.files.streaming.coordination = board
+    if (run.control)
+      this.#reporting.controlBy(
+        new RunControl(this.#runtime, () => {
+          this.#isStopAsked = true
+          this.#wake.abort()
+        }),
+      )
     this.#started = runStarted(this.#runtime, this.#reporting, run, [node], fifo, { program: file, args: [] })
     this.#tasks = new StepTasks(this.#runtime, workspace, file)
     const width = Math.max(...plan.steps.map(step => step.name.length))
@@ -185,7 +195,7 @@ class StreamRun {
     let isCut = false
     try {
       while (this.#tasks.running > 0) {
-        if (signal?.aborted === true && !isCut) {
+        if ((signal?.aborted === true || this.#isStopAsked) && !isCut) {
           isCut = true
           this.#stop()
         }
