@@ -361,7 +361,12 @@ test('colours have a meaning and can be left out', () => {
 test('live: files that stream, with their rate and who waits; complete ones go', () => {
   const fake = new FakeTerminal({ mode: 'live' })
   const stream = (at: number, path: string, bytes: number, more: object = {}): RunEvent => ({
-    ...{ type: 'stream', at, path, state: 'growing', bytes, producers: ['make'] },
+    type: 'stream',
+    at,
+    path,
+    state: 'growing',
+    bytes,
+    producers: ['make'],
     readers: [{ name: 'add', waits: null }],
     ...more,
   })
