@@ -28,7 +28,7 @@ export function verdictText({ verdict, change }: KindComparison): string {
 export function headline({ before, after }: Comparison): string {
   const share = before.elapsed > 0 ? (after.elapsed - before.elapsed) / before.elapsed : 0
   const times = `${formatDuration(before.elapsed)} before, ${formatDuration(after.elapsed)} after`
-  const percent = changeText(Math.abs(share)).replace('+', '')
+  const percent = formatPercent(Math.abs(share))
   const how = percent === '0%' ? 'as long as' : `${percent} ${share > 0 ? 'longer' : 'less time'} than`
   return `${after.name} took ${how} ${before.name}: ${times}`
 }
