@@ -85,6 +85,9 @@ export interface TaskNode {
   /** Answers a question of a task that was `said` at this place; `isMoved` when its buffers may move there. */
   answer(place: number, request: number, ok: boolean, value: Stored, isMoved?: boolean): void
 
+  /** Makes a file that a task there waited for readable for it; gives its path there. */
+  bringFile(path: string): Promise<string>
+
   /** Sends what was started, recalled and answered since the last call. */
   flush(): void
 

@@ -1,5 +1,9 @@
+import { realpathSync } from 'node:fs'
+import { join } from 'node:path'
 import { bootId, monotonic } from '../cluster/link/machine-clock.ts'
 import { Cluster } from '../cluster/coordinator/cluster.ts'
+import { isApart } from '../cluster/coordinator/find-apart.ts'
+import { NodeFolder } from '../cluster/coordinator/node-folder.ts'
 import type { NodeLink } from '../cluster/coordinator/node-link.ts'
 import { findNodes } from '../cluster/launch/find-nodes.ts'
 import { ordersFolder, removeOrders } from '../cluster/launch/orders.ts'
@@ -21,6 +25,8 @@ import { packageVersion } from './version.ts'
 /** Agents get this long to end by themselves at the end of a run; milliseconds. */
 const PATIENCE = 3000
 const LEAST_SILENCE = 1000
+/** Logs that do not come in this time stay away; milliseconds. */
+const LOG_PATIENCE = 10_000
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const
 
@@ -69,6 +75,7 @@ export class ClusterRun {
   #elastic: Elastic | null = null
   /** Of agents that joined, the number of their node in the core. */
   readonly #indexOf = new Map<number, number>()
+  #logs: string | null = null
   /** Resolves when all agents have called. */
   readonly ready: Promise<void>
 
@@ -96,6 +103,8 @@ export class ClusterRun {
     try {
       await this.check()
       await this.ready
+      const { links } = this.#cluster
+      await Promise.all([...links.keys()].map(node => this.#look(node)))
     } catch (error) {
       this.endNow()
       throw error
@@ -109,12 +118,16 @@ export class ClusterRun {
   nodes({ cpus, tags }: RunOptions): ClusterNode[] {
     const given = cpus === undefined ? null : parseCount(cpus)
     const descriptions = this.#cluster.describe(given, tags ?? [])
+    // Agents on this machine see all of it, unless they are to have folders of their own.
+    if (ownFolder() !== null) for (const i of descriptions.keys()) this.#giveFolder(i)
     return descriptions.map((description, i) => ({ description, ports: this.#portsOf(i) }))
   }
 
   /** Tells each agent what the run is. */
   begin(runtime: Runtime, facts: Facts): void {
-    runtime.streamsOnCommit = this.#cluster.isFar || this.mayGrow
+    const isApart = this.#cluster.links.some(({ folder }) => folder !== null)
+    runtime.streamsOnCommit = this.#cluster.isFar || this.mayGrow || isApart
+    this.#logs = facts.logs
     const cluster = this.#cluster
     for (const i of cluster.links.keys()) {
       this.#indexOf.set(i, i)
@@ -167,6 +180,7 @@ export class ClusterRun {
   async #join(member: number, runtime: Runtime, facts: Facts): Promise<void> {
     await this.#elastic?.joined(member)
     const link = this.#cluster.links[member] as NodeLink
+    await this.#look(member)
     if (link.isGone) return
     this.#tell(member, facts)
     const { cpus, tags } = this.#options
@@ -191,6 +205,7 @@ export class ClusterRun {
 
   /** Lets the agents end, and ends those that do not. */
   async end(): Promise<void> {
+    await this.#gatherLogs()
     this.#cluster.end()
     await this.#cluster.gone(PATIENCE)
     this.#elastic?.end()
@@ -203,11 +218,35 @@ export class ClusterRun {
     removeOrders(this.#run)
   }
 
+  /** Finds out whether a node on another machine sees our folders. */
+  async #look(node: number): Promise<void> {
+    const link = this.#cluster.links[node] as NodeLink
+    const isLocal = this.#cluster.isLocal(node)
+    if (link.folder || (isLocal && ownFolder() === null)) return
+    if (ownFolder() !== null || (await isApart(link))) this.#giveFolder(node)
+  }
+
+  #giveFolder(node: number): void {
+    const link = this.#cluster.links[node] as NodeLink
+    const base = ownFolder() ?? this.#cluster.helloOf(node)?.folder ?? '/tmp'
+    link.folder ??= new NodeFolder(link, join(base, `millrace-${this.#run}.${node}`))
+  }
+
+  /** What tasks printed there is kept here. */
+  async #gatherLogs(): Promise<void> {
+    const logs = this.#logs
+    if (logs === null) return
+    const folders = this.#cluster.links.flatMap(({ folder, isGone }) => (folder && !isGone ? [folder] : []))
+    const gathered = Promise.allSettled(folders.map(folder => folder.gather(logs)))
+    if (folders.length > 0) await Promise.race([gathered, pause(LOG_PATIENCE)])
+  }
+
   #portsOf(node: number): NodePorts {
     const link = this.#cluster.links[node] as NodeLink
     return {
       openThread: (lane, isIo, events) => link.openThread(lane, isIo, events),
       processes: link.processes,
+      folder: link.folder,
       attach: events => {
         link.events = events
       },
@@ -218,6 +257,7 @@ export class ClusterRun {
     this.#cluster.links[node]?.start({
       mark: `${id}.${node}`,
       cwd: process.cwd(),
+      root: this.#cluster.links[node]?.folder?.root ?? null,
       argv: process.argv,
       execArgv: process.execArgv,
       environment: this.#cluster.environmentFor(node),
@@ -228,6 +268,22 @@ export class ClusterRun {
       boot: bootId(),
       commands: hasTasksOn('programs'),
     })
+  }
+}
+
+const pause = (milliseconds: number): Promise<void> =>
+  new Promise(resolve => {
+    setTimeout(resolve, milliseconds).unref()
+  })
+
+/** Below it, each agent is to have a folder of its own, also where it sees ours; null where that is not wanted. */
+function ownFolder(): string | null {
+  const path = process.env['MILLRACE_NODE_FOLDER']
+  if (!path) return null
+  try {
+    return realpathSync(path)
+  } catch {
+    return path
   }
 }
 

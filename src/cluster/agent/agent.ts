@@ -1,4 +1,5 @@
-import { existsSync } from 'node:fs'
+import { existsSync, mkdirSync, rmSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { modulePath } from '../../model/definition.ts'
 import { Watchdog } from '../../node/processes/watchdog.ts'
@@ -6,9 +7,11 @@ import { BLOB, FROM_AGENT, TO_AGENT } from '../link/frame-types.ts'
 import { FrameSplitter, FrameWriter } from '../link/frames.ts'
 import type { FrameReader } from '../link/frames.ts'
 import { bootId, monotonic } from '../link/machine-clock.ts'
+import type { FileOrder } from '../files/file-orders.ts'
 import type { AgentProbe, AgentStart } from '../link/start.ts'
 import { pack, unpack } from '../link/structured.ts'
 import { Outgoing } from '../transfer/outgoing.ts'
+import { AgentFiles } from './agent-files.ts'
 import { AgentMemory } from './agent-memory.ts'
 import { AgentProcesses } from './agent-processes.ts'
 import { AgentThread } from './agent-thread.ts'
@@ -29,6 +32,9 @@ export class Agent {
   readonly writer = new FrameWriter()
   readonly #outgoing = new Outgoing(this.writer)
   readonly memory = new AgentMemory(this.#outgoing)
+  readonly #files = new AgentFiles(this.memory.incoming, this.#outgoing, answer =>
+    this.#tellPacked(FROM_AGENT.filed, answer),
+  )
   readonly #options: AgentOptions
   readonly #threads = new Map<number, AgentThread>()
   #processes: AgentProcesses | null = null
@@ -54,10 +60,15 @@ export class Agent {
       stream.on('close', () => this.end('the coordinator is gone'))
     }
     this.#outgoing.connect(data)
+    this.memory.incoming.trees.connect(data)
   }
 
   get mark(): string {
     return this.#start?.mark ?? ''
+  }
+
+  get isApart(): boolean {
+    return this.#start?.root != null
   }
 
   get clockShift(): number {
@@ -145,6 +156,8 @@ export class Agent {
         return this.#programs().callBack(content.varint())
       case TO_AGENT.probe:
         return this.#tellPacked(FROM_AGENT.probed, lookAround(unpack(content.block()) as AgentProbe))
+      case TO_AGENT.file:
+        return this.#files.order(content.varint(), unpack(content.block()) as FileOrder)
       case TO_AGENT.end:
         return void this.#leave()
       default:
@@ -172,10 +185,14 @@ export class Agent {
 
   #begin(start: AgentStart): void {
     this.#start = start
+    this.#watchdog = new Watchdog(start.mark)
+    this.#watchdog.start()
     try {
-      process.chdir(start.cwd)
-    } catch {
-      return this.#tell(FROM_AGENT.cannotStart, `there is no folder ${start.cwd}`)
+      if (start.root !== null) this.#makeRoot(start.root, start)
+      process.chdir(join(start.root ?? '/', start.cwd))
+    } catch (error) {
+      const what = start.root === null ? `there is no folder ${start.cwd}` : (error as Error).message
+      return this.#tell(FROM_AGENT.cannotStart, what)
     }
     const paths = [...start.modules, ...(start.entry ? [start.entry] : [])].map(modulePath)
     const missing = paths.find(path => !existsSync(path))
@@ -184,8 +201,6 @@ export class Agent {
     process.argv = [...start.argv]
     process.execArgv = [...start.execArgv]
     if (start.environment) Object.assign(process.env, start.environment)
-    this.#watchdog = new Watchdog(start.mark)
-    this.#watchdog.start()
     const warm = start.commands ? this.#programs().start() : null
     void Promise.resolve(warm).then(() => {
       this.writer.begin(FROM_AGENT.started)
@@ -194,12 +209,21 @@ export class Agent {
     })
   }
 
+  /** A folder for this run and this user alone, which goes with the agent. */
+  #makeRoot(root: string, { cwd, logs }: AgentStart): void {
+    mkdirSync(dirname(root), { recursive: true })
+    this.#watchdog?.folder(root)
+    mkdirSync(root, { mode: 0o700 })
+    mkdirSync(join(root, cwd), { recursive: true })
+    if (logs !== null) mkdirSync(join(root, logs), { recursive: true })
+  }
+
   #programs(): AgentProcesses {
     return (this.#processes ??= new AgentProcesses(this))
   }
 
   #open(lane: number, io: boolean): void {
-    const { typescript, modules, entry, logs, startedAt, mark } = this.#start as AgentStart
+    const { typescript, modules, entry, logs, root, startedAt, mark } = this.#start as AgentStart
     const thread = new AgentThread(
       {
         lane,
@@ -207,7 +231,7 @@ export class Agent {
         typescript,
         modules: [...modules],
         entry,
-        logs,
+        logs: logs === null ? null : join(root ?? '/', logs),
         startedAt: startedAt - this.#clockShift,
         run: mark,
       },
@@ -232,6 +256,8 @@ export class Agent {
   async #leave(): Promise<void> {
     this.#processes?.end(true)
     await Promise.all([...this.#threads.values()].map(thread => thread.end()))
+    const root = this.#start?.root ?? null
+    if (root !== null) rmSync(root, { recursive: true, force: true })
     this.#watchdog?.end()
     this.#watchdog = null
     this.end('the run ended')

@@ -106,6 +106,11 @@ export class Cluster {
     return this.#members.map(({ link }) => link)
   }
 
+  /** Whether its agent is on this machine. */
+  isLocal(node: number): boolean {
+    return this.#members[node]?.spec.by === 'local'
+  }
+
   /** What its agent said of itself. */
   helloOf(node: number): AgentHello | null {
     return this.#members[node]?.hello ?? null

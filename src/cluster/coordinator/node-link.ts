@@ -8,7 +8,9 @@ import type { FrameReader } from '../link/frames.ts'
 import { pack, unpack } from '../link/structured.ts'
 import { Incoming } from '../transfer/incoming.ts'
 import { Outgoing } from '../transfer/outgoing.ts'
+import type { FileAnswer } from '../files/file-orders.ts'
 import type { AgentProbe, AgentStart, AgentView } from '../link/start.ts'
+import type { NodeFolder } from './node-folder.ts'
 import { NodeMemory } from './node-memory.ts'
 import { RemoteProcesses } from './remote-processes.ts'
 import { RemoteThread } from './remote-thread.ts'
@@ -28,6 +30,8 @@ export class NodeLink {
   readonly memory = new NodeMemory(this.writer, this.outgoing, this.incoming)
   readonly processes = new RemoteProcesses(this)
   events: NodeLinkEvents | null = null
+  /** Set where the agent does not see our folders. */
+  folder: NodeFolder | null = null
   readonly #threads = new Map<number, RemoteThread>()
   #control: Duplex | null = null
   #willFlush = false
@@ -38,6 +42,7 @@ export class NodeLink {
   #decoder: { bytes: Uint8Array; decoder: Decoder } | null = null
   #whenStarted: (() => void)[] | null = []
   #probed: ((view: AgentView) => void) | null = null
+  readonly #probing: ((error: Error) => void)[] = []
 
   constructor(name: string) {
     this.name = name
@@ -83,6 +88,7 @@ export class NodeLink {
     bulk.on('close', () => this.lost('its connection for data was closed'))
     if (rest.length > 0) take(rest)
     this.outgoing.connect(bulk)
+    this.incoming.trees.connect(bulk)
   }
 
   start(start: AgentStart): void {
@@ -105,7 +111,11 @@ export class NodeLink {
     this.writer.block(pack(probe).bytes)
     this.writer.end()
     this.flush()
-    return new Promise(resolve => (this.#probed = resolve))
+    return new Promise((resolve, reject) => {
+      this.#probed = resolve
+      this.#probing.push(reject)
+      if (this.isGone) reject(new Error(this.#goneBecause ?? ''))
+    })
   }
 
   openThread(lane: number, isIo: boolean, events: LaneThreadEvents): RemoteThread {
@@ -161,6 +171,8 @@ export class NodeLink {
     if (this.#goneBecause !== null) return
     this.#goneBecause = reason
     this.#control?.destroy()
+    this.folder?.cutOff()
+    for (const refuse of this.#probing.splice(0)) refuse(new Error(reason))
     const text = `node ${this.name} was lost: ${reason}`
     if (this.#isEnding) {
       for (const thread of this.#threads.values()) thread.cutOff('the run ended')
@@ -189,6 +201,8 @@ export class NodeLink {
       }
       case FROM_AGENT.probed:
         return this.#probed?.(unpack(content.block()) as AgentView)
+      case FROM_AGENT.filed:
+        return this.folder?.answered(unpack(content.block()) as FileAnswer)
       case FROM_AGENT.printed: {
         const stream = content.byte() === 1 ? process.stdout : process.stderr
         stream.write(Buffer.from(content.block()))

@@ -24,6 +24,8 @@ export const TO_AGENT = {
   end: 14,
   /** What does it see? */
   probe: 15,
+  /** Something to be done with files of its own folder. */
+  file: 16,
 } as const
 
 /** What an agent says to the coordinator. */
@@ -48,10 +50,12 @@ export const FROM_AGENT = {
   probed: 77,
   /** What it would print, where nothing passes that on. */
   printed: 78,
+  /** How that went. */
+  filed: 79,
 } as const
 
 /** Both ways: the content of a buffer that is small enough to go with the messages. */
 export const BLOB = 128
 
 /** Grows whenever frames change: both sides must speak the same. */
-export const PROTOCOL = 3
+export const PROTOCOL = 4

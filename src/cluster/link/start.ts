@@ -3,6 +3,8 @@ export interface AgentStart {
   /** Marks what the tasks of this agent start; unique among all runs and agents. */
   readonly mark: string
   readonly cwd: string
+  /** Where the agent has its own files, because it does not see those of the coordinator; null where it does. */
+  readonly root: string | null
   /** The program as it was started: modules may look at it while they are loaded. */
   readonly argv: readonly string[]
   readonly execArgv: readonly string[]
@@ -38,6 +40,8 @@ export interface AgentHello {
   readonly cpus: number
   readonly memory: number
   readonly platform: string
+  /** Where it can have a folder of its own. */
+  readonly folder: string
 }
 
 /** What an agent is asked before a run. */

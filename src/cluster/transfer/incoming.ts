@@ -1,3 +1,4 @@
+import { TreesIn } from '../files/trees-in.ts'
 import { BlockReader } from './blocks.ts'
 import type { FrameReader } from '../link/frames.ts'
 
@@ -13,7 +14,10 @@ export class Incoming {
   readonly #blocks = new BlockReader({
     bufferOf: (number, size) => this.#arrivingOf(number, size).buffer,
     complete: number => this.#complete(number),
+    piece: (number, bytes, isLast) => this.trees.piece(number, bytes, isLast),
   })
+  /** Files that the other side sends. */
+  readonly trees = new TreesIn()
 
   /** Bytes of the connection for large buffers. */
   push(chunk: Uint8Array): void {

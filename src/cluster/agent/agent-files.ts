@@ -1,0 +1,68 @@
+import { constants, existsSync } from 'node:fs'
+import { cp, link, mkdir, rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import type { Copy, FileAnswer, FileOrder } from '../files/file-orders.ts'
+import { readTree } from '../files/tree.ts'
+import type { Incoming } from '../transfer/incoming.ts'
+import type { Outgoing } from '../transfer/outgoing.ts'
+
+/** The files of an agent whose machine does not see the folders of the coordinator. */
+export class AgentFiles {
+  readonly #incoming: Incoming
+  readonly #outgoing: Outgoing
+  readonly #answer: (answer: FileAnswer) => void
+  #making: Promise<void> = Promise.resolve()
+
+  constructor(incoming: Incoming, outgoing: Outgoing, answer: (answer: FileAnswer) => void) {
+    this.#incoming = incoming
+    this.#outgoing = outgoing
+    this.#answer = answer
+  }
+
+  order(id: number, order: FileOrder): void {
+    this.#do(order).then(
+      more => this.#answer({ id, ...more }),
+      (error: unknown) => this.#answer({ id, error: (error as Error).message }),
+    )
+  }
+
+  async #do(order: FileOrder): Promise<Partial<FileAnswer>> {
+    switch (order.op) {
+      case 'put':
+        await this.#incoming.trees.expect(order.number, order.path)
+        return {}
+      case 'get':
+        if (!existsSync(order.path)) return { isMissing: true }
+        this.#outgoing.sendStream(order.number, readTree(order.path, order.mayChange))
+        return {}
+      case 'make':
+        await (this.#making = this.#making.then(
+          () => make(order),
+          () => make(order),
+        ))
+        return {}
+    }
+  }
+}
+
+async function make({ clear, folders, copies }: FileOrder & { op: 'make' }): Promise<void> {
+  for (const path of clear) await rm(path, { recursive: true, force: true })
+  for (const folder of folders) await mkdir(folder, { recursive: true })
+  for (const one of copies) await copy(one)
+}
+
+async function copy({ from, to, isRead }: Copy): Promise<void> {
+  await rm(to, { recursive: true, force: true })
+  await mkdir(dirname(to), { recursive: true })
+  // A directory has no second name, and a disk may not give one to a file.
+  if (isRead && (await link(from, to).then(isDone, isNot))) return
+  await cp(from, to, {
+    recursive: true,
+    preserveTimestamps: true,
+    verbatimSymlinks: true,
+    mode: constants.COPYFILE_FICLONE,
+  })
+}
+
+const isDone = (): boolean => true
+const isNot = (): boolean => false

@@ -1,0 +1,28 @@
+/** What the coordinator asks of an agent that has a folder of its own. Paths are those of the agent's machine. */
+export type FileOrder =
+  /** Writes the stream with this number to the path. */
+  | { readonly op: 'put'; readonly number: number; readonly path: string }
+  /** Sends the path as the stream with this number; answers whether there is something. */
+  | { readonly op: 'get'; readonly number: number; readonly path: string; readonly mayChange: boolean }
+  /** Removes what is in the way, makes folders, and then copies. Such orders are carried out one after the other. */
+  | {
+      readonly op: 'make'
+      readonly clear: readonly string[]
+      readonly folders: readonly string[]
+      readonly copies: readonly Copy[]
+    }
+
+export interface Copy {
+  readonly from: string
+  readonly to: string
+  /** It is only read: a second name will do. */
+  readonly isRead: boolean
+}
+
+/** How it went. */
+export interface FileAnswer {
+  readonly id: number
+  readonly error?: string
+  /** To `get`: nothing is there. */
+  readonly isMissing?: boolean
+}
