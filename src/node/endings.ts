@@ -29,6 +29,9 @@ export interface GoodEnd {
   readonly usage?: TaskUsage | null
 }
 
+/** Files that take longer to come from their node do not hold its CPU; milliseconds. */
+const SHORT_WAY = 5
+
 export interface EndingParts {
   readonly files: NodeFiles
   /** Where the node does not see our folders. */
@@ -61,7 +64,7 @@ export class Endings {
     const { devices, tasks } = this.#parts.files
     attemptOf(task).move('settling', task)
     try {
-      if (!isKept) await this.#parts.apart?.take(task)
+      if (!isKept && this.#parts.apart) await this.#bring(task, this.#parts.apart)
       if (task.io && !isKept) await devices.measure(task)
       if (isKept) await tasks.drop(task)
       else {
@@ -75,6 +78,18 @@ export class Endings {
     }
     this.#finishNow(task, end, this.#parts.host.now())
     if (task.io) devices.settle(task)
+  }
+
+  /** Its lane is free while what it made is on its way. */
+  async #bring(task: Task, apart: ApartFiles): Promise<void> {
+    const timer = setTimeout(() => {
+      if (task.state === 'running') this.#parts.events.travels(task)
+    }, SHORT_WAY)
+    try {
+      await apart.take(task)
+    } finally {
+      clearTimeout(timer)
+    }
   }
 
   #finishNow(task: Task, end: GoodEnd, now: number): void {

@@ -128,7 +128,9 @@ export class LocalNode implements TaskNode {
   }
 
   get isAtRest(): boolean {
-    for (const task of this.#endings.running) if (task.state !== 'blocked') return false
+    for (const task of this.#endings.running) {
+      if (task.state !== 'blocked' || jobOf(task).attempt?.state === 'settling') return false
+    }
     return true
   }
 

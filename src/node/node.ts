@@ -162,6 +162,8 @@ export interface NodeEvents {
   stopped(task: Task): void
   /** A message of a running task. `place` is where an answer goes. */
   said(task: Task, message: TaskMessage, place: number): void
+  /** It has ended, and what it made is still on its way here: it needs no CPU meanwhile. */
+  travels(task: Task): void
   /** It will not go on: its timeout has passed, or it was lost. What it called is to be cancelled. An end follows. */
   givenUp(task: Task): void
   /** Nothing more than has been told is known of this lane at `now`. Returns whether its task takes longer than expected. */

@@ -117,9 +117,9 @@ export class ClusterRun {
   /** What the nodes have, and how tasks get there. */
   nodes({ cpus, tags }: RunOptions): ClusterNode[] {
     const given = cpus === undefined ? null : parseCount(cpus)
-    const descriptions = this.#cluster.describe(given, tags ?? [])
     // Agents on this machine see all of it, unless they are to have folders of their own.
-    if (ownFolder() !== null) for (const i of descriptions.keys()) this.#giveFolder(i)
+    if (ownFolder() !== null) for (const i of this.#cluster.links.keys()) this.#giveFolder(i)
+    const descriptions = this.#cluster.describe(given, tags ?? [])
     return descriptions.map((description, i) => ({ description, ports: this.#portsOf(i) }))
   }
 

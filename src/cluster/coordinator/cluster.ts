@@ -128,7 +128,7 @@ export class Cluster {
   }
 
   describeNode(node: number, cpus: number | null, tags: readonly string[]): NodeDescription {
-    const { spec, hello } = this.#members[node] as Member
+    const { spec, hello, link } = this.#members[node] as Member
     const local = this.#members.filter(({ spec: { by } }) => by === 'local').length
     const isLocal = spec.by === 'local'
     const share = Math.max(1, Math.floor((cpus ?? availableParallelism()) / local))
@@ -138,6 +138,7 @@ export class Cluster {
       memory: isLocal ? Math.floor(totalmem() / local) : (hello?.memory ?? 0),
       tags: [...tags, ...(spec.tags ?? [])],
       ioExecutors: 16,
+      isApart: link.folder !== null,
     }
   }
 
