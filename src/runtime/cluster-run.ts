@@ -5,6 +5,8 @@ import { Cluster } from '../cluster/coordinator/cluster.ts'
 import { isApart } from '../cluster/coordinator/find-apart.ts'
 import { NodeFolder } from '../cluster/coordinator/node-folder.ts'
 import type { NodeLink } from '../cluster/coordinator/node-link.ts'
+import { hashOf } from '../cluster/files/parcel.ts'
+import type { Parcel } from '../cluster/files/parcel.ts'
 import { findNodes } from '../cluster/launch/find-nodes.ts'
 import { ordersFolder, removeOrders } from '../cluster/launch/orders.ts'
 import { Elastic } from '../cluster/elastic/elastic.ts'
@@ -17,6 +19,7 @@ import { MillraceError } from '../core/errors.ts'
 import type { NodeDescription } from '../core/schedule/machine.ts'
 import { parseCount, parseDuration } from '../general/units.ts'
 import { hasTasksOn } from '../model/definition.ts'
+import { programParcel } from './program-parcel.ts'
 import type { RunOptions } from './run-options.ts'
 import type { Runtime } from './runtime.ts'
 import { threadFacts } from './thread-facts.ts'
@@ -76,6 +79,8 @@ export class ClusterRun {
   /** Of agents that joined, the number of their node in the core. */
   readonly #indexOf = new Map<number, number>()
   #logs: string | null = null
+  /** Made once, for all nodes that do not see it. */
+  #program: Promise<{ parcel: Parcel; hash: string }> | null = null
   /** Resolves when all agents have called. */
   readonly ready: Promise<void>
 
@@ -232,6 +237,23 @@ export class ClusterRun {
     link.folder ??= new NodeFolder(link, join(base, `millrace-${this.#run}.${node}`))
   }
 
+  async #sendProgram(link: NodeLink, folder: NodeFolder, entry: string | null): Promise<void> {
+    try {
+      const { parcel, hash } = await (this.#program ??= this.#pack(entry))
+      await folder.sendProgram(parcel, hash)
+    } catch (error) {
+      if (!link.isGone) link.lost(`the program could not be sent: ${(error as Error).message}`)
+    }
+  }
+
+  async #pack(entry: string | null): Promise<{ parcel: Parcel; hash: string }> {
+    // The order to start goes first.
+    await Promise.resolve()
+    const { modules } = threadFacts(entry)
+    const parcel = programParcel(entry ? [...modules, entry] : modules)
+    return { parcel, hash: await hashOf(parcel) }
+  }
+
   /** What tasks printed there is kept here. */
   async #gatherLogs(): Promise<void> {
     const logs = this.#logs
@@ -254,10 +276,13 @@ export class ClusterRun {
   }
 
   #tell(node: number, { id, entry, logs, startedAt }: Facts): void {
-    this.#cluster.links[node]?.start({
+    const link = this.#cluster.links[node] as NodeLink
+    if (link.folder) void this.#sendProgram(link, link.folder, entry)
+    link.start({
       mark: `${id}.${node}`,
       cwd: process.cwd(),
-      root: this.#cluster.links[node]?.folder?.root ?? null,
+      root: link.folder?.root ?? null,
+      isSent: link.folder !== null,
       argv: process.argv,
       execArgv: process.execArgv,
       environment: this.#cluster.environmentFor(node),

@@ -1,8 +1,17 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, mkdtempSync, readFileSync, readdirSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { millrace } from '../cli/folder.ts'
+import { makeFolder, millrace } from '../cli/folder.ts'
 import { EXPECTED, arguments_, folder, start, until } from './program.ts'
 
 /** Agents with folders of their own, as on machines that share no disk. */
@@ -10,7 +19,12 @@ const nodes = join(folder, 'nodes')
 mkdirSync(nodes)
 const program = join(import.meta.dirname, 'apart', 'program.mjs')
 const root = join(import.meta.dirname, '..', '..')
-const variables = { MILLRACE_NODE_FOLDER: nodes, MILLRACE_INDEX: join(root, 'dist', 'index.js') }
+const cache = join(folder, 'cache')
+const variables = {
+  MILLRACE_NODE_FOLDER: nodes,
+  MILLRACE_INDEX: join(root, 'dist', 'index.js'),
+  XDG_CACHE_HOME: cache,
+}
 
 async function run(mode: string, more: readonly string[] = ['--nodes', 'local:2x1']) {
   const at = mkdtempSync(join(folder, `${mode}-`))
@@ -25,7 +39,7 @@ async function run(mode: string, more: readonly string[] = ['--nodes', 'local:2x
 
 test('without a shared folder a program has the results of one machine', { timeout: 60_000 }, async () => {
   const words = [process.execPath, ...arguments_('local:2', 'all')]
-  const { code, text, said } = await start(words, { MILLRACE_NODE_FOLDER: nodes }).ended
+  const { code, text, said } = await start(words, { MILLRACE_NODE_FOLDER: nodes, XDG_CACHE_HOME: cache }).ended
   assert.equal(code, 0, said)
   const { pids, self, ...rest } = JSON.parse(text) as Record<string, unknown>
   assert.equal(pids, 2)
@@ -78,4 +92,62 @@ test('missing inputs and outputs are told as on one machine', { timeout: 60_000 
   assert.match(forgets.stderr + forgets.stdout, /ended without writing .*none/)
   const missing = await run('missing')
   assert.match(missing.stderr + missing.stdout, /nothing does not exist/)
+})
+
+test('the program is sent once, with its modules and packages', { timeout: 60_000 }, async () => {
+  const own = makeFolder(
+    {
+      'app.ts': `
+import { task, main, waitOn } from 'millrace'
+import { word } from 'words'
+import { linked } from '@mine/linked'
+import { Pair } from './lib/pair.js'
+export { Pair }
+export const where = task({ name: 'where' }, (a: number): [string, string, string, Pair] => [import.meta.url, word, linked, new Pair(a, 2)])
+main(async () => {
+  const all = await waitOn([1, 2, 3, 4].map(i => where(i)))
+  console.log(JSON.stringify(all.map(([url, ...rest]) => [url, ...rest, rest[2] instanceof Pair, rest[2].sum()])))
+})
+`,
+      'lib/pair.ts': `
+export class Pair {
+  constructor(readonly a: number, readonly b: number) {}
+  sum(): number { return this.a + this.b }
+}
+`,
+      'node_modules/words/package.json': '{"name":"words","main":"main.cjs","dependencies":{"more":"1"}}',
+      'node_modules/words/main.cjs': "exports.word = require('more').text",
+      'node_modules/more/package.json': '{"name":"more","main":"./lib"}',
+      'node_modules/more/lib/index.js': "exports.text = require('fs').readFileSync(__dirname + '/data.txt', 'utf8')",
+      'node_modules/more/lib/data.txt': 'word',
+      'linked/package.json': '{"name":"@mine/linked","type":"module","exports":"./index.js"}',
+      'linked/index.js': "export const linked = 'linked'",
+    },
+    { name: 'project' },
+  )
+  mkdirSync(join(own, 'node_modules', '@mine'))
+  symlinkSync(join(own, 'linked'), join(own, 'node_modules', '@mine', 'linked'))
+  const words = ['run', 'app.ts', '--nodes', 'local:2x1', '--no-journal', '--progress', 'none']
+  const kept = join(cache, 'millrace', 'programs')
+  const before = existsSync(kept) ? readdirSync(kept) : []
+  const first = await millrace(own, words, variables)
+  assert.equal(first.code, 0, first.stderr)
+  const added = readdirSync(kept).filter(name => !before.includes(name))
+  assert.equal(added.length, 1)
+  const [program = ''] = added
+  const expected = [1, 2, 3, 4].map(a => ['word', 'linked', { a, b: 2 }, true, a + 2])
+  const seen = (JSON.parse(first.stdout) as [string, ...unknown[]][]).map(([url, ...rest]) => {
+    assert.ok(url.includes(`/programs/${program}/`), url)
+    return rest
+  })
+  assert.deepEqual(seen, expected)
+  // The second run finds it, unless somebody has changed what is there.
+  const inside = join(kept, program, own)
+  const { ino } = statSync(join(inside, 'app.ts'))
+  assert.equal((await millrace(own, words, variables)).code, 0)
+  assert.equal(statSync(join(inside, 'app.ts')).ino, ino)
+  writeFileSync(join(inside, 'lib', 'pair.ts'), 'export class Pair {}')
+  const again = await millrace(own, words, variables)
+  assert.equal(again.code, 0, again.stderr)
+  assert.notEqual(statSync(join(inside, 'app.ts')).ino, ino)
 })

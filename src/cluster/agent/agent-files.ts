@@ -5,12 +5,16 @@ import type { Copy, FileAnswer, FileOrder } from '../files/file-orders.ts'
 import { readTree } from '../files/tree.ts'
 import type { Incoming } from '../transfer/incoming.ts'
 import type { Outgoing } from '../transfer/outgoing.ts'
+import type { ParcelCache } from './parcel-cache.ts'
 
 /** The files of an agent whose machine does not see the folders of the coordinator. */
 export class AgentFiles {
   readonly #incoming: Incoming
   readonly #outgoing: Outgoing
   readonly #answer: (answer: FileAnswer) => void
+  /** Hears where the program is, or why it is not there. */
+  program: { isAt(folder: string): void; cannotBe(why: string): void } | null = null
+  cache: ParcelCache | null = null
   #making: Promise<void> = Promise.resolve()
 
   constructor(incoming: Incoming, outgoing: Outgoing, answer: (answer: FileAnswer) => void) {
@@ -26,6 +30,21 @@ export class AgentFiles {
     )
   }
 
+  async #takeProgram(hash: string, number: number): Promise<Partial<FileAnswer>> {
+    const { cache, program } = this
+    if (!cache || !program) return {}
+    const folder = await cache.find(hash)
+    if (folder !== null) {
+      program.isAt(folder)
+      return {}
+    }
+    cache.take(hash, number, this.#incoming.trees).then(
+      at => program.isAt(at),
+      (error: unknown) => program.cannotBe((error as Error).message),
+    )
+    return { isMissing: true }
+  }
+
   async #do(order: FileOrder): Promise<Partial<FileAnswer>> {
     switch (order.op) {
       case 'put':
@@ -35,6 +54,8 @@ export class AgentFiles {
         if (!existsSync(order.path)) return { isMissing: true }
         this.#outgoing.sendStream(order.number, readTree(order.path, order.mayChange))
         return {}
+      case 'program':
+        return this.#takeProgram(order.hash, order.number)
       case 'make':
         await (this.#making = this.#making.then(
           () => make(order),

@@ -4,8 +4,8 @@ import type { Duplex } from 'node:stream'
 import { modulePath } from '../../model/definition.ts'
 import { Watchdog } from '../../node/processes/watchdog.ts'
 import { BLOB, FROM_AGENT, TO_AGENT } from '../link/frame-types.ts'
-import { FrameSplitter, FrameWriter } from '../link/frames.ts'
-import type { FrameReader } from '../link/frames.ts'
+import { FrameReader, FrameSplitter, FrameWriter } from '../link/frames.ts'
+import { millraceCommand } from '../launch/agent-command.ts'
 import { bootId, monotonic } from '../link/machine-clock.ts'
 import type { FileOrder } from '../files/file-orders.ts'
 import type { AgentProbe, AgentStart } from '../link/start.ts'
@@ -15,6 +15,7 @@ import { AgentFiles } from './agent-files.ts'
 import { AgentMemory } from './agent-memory.ts'
 import { AgentProcesses } from './agent-processes.ts'
 import { AgentThread } from './agent-thread.ts'
+import { ParcelCache } from './parcel-cache.ts'
 import { lookAround } from './probe.ts'
 
 /** Looks after results that no thread announces; milliseconds. */
@@ -43,6 +44,9 @@ export class Agent {
   #clockShift = 0
   #willFlush = false
   #isOver = false
+  /** What has to wait until the program is there. */
+  #held: { type: number; bytes: Buffer }[] | null = null
+  #moduleRoot: string | null = null
   #ticking: NodeJS.Timeout | null = null
 
   constructor(options: AgentOptions) {
@@ -136,6 +140,10 @@ export class Agent {
 
   #receive(type: number, content: FrameReader): void {
     if (this.#isOver) return
+    if (this.#held && !AT_ONCE.includes(type)) {
+      this.#held.push({ type, bytes: Buffer.from(content.rest()) })
+      return
+    }
     switch (type) {
       case TO_AGENT.start:
         return this.#begin(unpack(content.block()) as AgentStart)
@@ -194,9 +202,31 @@ export class Agent {
       const what = start.root === null ? `there is no folder ${start.cwd}` : (error as Error).message
       return this.#tell(FROM_AGENT.cannotStart, what)
     }
+    if (start.isSent) return this.#awaitProgram(start)
     const paths = [...start.modules, ...(start.entry ? [start.entry] : [])].map(modulePath)
     const missing = paths.find(path => !existsSync(path))
     if (missing) return this.#tell(FROM_AGENT.cannotStart, `there is no file ${missing}`)
+    this.#goOn(start)
+  }
+
+  #awaitProgram(start: AgentStart): void {
+    this.#held = []
+    this.#files.cache = new ParcelCache(dirname(dirname(millraceCommand())), start.root ?? '/')
+    this.#files.program = {
+      isAt: folder => {
+        this.#moduleRoot = folder
+        const held = this.#held ?? []
+        this.#held = null
+        this.#goOn(start)
+        for (const { type, bytes } of held) this.#receive(type, readerOf(bytes))
+        for (const thread of this.#threads.values()) thread.announce()
+        this.#processes?.flush()
+      },
+      cannotBe: why => this.#tell(FROM_AGENT.cannotStart, `the program could not be sent: ${why}`),
+    }
+  }
+
+  #goOn(start: AgentStart): void {
     if (start.boot !== bootId()) this.#clockShift = start.now - monotonic()
     process.argv = [...start.argv]
     process.execArgv = [...start.execArgv]
@@ -228,6 +258,7 @@ export class Agent {
       {
         lane,
         io,
+        moduleRoot: this.#moduleRoot,
         typescript,
         modules: [...modules],
         entry,
@@ -262,4 +293,12 @@ export class Agent {
     this.#watchdog = null
     this.end('the run ended')
   }
+}
+
+/** What does not need the program, and what brings it. */
+const AT_ONCE: readonly number[] = [TO_AGENT.file, TO_AGENT.end, TO_AGENT.probe, BLOB]
+
+function readerOf(bytes: Buffer): FrameReader {
+  const reader = new FrameReader()
+  return Object.assign(reader, { bytes, at: 0, end: bytes.length })
 }

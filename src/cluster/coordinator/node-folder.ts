@@ -3,6 +3,8 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { MillraceError } from '../../core/errors.ts'
 import type { ApartFile, ApartFolder } from '../../node/files/apart-files.ts'
 import type { FileAnswer, FileOrder } from '../files/file-orders.ts'
+import { readParcel } from '../files/parcel.ts'
+import type { Parcel } from '../files/parcel.ts'
 import { readTree, stampOf } from '../files/tree.ts'
 import { TO_AGENT } from '../link/frame-types.ts'
 import { pack } from '../link/structured.ts'
@@ -205,6 +207,13 @@ export class NodeFolder implements ApartFolder {
     if (isMissing) return false
     await this.#link.incoming.trees.expect(number, to)
     return true
+  }
+
+  /** Sends the program, unless the node has kept it from an earlier run. */
+  async sendProgram(parcel: Parcel, hash: string): Promise<void> {
+    const number = ++this.#lastStream
+    const { isMissing } = await this.#ask({ op: 'program', hash, number })
+    if (isMissing) this.#link.outgoing.sendStream(number, readParcel(parcel))
   }
 
   // --- the link ---

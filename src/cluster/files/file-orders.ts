@@ -4,6 +4,8 @@ export type FileOrder =
   | { readonly op: 'put'; readonly number: number; readonly path: string }
   /** Sends the path as the stream with this number; answers whether there is something. */
   | { readonly op: 'get'; readonly number: number; readonly path: string; readonly mayChange: boolean }
+  /** The program of the run, by its content. It is sent as this stream if it is not there. */
+  | { readonly op: 'program'; readonly hash: string; readonly number: number }
   /** Removes what is in the way, makes folders, and then copies. Such orders are carried out one after the other. */
   | {
       readonly op: 'make'
@@ -23,6 +25,6 @@ export interface Copy {
 export interface FileAnswer {
   readonly id: number
   readonly error?: string
-  /** To `get`: nothing is there. */
+  /** To `get` and `program`: nothing is there. */
   readonly isMissing?: boolean
 }

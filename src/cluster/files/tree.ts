@@ -24,10 +24,10 @@ import { STAGING } from '../../core/data/staging-name.ts'
  * record is that of the path itself, with an empty name. The stream ends with a record of its own, so that one that was cut
  * off is never taken for a whole one.
  */
-const FILE = 1
-const FOLDER = 2
-const LINK = 3
-const END = 4
+export const FILE = 1
+export const FOLDER = 2
+export const LINK = 3
+export const END = 4
 /** The sender could not go on; its name says why. */
 const TROUBLE = 5
 
@@ -55,7 +55,7 @@ interface Found {
   readonly facts: BigIntStats
 }
 
-async function* walk(path: string, name = ''): AsyncGenerator<Found> {
+export async function* walk(path: string, name = ''): AsyncGenerator<Found> {
   const at = join(path, name)
   const facts = await lstat(at, { bigint: true })
   yield { name, facts }
@@ -64,7 +64,7 @@ async function* walk(path: string, name = ''): AsyncGenerator<Found> {
   for (const inner of (await readdir(at)).sort()) if (inner !== STAGING) yield* walk(path, join(name, inner))
 }
 
-function header(type: number, name: string, mode: number, modified: number, size: number): Buffer {
+export function header(type: number, name: string, mode: number, modified: number, size: number): Buffer {
   const text = Buffer.from(name)
   const bytes = Buffer.alloc(HEADER + text.length)
   bytes.writeUInt32LE(type, 0)
@@ -105,17 +105,22 @@ async function* readFile(at: string, name: string, mayChange: boolean): AsyncGen
     const before = await file.stat({ bigint: true })
     const size = Number(before.size)
     yield header(FILE, name, Number(before.mode) & 0o7777, Number(before.mtimeNs) / 1e9, size)
-    for (let done = 0; done < size;) {
-      const piece = Buffer.allocUnsafeSlow(Math.min(PIECE, size - done))
-      const { bytesRead } = await file.read(piece, 0, piece.length, done)
-      if (bytesRead === 0) throw changed(at)
-      done += bytesRead
-      yield piece.subarray(0, bytesRead)
-    }
+    yield* pieces(file, at, size)
     const after = await file.stat({ bigint: true })
     if (!mayChange && stampText(after) !== stampText(before)) throw changed(at)
   } finally {
     await file.close()
+  }
+}
+
+/** So many bytes of a file; it must have them. */
+export async function* pieces(file: FileHandle, at: string, size: number): AsyncGenerator<Uint8Array> {
+  for (let done = 0; done < size;) {
+    const piece = Buffer.allocUnsafeSlow(Math.min(PIECE, size - done))
+    const { bytesRead } = await file.read(piece, 0, piece.length, done)
+    if (bytesRead === 0) throw changed(at)
+    done += bytesRead
+    yield piece.subarray(0, bytesRead)
   }
 }
 
@@ -205,10 +210,12 @@ export class TreeWriter {
         this.#folders.push({ at, mode, modified })
         return
       case LINK:
+        await mkdir(dirname(at), { recursive: true })
         this.#link = { at, parts: [] }
         this.#left = size
         return
       case FILE:
+        await mkdir(dirname(at), { recursive: true })
         this.#file = { handle: await open(at, 'wx', mode), at, modified }
         await this.#file.handle.chmod(mode)
         this.#left = size

@@ -1,3 +1,4 @@
+import type { Hash } from 'node:crypto'
 import type { Duplex } from 'node:stream'
 import { TreeWriter } from './tree.ts'
 
@@ -12,6 +13,8 @@ interface Piece {
 interface Arriving {
   /** Null until it is known where it belongs. */
   writer: TreeWriter | null
+  /** Sees all of it, where it is to be known by its content. */
+  hash: Hash | null
   readonly pieces: Piece[]
   isWriting: boolean
   /** It has failed: what comes of it is dropped. */
@@ -35,11 +38,11 @@ export class TreesIn {
   }
 
   /** Writes the stream with this number to a path. Resolves with its bytes when all of it is there. */
-  expect(number: number, path: string): Promise<number> {
+  expect(number: number, path: string, hash: Hash | null = null): Promise<number> {
     if (this.#lostBecause) return Promise.reject(this.#lostBecause)
     return new Promise((resolve, reject) => {
       const arriving = this.#of(number)
-      Object.assign(arriving, { writer: new TreeWriter(path, ++this.#last), resolve, reject })
+      Object.assign(arriving, { writer: new TreeWriter(path, ++this.#last), hash, resolve, reject })
       this.#write(number, arriving)
     })
   }
@@ -64,6 +67,7 @@ export class TreesIn {
       const nothing = (): void => undefined
       arriving = {
         writer: null,
+        hash: null,
         pieces: [],
         isWriting: false,
         isVoid: false,
@@ -84,6 +88,7 @@ export class TreesIn {
   async #writeAll(number: number, arriving: Arriving, writer: TreeWriter): Promise<void> {
     for (let piece = arriving.pieces.shift(); piece; piece = arriving.pieces.shift()) {
       try {
+        arriving.hash?.update(piece.bytes)
         if (!arriving.isVoid) await writer.push(piece.bytes)
         if (piece.isLast && !arriving.isVoid) await writer.end()
       } catch (error) {

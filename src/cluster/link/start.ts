@@ -10,6 +10,8 @@ export interface AgentStart {
   readonly execArgv: readonly string[]
   /** Variables that differ from those that the agent was started with are set; null where it has ours already. */
   readonly environment: Readonly<Record<string, string>> | null
+  /** The program is sent to the agent, and what follows waits for it. */
+  readonly isSent: boolean
   readonly typescript: boolean
   readonly modules: readonly string[]
   readonly entry: string | null
