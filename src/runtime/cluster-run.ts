@@ -105,6 +105,8 @@ export class ClusterRun {
     const onSignal = (signal: NodeJS.Signals): void => process.exit(signal === 'SIGTERM' ? 143 : 130)
     process.on('exit', onExit)
     for (const signal of SIGNALS) process.on(signal, onSignal)
+    // Connections to agents keep no process alive.
+    const alive = setInterval(() => undefined, 1000)
     try {
       await this.check()
       await this.ready
@@ -114,6 +116,7 @@ export class ClusterRun {
       this.endNow()
       throw error
     } finally {
+      clearInterval(alive)
       process.off('exit', onExit)
       for (const signal of SIGNALS) process.off(signal, onSignal)
     }

@@ -78,5 +78,7 @@ function readOrders(): Promise<AgentOrders> {
     }
     process.stdin.on('data', take)
     process.stdin.on('end', () => reject(wrong()))
+    // Another part of the command may have paused it.
+    process.stdin.resume()
   })
 }
