@@ -16,6 +16,7 @@ export class AgentFiles {
   program: { isAt(folder: string): void; cannotBe(why: string): void } | null = null
   cache: ParcelCache | null = null
   #making: Promise<void> = Promise.resolve()
+  #taking: Promise<unknown> = Promise.resolve()
 
   constructor(incoming: Incoming, outgoing: Outgoing, answer: (answer: FileAnswer) => void) {
     this.#incoming = incoming
@@ -30,6 +31,12 @@ export class AgentFiles {
     )
   }
 
+  /** What is half there goes. */
+  async end(): Promise<void> {
+    this.#incoming.trees.cutOff(new Error('the run ended'))
+    await this.#taking
+  }
+
   async #takeProgram(hash: string, number: number): Promise<Partial<FileAnswer>> {
     const { cache, program } = this
     if (!cache || !program) return {}
@@ -38,7 +45,9 @@ export class AgentFiles {
       program.isAt(folder)
       return {}
     }
-    cache.take(hash, number, this.#incoming.trees).then(
+    const taking = cache.take(hash, number, this.#incoming.trees)
+    this.#taking = taking.catch(() => undefined)
+    taking.then(
       at => program.isAt(at),
       (error: unknown) => program.cannotBe((error as Error).message),
     )

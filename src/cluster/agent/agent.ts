@@ -10,7 +10,9 @@ import { bootId, monotonic } from '../link/machine-clock.ts'
 import type { FileOrder } from '../files/file-orders.ts'
 import type { AgentProbe, AgentStart } from '../link/start.ts'
 import { pack, unpack } from '../link/structured.ts'
+import type { Incoming } from '../transfer/incoming.ts'
 import { Outgoing } from '../transfer/outgoing.ts'
+import type { Peers } from '../transfer/peers.ts'
 import { AgentFiles } from './agent-files.ts'
 import { AgentMemory } from './agent-memory.ts'
 import { AgentProcesses } from './agent-processes.ts'
@@ -24,6 +26,9 @@ const TICK = 10
 export interface AgentOptions {
   readonly control: Duplex
   readonly data: Duplex
+  readonly incoming: Incoming
+  /** Other agents, from which it gets large buffers. */
+  readonly peers: Peers
   /** Called once, when nothing of the run is left on this machine. */
   ended(reason: string): void
 }
@@ -32,10 +37,8 @@ export interface AgentOptions {
 export class Agent {
   readonly writer = new FrameWriter()
   readonly #outgoing = new Outgoing(this.writer)
-  readonly memory = new AgentMemory(this.#outgoing)
-  readonly #files = new AgentFiles(this.memory.incoming, this.#outgoing, answer =>
-    this.#tellPacked(FROM_AGENT.filed, answer),
-  )
+  readonly memory: AgentMemory
+  readonly #files: AgentFiles
   readonly #options: AgentOptions
   readonly #threads = new Map<number, AgentThread>()
   #processes: AgentProcesses | null = null
@@ -51,7 +54,11 @@ export class Agent {
 
   constructor(options: AgentOptions) {
     this.#options = options
-    const { control, data } = options
+    const { control, data, incoming } = options
+    this.memory = new AgentMemory(incoming, this.#outgoing)
+    this.#files = new AgentFiles(incoming, this.#outgoing, answer =>
+      this.#tellPacked(FROM_AGENT.filed, answer),
+    )
     const splitter = new FrameSplitter()
     control.on('data', (chunk: Buffer) => {
       splitter.push(chunk, (type, content) => this.#receive(type, content))
@@ -106,6 +113,7 @@ export class Agent {
     for (const thread of this.#threads.values()) thread.kill(reason)
     // What tasks have started, and what left its process group, is the watchdog's as soon as this process has ended.
     this.#watchdog?.release()
+    this.#options.peers.end()
     this.#options.control.destroy()
     this.#options.data.destroy()
     this.#options.ended(reason)
@@ -166,11 +174,26 @@ export class Agent {
         return this.#tellPacked(FROM_AGENT.probed, lookAround(unpack(content.block()) as AgentProbe))
       case TO_AGENT.file:
         return this.#files.order(content.varint(), unpack(content.block()) as FileOrder)
+      case TO_AGENT.fetch:
+        return this.#fetch(content)
       case TO_AGENT.end:
         return void this.#leave()
       default:
         return this.#toThread(type, content)
     }
+  }
+
+  #fetch(content: FrameReader): void {
+    const [number, node, theirs] = [content.varint(), content.varint(), content.varint()]
+    const addresses: string[] = []
+    for (let left = content.varint(); left > 0; left--) addresses.push(content.text())
+    void this.#options.peers.fetch(node, addresses, theirs, number).then(isHere => {
+      this.writer.begin(FROM_AGENT.fetched)
+      this.writer.varint(number)
+      this.writer.byte(isHere ? 1 : 0)
+      this.writer.end()
+      this.changed()
+    })
   }
 
   #toThread(type: number, content: FrameReader): void {
@@ -211,7 +234,9 @@ export class Agent {
 
   #awaitProgram(start: AgentStart): void {
     this.#held = []
-    this.#files.cache = new ParcelCache(dirname(dirname(millraceCommand())), start.root ?? '/')
+    this.#files.cache = new ParcelCache(dirname(dirname(millraceCommand())), start.root ?? '/', folder =>
+      this.#watchdog?.folder(folder),
+    )
     this.#files.program = {
       isAt: folder => {
         this.#moduleRoot = folder
@@ -287,6 +312,7 @@ export class Agent {
   async #leave(): Promise<void> {
     this.#processes?.end(true)
     await Promise.all([...this.#threads.values()].map(thread => thread.end()))
+    await this.#files.end()
     const root = this.#start?.root ?? null
     if (root !== null) rmSync(root, { recursive: true, force: true })
     this.#watchdog?.end()
@@ -296,7 +322,7 @@ export class Agent {
 }
 
 /** What does not need the program, and what brings it. */
-const AT_ONCE: readonly number[] = [TO_AGENT.file, TO_AGENT.end, TO_AGENT.probe, BLOB]
+const AT_ONCE: readonly number[] = [TO_AGENT.file, TO_AGENT.fetch, TO_AGENT.end, TO_AGENT.probe, BLOB]
 
 function readerOf(bytes: Buffer): FrameReader {
   const reader = new FrameReader()

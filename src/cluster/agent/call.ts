@@ -20,6 +20,8 @@ export interface CallOptions {
   readonly removesSocket: boolean
   /** What its queue calls it. */
   readonly name?: string
+  /** Where other agents can call it. */
+  readonly peers?: readonly string[]
 }
 
 /** Milliseconds for one address. */
@@ -97,6 +99,7 @@ function say(socket: Socket, channel: AgentHello['channel'], options: CallOption
     cpus: options.cpus ?? availableParallelism(),
     memory: totalmem(),
     platform: `${process.platform} ${process.arch}`,
+    peers: options.peers ?? [],
     folder: ownFolder(),
   }
   const writer = new FrameWriter()

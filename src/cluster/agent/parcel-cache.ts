@@ -28,10 +28,12 @@ function cacheFolder(): string {
 export class ParcelCache {
   readonly #folder: string
   readonly #package: string
+  readonly #announce: (folder: string) => void
 
   /** `packageRoot`: that of Millrace here. `fallback`: a folder that goes with the run, for users who have no place for a cache. */
-  constructor(packageRoot: string, fallback: string) {
+  constructor(packageRoot: string, fallback: string, announce: (folder: string) => void) {
     this.#package = packageRoot
+    this.#announce = announce
     let folder: string
     try {
       folder = cacheFolder()
@@ -61,6 +63,8 @@ export class ParcelCache {
     const folder = this.#folderOf(hash)
     const aside = join(this.#folder, `.new-${randomBytes(8).toString('hex')}`)
     const digest = createHash('sha256')
+    // What an agent that is killed has written so far is removed by its watchdog.
+    this.#announce(aside)
     try {
       await trees.expect(number, aside, digest)
       if (digest.digest('hex') !== hash) throw new Error('the program that came is not the one that was announced')

@@ -11,6 +11,7 @@ import { Outgoing } from '../transfer/outgoing.ts'
 import type { FileAnswer } from '../files/file-orders.ts'
 import type { AgentProbe, AgentStart, AgentView } from '../link/start.ts'
 import type { NodeFolder } from './node-folder.ts'
+import type { Holders } from './holders.ts'
 import { NodeMemory } from './node-memory.ts'
 import { RemoteProcesses } from './remote-processes.ts'
 import { RemoteThread } from './remote-thread.ts'
@@ -27,7 +28,7 @@ export class NodeLink {
   readonly writer = new FrameWriter()
   readonly incoming = new Incoming()
   readonly outgoing = new Outgoing(this.writer)
-  readonly memory = new NodeMemory(this.writer, this.outgoing, this.incoming)
+  readonly memory: NodeMemory
   readonly processes = new RemoteProcesses(this)
   events: NodeLinkEvents | null = null
   /** Set where the agent does not see our folders. */
@@ -44,8 +45,15 @@ export class NodeLink {
   #probed: ((view: AgentView) => void) | null = null
   readonly #probing: ((error: Error) => void)[] = []
 
-  constructor(name: string) {
+  /** Where other agents can call it. */
+  peers: readonly string[] = []
+  /** Its number among the agents of the run. */
+  readonly node: number
+
+  constructor(name: string, node: number, holders: Holders) {
     this.name = name
+    this.node = node
+    this.memory = new NodeMemory(this, holders)
   }
 
   get isGone(): boolean {
@@ -172,6 +180,7 @@ export class NodeLink {
     this.#goneBecause = reason
     this.#control?.destroy()
     this.folder?.cutOff()
+    this.memory.cutOff()
     for (const refuse of this.#probing.splice(0)) refuse(new Error(reason))
     const text = `node ${this.name} was lost: ${reason}`
     if (this.#isEnding) {
@@ -201,6 +210,8 @@ export class NodeLink {
       }
       case FROM_AGENT.probed:
         return this.#probed?.(unpack(content.block()) as AgentView)
+      case FROM_AGENT.fetched:
+        return this.memory.fetched(content.varint(), content.byte() === 1)
       case FROM_AGENT.filed:
         return this.folder?.answered(unpack(content.block()) as FileAnswer)
       case FROM_AGENT.printed: {

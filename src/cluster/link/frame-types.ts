@@ -26,6 +26,8 @@ export const TO_AGENT = {
   probe: 15,
   /** Something to be done with files of its own folder. */
   file: 16,
+  /** A buffer to be got from another node. */
+  fetch: 17,
 } as const
 
 /** What an agent says to the coordinator. */
@@ -52,6 +54,8 @@ export const FROM_AGENT = {
   printed: 78,
   /** How that went. */
   filed: 79,
+  /** Whether a buffer of another node is there. */
+  fetched: 80,
 } as const
 
 /** Both ways: the content of a buffer that is small enough to go with the messages. */

@@ -42,6 +42,8 @@ export interface AgentHello {
   readonly cpus: number
   readonly memory: number
   readonly platform: string
+  /** Where other agents can call it for data; none where they cannot. */
+  readonly peers: readonly string[]
   /** Where it can have a folder of its own. */
   readonly folder: string
 }

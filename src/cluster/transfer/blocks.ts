@@ -22,8 +22,8 @@ export interface Part {
   readonly length: number
 }
 
-/** Gives the pieces to write, one block at a time. */
-export function* blocksOf({ number, buffer, offset, length }: Part): Generator<Uint8Array[]> {
+/** Gives the pieces to write, one block at a time. `rest`: so many bytes follow behind the part. */
+export function* blocksOf({ number, buffer, offset, length }: Part, rest = 0): Generator<Uint8Array[]> {
   for (let at = 0; at < length || at === 0; at += BLOCK) {
     const size = Math.min(BLOCK, length - at)
     const bytes = new Uint8Array(buffer, offset + at, size)
@@ -33,7 +33,7 @@ export function* blocksOf({ number, buffer, offset, length }: Part): Generator<U
     header.writeDoubleLE(offset + at, 16)
     header.writeDoubleLE(size, 24)
     // What is missing of the part after this block.
-    header.writeDoubleLE(length - at - size, 32)
+    header.writeDoubleLE(rest + length - at - size, 32)
     header.writeUInt32LE(checksum(bytes), 40)
     header.writeUInt32LE(PART, 44)
     yield [header, bytes]
@@ -54,6 +54,8 @@ export function pieceOf(number: number, bytes: Uint8Array, isLast: boolean): Uin
 export interface BlockTarget {
   /** The buffer with this number, made at its first block. */
   bufferOf(number: number, size: number): ArrayBufferLike
+  /** What has arrived of it ends here. */
+  filled(number: number, end: number): void
   /** All of the part has arrived. */
   complete(number: number): void
   /** A piece of the stream with this number. */
@@ -116,5 +118,6 @@ export class BlockReader {
     const isLast = header.readDoubleLE(32) === 0
     if (header.readUInt32LE(44) === PIECE) this.#target.piece(header.readDoubleLE(0), bytes, isLast)
     else if (isLast) this.#target.complete(header.readDoubleLE(0))
+    else this.#target.filled(header.readDoubleLE(0), header.readDoubleLE(16) + header.readDoubleLE(24))
   }
 }
