@@ -61,10 +61,11 @@ export class ParcelCache {
   /** Takes the stream with this number, which must have this hash. */
   async take(hash: string, number: number, trees: TreesIn): Promise<string> {
     const folder = this.#folderOf(hash)
-    const aside = join(this.#folder, `.new-${randomBytes(8).toString('hex')}`)
+    const place = join(this.#folder, `.new-${randomBytes(8).toString('hex')}`)
+    const aside = join(place, 'program')
     const digest = createHash('sha256')
     // What an agent that is killed has written so far is removed by its watchdog.
-    this.#announce(aside)
+    this.#announce(place)
     try {
       await trees.expect(number, aside, digest)
       if (digest.digest('hex') !== hash) throw new Error('the program that came is not the one that was announced')
@@ -80,7 +81,7 @@ export class ParcelCache {
       await this.#prune(folder)
       return folder
     } finally {
-      await rm(aside, { recursive: true, force: true })
+      await rm(place, { recursive: true, force: true })
     }
   }
 

@@ -138,7 +138,7 @@ export class Peers {
 /** A connection to one peer, for as long as it lasts. */
 class Call {
   readonly #node: number
-  readonly #ready: Promise<Socket | null>
+  readonly #ready: Promise<Line | null>
   readonly #waiting = new Map<number, (isHere: boolean) => void>()
   readonly closed: Promise<void>
   #isClosed = false
@@ -154,33 +154,34 @@ class Call {
     let close = (): void => undefined
     this.closed = new Promise(resolve => (close = resolve))
     this.#ready = this.#open(addresses, token, keep)
-    void this.#ready.then(socket => {
+    void this.#ready.then(line => {
       const over = (): void => {
         this.#isClosed = true
         for (const answer of this.#waiting.values()) answer(false)
         this.#waiting.clear()
         close()
       }
-      if (!socket || socket.destroyed) return over()
+      if (!line || line.socket.destroyed) return over()
+      const { socket } = line
       const reader = incoming.reader(number => {
         this.#waiting.get(number)?.(true)
         this.#waiting.delete(number)
         if (this.#waiting.size === 0) socket.setTimeout(0)
       })
-      socket.on('data', (chunk: Buffer) => {
+      line.hear = bytes => {
         try {
-          reader.push(chunk)
+          reader.push(bytes)
         } catch {
           socket.destroy()
         }
-      })
+      }
       socket.on('timeout', () => socket.destroy())
       socket.on('close', over)
     })
   }
 
   async fetch(theirs: number, own: number): Promise<boolean> {
-    const socket = await this.#ready
+    const socket = (await this.#ready)?.socket
     if (!socket || this.#isClosed || socket.destroyed) return false
     const request = Buffer.alloc(REQUEST)
     request.writeDoubleLE(this.#node, 0)
@@ -195,20 +196,45 @@ class Call {
     addresses: readonly string[],
     token: string,
     keep: (socket: Socket) => void,
-  ): Promise<Socket | null> {
+  ): Promise<Line | null> {
     for (const address of addresses) {
-      const socket = await dial(address, token, keep)
-      if (socket) return socket
+      const line = await dial(address, token, keep)
+      if (line) return line
     }
     return null
   }
 }
 
-function dial(address: string, token: string, keep: (socket: Socket) => void): Promise<Socket | null> {
+/** A connection, and who hears what comes by it. What is heard is valid during the call only. */
+interface Line {
+  readonly socket: Socket
+  hear: (bytes: Buffer) => void
+}
+
+/** Bytes that are read at once. */
+const READ = 1 << 20
+
+function openLine(address: string, token: string): Line {
+  const [, host, port] = /^(.*):(\d+)$/.exec(address) ?? []
+  if (host !== undefined) {
+    const socket = connectTls({ host, port: Number(port), ...clientTls({ token }) })
+    const line: Line = { socket, hear: () => undefined }
+    socket.on('data', (chunk: Buffer) => line.hear(chunk))
+    return line
+  }
+  const buffer = Buffer.allocUnsafeSlow(READ)
+  const callback = (size: number): boolean => {
+    line.hear(buffer.subarray(0, size))
+    return true
+  }
+  const line: Line = { socket: connect({ path: address, onread: { buffer, callback } }), hear: () => undefined }
+  return line
+}
+
+function dial(address: string, token: string, keep: (socket: Socket) => void): Promise<Line | null> {
   return new Promise(resolve => {
-    const [, host, port] = /^(.*):(\d+)$/.exec(address) ?? []
-    const socket =
-      host === undefined ? connect(address) : connectTls({ host, port: Number(port), ...clientTls({ token }) })
+    const line = openLine(address, token)
+    const { socket } = line
     keep(socket)
     const fail = (): void => {
       socket.destroy()
@@ -219,7 +245,7 @@ function dial(address: string, token: string, keep: (socket: Socket) => void): P
     const nonce = randomBytes(NONCE)
     let bytes = Buffer.alloc(0)
     let challenge: Buffer | null = null
-    const take = (chunk: Buffer): void => {
+    line.hear = chunk => {
       bytes = Buffer.concat([bytes, chunk])
       if (bytes.length < NONCE) return
       const part = bytes.subarray(0, NONCE)
@@ -230,13 +256,12 @@ function dial(address: string, token: string, keep: (socket: Socket) => void): P
         return
       }
       if (!timingSafeEqual(part, proof(token, 'has', nonce, challenge))) return fail()
-      socket.off('data', take)
       socket.off('close', fail)
       socket.removeAllListeners('timeout')
       socket.setTimeout(0)
-      resolve(socket)
+      line.hear = () => undefined
+      resolve(line)
     }
-    socket.on('data', take)
   })
 }
 
