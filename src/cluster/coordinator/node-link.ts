@@ -190,7 +190,15 @@ export class NodeLink {
     }
     for (const thread of this.#threads.values()) thread.cutOff(text)
     this.processes.cutOff()
+    // Programs that wait for its start find out that it is gone.
+    this.#haveStarted()
     this.events?.gone(reason, true)
+  }
+
+  #haveStarted(): void {
+    const waiting = this.#whenStarted ?? []
+    this.#whenStarted = null
+    for (const go of waiting) go()
   }
 
   #receive(type: number, content: FrameReader): void {
@@ -202,12 +210,8 @@ export class NodeLink {
       case FROM_AGENT.ran:
       case FROM_AGENT.refused:
         return this.processes.receive(type, content)
-      case FROM_AGENT.started: {
-        const waiting = this.#whenStarted ?? []
-        this.#whenStarted = null
-        for (const go of waiting) go()
-        return
-      }
+      case FROM_AGENT.started:
+        return this.#haveStarted()
       case FROM_AGENT.probed:
         return this.#probed?.(unpack(content.block()) as AgentView)
       case FROM_AGENT.fetched:
