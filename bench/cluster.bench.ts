@@ -106,7 +106,8 @@ const cases: Case[] = [
     better: 'lower',
     take: 'median',
     rounds: 3,
-    about: 'A task reads 100 MB that lie on another node; beside 100 MB over one plain socket of this machine.',
+    about:
+      'A task reads 100 MB that lie on another node; beside 100 MB over one plain socket of this machine.',
     arms: [
       onNodes(OURS, 'other', 2),
       { system: 'one socket', run: async () => (await runProgram('socket.mjs', []))['value'] as number },

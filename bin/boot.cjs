@@ -147,13 +147,15 @@ async function boot() {
   process.stdout.write('\0millrace package?\n')
   const { hash, bytes, node } = JSON.parse(await input.line())
   const major = process.versions.node.split('.')[0]
-  if (major !== node.split('.')[0]) throw new Error(`this host has Node ${process.versions.node}, and the coordinator ${node}`)
+  if (major !== node.split('.')[0])
+    throw new Error(`this host has Node ${process.versions.node}, and the coordinator ${node}`)
   const cache = cacheFolder()
   const folder = join(cache, hash)
   if (!isWhole(folder)) {
     process.stdout.write('\0millrace send\n')
     const content = await input.bytes(bytes)
-    if (createHash('sha256').update(content).digest('hex') !== hash) throw new Error('the package was damaged on its way')
+    if (createHash('sha256').update(content).digest('hex') !== hash)
+      throw new Error('the package was damaged on its way')
     const aside = join(cache, `.new-${randomBytes(8).toString('hex')}`)
     try {
       unpack(content, aside)

@@ -38,7 +38,8 @@ export const ERRORS = {
   },
   MR_TRANSFER: {
     meaning: 'A file could not be brought to a node that does not see your folders, or from there.',
-    remedy: 'See whether the file was changed while the run read it, and whether the disk of the node is full.',
+    remedy:
+      'See whether the file was changed while the run read it, and whether the disk of the node is full.',
   },
   MR_SLURM: {
     meaning: 'Slurm refused to give nodes: the partition, the account, the time or the size is not possible.',

@@ -10,8 +10,8 @@ import { CodeDigests } from './resume/code.ts'
  */
 export function programParcel(modules: readonly string[]): Parcel {
   const real = modules.map(modulePath).map(path => (existsSync(path) ? realpathSync(path) : path))
-  const paths = new Set(new CodeDigests('/').pathsOf(real).filter(existsSync))
-  for (const path of [...paths]) for (const file of settingsFor(path)) paths.add(file)
+  const code = new CodeDigests('/').pathsOf(real).filter(existsSync)
+  const paths = new Set([...code, ...code.flatMap(settingsFor)])
   const all = withoutInner([...paths].sort())
   const files = all.map(from => ({ from, name: from.slice(1) }))
   return { files, links: [...linksTo(all), ...linksOf(modules)] }

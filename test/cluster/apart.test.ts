@@ -39,7 +39,8 @@ async function run(mode: string, more: readonly string[] = ['--nodes', 'local:2x
 
 test('without a shared folder a program has the results of one machine', { timeout: 60_000 }, async () => {
   const words = [process.execPath, ...arguments_('local:2', 'all')]
-  const { code, text, said } = await start(words, { MILLRACE_NODE_FOLDER: nodes, XDG_CACHE_HOME: cache }).ended
+  const { code, text, said } = await start(words, { MILLRACE_NODE_FOLDER: nodes, XDG_CACHE_HOME: cache })
+    .ended
   assert.equal(code, 0, said)
   const { pids, self, ...rest } = JSON.parse(text) as Record<string, unknown>
   assert.equal(pids, 2)
@@ -118,7 +119,8 @@ export class Pair {
       'node_modules/words/package.json': '{"name":"words","main":"main.cjs","dependencies":{"more":"1"}}',
       'node_modules/words/main.cjs': "exports.word = require('more').text",
       'node_modules/more/package.json': '{"name":"more","main":"./lib"}',
-      'node_modules/more/lib/index.js': "exports.text = require('fs').readFileSync(__dirname + '/data.txt', 'utf8')",
+      'node_modules/more/lib/index.js':
+        "exports.text = require('fs').readFileSync(__dirname + '/data.txt', 'utf8')",
       'node_modules/more/lib/data.txt': 'word',
       'linked/package.json': '{"name":"@mine/linked","type":"module","exports":"./index.js"}',
       'linked/index.js': "export const linked = 'linked'",

@@ -15,7 +15,11 @@ after(() => {
   for (const peers of all) peers.end()
 })
 
-async function makePeers(node: number, token: string, isHere: boolean): Promise<{ incoming: Incoming; peers: Peers }> {
+async function makePeers(
+  node: number,
+  token: string,
+  isHere: boolean,
+): Promise<{ incoming: Incoming; peers: Peers }> {
   const incoming = new Incoming()
   const peers = new Peers({ token, node, incoming, isHere })
   await peers.listen()

@@ -1,14 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  readdirSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -205,7 +197,16 @@ main(async () => {
       `ForceCommand exec unshare -m sh ${at('login')}`,
       `SetEnv XDG_CACHE_HOME=${cache}`,
     ])
-    const words = [node, bin, 'run', 'app.ts', '--nodes', 'ssh:127.0.0.1:1,localhost:1', '--progress', 'plain']
+    const words = [
+      node,
+      bin,
+      'run',
+      'app.ts',
+      '--nodes',
+      'ssh:127.0.0.1:1,localhost:1',
+      '--progress',
+      'plain',
+    ]
     for (const isSent of [true, false]) {
       const packages = join(cache, 'millrace', 'packages')
       assert.equal(existsSync(packages), !isSent)

@@ -68,7 +68,8 @@ export class ParcelCache {
     this.#announce(place)
     try {
       await trees.expect(number, aside, digest)
-      if (digest.digest('hex') !== hash) throw new Error('the program that came is not the one that was announced')
+      if (digest.digest('hex') !== hash)
+        throw new Error('the program that came is not the one that was announced')
       await linkPackage(aside, this.#package)
       await writeFile(join(aside, COMPLETE), await summaryOf(aside))
       // What is there was found to be damaged, or another run was quicker.

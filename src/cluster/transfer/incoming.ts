@@ -101,7 +101,8 @@ export class Incoming {
 
   #arrivingOf(number: number, size: number): Arriving {
     let arriving = this.#arriving.get(number)
-    if (!arriving) this.#arriving.set(number, (arriving = { buffer: EMPTY, waiting: [], filled: 0, watching: [] }))
+    if (!arriving)
+      this.#arriving.set(number, (arriving = { buffer: EMPTY, waiting: [], filled: 0, watching: [] }))
     if (size >= 0 && arriving.buffer === EMPTY) arriving.buffer = new SharedArrayBuffer(size)
     return arriving
   }

@@ -227,7 +227,10 @@ function openLine(address: string, token: string): Line {
     line.hear(buffer.subarray(0, size))
     return true
   }
-  const line: Line = { socket: connect({ path: address, onread: { buffer, callback } }), hear: () => undefined }
+  const line: Line = {
+    socket: connect({ path: address, onread: { buffer, callback } }),
+    hear: () => undefined,
+  }
   return line
 }
 

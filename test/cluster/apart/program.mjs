@@ -1,13 +1,6 @@
 // Tasks with files of all kinds. They look at where they are: on agents with folders of their own, no path is one of main's.
 import { createHash } from 'node:crypto'
-import {
-  appendFileSync,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  readdirSync,
-  writeFileSync,
-} from 'node:fs'
+import { appendFileSync, existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
@@ -58,10 +51,11 @@ export const together = task({ name: 'together', params: [FILE_CONCURRENT, IN] }
   spin(10)
   appendFileSync(path, text)
 })
-export const join2 = command(
-  { name: 'join2', params: [FILE_IN, FILE_IN, FILE_OUT], stdout: 2 },
-  (a, b) => ['cat', a, b],
-)
+export const join2 = command({ name: 'join2', params: [FILE_IN, FILE_IN, FILE_OUT], stdout: 2 }, (a, b) => [
+  'cat',
+  a,
+  b,
+])
 export const size = task({ name: 'size', params: [FILE_IN] }, path => readFileSync(path).length)
 export const folder = task({ name: 'folder', params: [IN, DIR_OUT] }, (n, path) => {
   mkdirSync(join(path, 'inner', 'empty'), { recursive: true })

@@ -4,8 +4,20 @@ import { appendFileSync, mkdirSync, readFileSync, readdirSync, writeFileSync } f
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
-const { task, command, main, waitOn, barrier, IN, INOUT, COMMUTATIVE, FILE_IN, FILE_OUT, FILE_INOUT, ...more } =
-  await import(pathToFileURL(process.env.MILLRACE_INDEX).href)
+const {
+  task,
+  command,
+  main,
+  waitOn,
+  barrier,
+  IN,
+  INOUT,
+  COMMUTATIVE,
+  FILE_IN,
+  FILE_OUT,
+  FILE_INOUT,
+  ...more
+} = await import(pathToFileURL(process.env.MILLRACE_INDEX).href)
 const { DIR_IN, DIR_OUT, shared } = more
 const [seed = '1', folder = '.', busy = '0'] = process.argv.slice(2)
 
