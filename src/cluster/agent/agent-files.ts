@@ -1,5 +1,5 @@
 import { constants, existsSync } from 'node:fs'
-import { cp, link, mkdir, rm } from 'node:fs/promises'
+import { cp, link, mkdir, rm, statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Copy, FileAnswer, FileOrder } from '../files/file-orders.ts'
 import { readTree } from '../files/tree.ts'
@@ -57,8 +57,10 @@ export class AgentFiles {
   async #do(order: FileOrder): Promise<Partial<FileAnswer>> {
     switch (order.op) {
       case 'put':
-        await this.#incoming.trees.expect(order.number, order.path)
-        return {}
+        return {
+          bytes: await this.#incoming.trees.expect(order.number, order.path),
+          free: await freeAt(order.path),
+        }
       case 'get':
         if (!existsSync(order.path)) return { isMissing: true }
         this.#outgoing.sendStream(order.number, readTree(order.path, order.mayChange))
@@ -92,6 +94,11 @@ async function copy({ from, to, isRead }: Copy): Promise<void> {
     verbatimSymlinks: true,
     mode: constants.COPYFILE_FICLONE,
   })
+}
+
+async function freeAt(path: string): Promise<number> {
+  const { bavail, bsize } = await statfs(dirname(path))
+  return bavail * bsize
 }
 
 const isDone = (): boolean => true

@@ -14,6 +14,7 @@ import { NodeLost } from './remote-processes.ts'
 /** What the node has: a copy of what has, or had, this stamp here. */
 interface Copied {
   readonly stamp: string
+  readonly bytes: number
   /** Attempts that use it. */
   users: number
 }
@@ -32,6 +33,8 @@ export class NodeFolder implements ApartFolder {
   /** By path there: what is being done with it. */
   readonly #busy = new Map<string, Promise<unknown>>()
   readonly #joined = new Map<string, number>()
+  /** What was sent there and is kept. */
+  #bytes = 0
   #lastOrder = 0
   #lastStream = 0
   #isLost = false
@@ -71,10 +74,12 @@ export class NodeFolder implements ApartFolder {
       const users = this.#joined.get(there) ?? 0
       this.#joined.set(there, users + 1)
       // Others are at work on it, with what was here when they began.
-      return this.#inTurn(there, () => (users === 0 ? this.#send(path, there) : Promise.resolve()))
+      return this.#inTurn(there, async () => {
+        if (users === 0) await this.#send(path, there)
+      })
     }
     const source = from === null ? null : await this.#knownAt(resolve(from))
-    if (source === null) return this.#inTurn(there, () => this.#send(path, there))
+    if (source === null) return this.#inTurn(there, async () => void (await this.#send(path, there)))
     this.#forget(there)
     await this.#copy(path, source, there, false)
   }
@@ -96,18 +101,22 @@ export class NodeFolder implements ApartFolder {
       if (stamp === null) throw new MillraceError('MR_INPUT_MISSING', `${path} does not exist`)
       if (this.#copies.get(there)?.stamp !== stamp) await this.#renew(path, there, stamp)
       const copied = this.#copies.get(there)
-      if (copied && isUsed) copied.users++
+      if (!copied) return
+      if (isUsed) copied.users++
+      // The last in the list is the one that was used last.
+      this.#copies.delete(there)
+      this.#copies.set(there, copied)
     })
   }
 
   async #renew(path: string, there: string, stamp: string): Promise<void> {
     // What was made there was brought to its place here since.
     const from = this.#byStamp.get(stamp)
-    if (from === undefined) await this.#send(path, there)
-    else await this.#copy(path, from, there, true)
+    const bytes = from === undefined ? await this.#send(path, there) : 0
+    if (from !== undefined) await this.#copy(path, from, there, true)
     // It may have changed after it was looked at, and before it was read.
     if ((await stampOf(path)) !== stamp) throw changed(path)
-    this.#note(there, stamp)
+    this.#note(there, stamp, bytes)
   }
 
   /** From what is there already; a task may have removed it meanwhile, and then it is sent. */
@@ -121,11 +130,29 @@ export class NodeFolder implements ApartFolder {
     }
   }
 
-  async #send(path: string, there: string): Promise<void> {
+  /** Returns its bytes. */
+  async #send(path: string, there: string): Promise<number> {
     const number = ++this.#lastStream
     const stored = this.#ask({ op: 'put', number, path: there })
     this.#link.outgoing.sendStream(number, readTree(path))
-    await stored
+    const { bytes = 0, free = Infinity } = await stored
+    this.#keepRoom(free)
+    return bytes
+  }
+
+  /** Copies take at most as much as is free there: those that were used least lately go. */
+  #keepRoom(free: number): void {
+    let over = (this.#bytes - free) / 2
+    const clear: string[] = []
+    for (const [there, { users, bytes }] of this.#copies) {
+      if (over <= 0) break
+      if (users > 0 || bytes === 0 || this.#busy.has(there)) continue
+      clear.push(there)
+      this.#forget(there)
+      over -= bytes
+    }
+    const order = { op: 'make', clear, folders: [], copies: [] } as const
+    if (clear.length > 0) void this.#ask(order).catch(() => undefined)
   }
 
   async #knownAt(path: string): Promise<string | null> {
@@ -149,16 +176,18 @@ export class NodeFolder implements ApartFolder {
     return run
   }
 
-  #note(there: string, stamp: string): void {
+  #note(there: string, stamp: string, bytes = 0): void {
     const users = this.#copies.get(there)?.users ?? 0
     this.#forget(there)
-    this.#copies.set(there, { stamp, users })
+    this.#copies.set(there, { stamp, users, bytes })
+    this.#bytes += bytes
     this.#byStamp.set(stamp, there)
   }
 
   #forget(there: string): void {
     const before = this.#copies.get(there)
     if (before && this.#byStamp.get(before.stamp) === there) this.#byStamp.delete(before.stamp)
+    this.#bytes -= before?.bytes ?? 0
     this.#copies.delete(there)
   }
 
@@ -168,10 +197,10 @@ export class NodeFolder implements ApartFolder {
     const made = files.filter(({ use }) => use !== 'read')
     await Promise.all(
       made.map(async ({ path, use }) => {
-        const isThere = await this.#fetch(path, use === 'join')
-        if (!isThere) return rm(path, { recursive: true, force: true })
+        const bytes = await this.#fetch(path, use === 'join')
+        if (bytes === null) return rm(path, { recursive: true, force: true })
         const stamp = use === 'join' ? null : await stampOf(path)
-        if (stamp !== null) this.#note(this.there(path), stamp)
+        if (stamp !== null) this.#note(this.there(path), stamp, bytes)
       }),
     )
   }
@@ -193,7 +222,7 @@ export class NodeFolder implements ApartFolder {
   async gather(folder: string): Promise<void> {
     const aside = join(dirname(folder), `.${basename(folder)}-${basename(this.root)}`)
     try {
-      if (!(await this.#fetch(folder, true, aside))) return
+      if ((await this.#fetch(folder, true, aside)) === null) return
       await mkdir(folder, { recursive: true })
       for (const name of await readdir(aside)) await rename(join(aside, name), join(folder, name))
     } finally {
@@ -201,12 +230,11 @@ export class NodeFolder implements ApartFolder {
     }
   }
 
-  async #fetch(path: string, mayChange: boolean, to = path): Promise<boolean> {
+  /** Returns the bytes that came; null when nothing is there. */
+  async #fetch(path: string, mayChange: boolean, to = path): Promise<number | null> {
     const number = ++this.#lastStream
     const { isMissing } = await this.#ask({ op: 'get', number, path: this.there(path), mayChange })
-    if (isMissing) return false
-    await this.#link.incoming.trees.expect(number, to)
-    return true
+    return isMissing ? null : this.#link.incoming.trees.expect(number, to)
   }
 
   /** Sends the program, unless the node has kept it from an earlier run. */

@@ -27,4 +27,7 @@ export interface FileAnswer {
   readonly error?: string
   /** To `get` and `program`: nothing is there. */
   readonly isMissing?: boolean
+  /** To `put`: what the file takes, and what is free behind it; bytes. */
+  readonly bytes?: number
+  readonly free?: number
 }
