@@ -97,8 +97,7 @@ function sshOf(run: number, index: number): number {
 /** Nothing is left in /tmp by these runs. */
 async function nothingIsLeft(known: readonly string[]): Promise<void> {
   // tsx keeps what it has compiled.
-  const left = readdirSync(sockets).filter(name => !name.startsWith('tsx-'))
-  assert.deepEqual(left, [])
+  await until(() => readdirSync(sockets).every(name => name.startsWith('tsx-')))
   await until(() => sshSockets().every(name => known.includes(name)))
 }
 
