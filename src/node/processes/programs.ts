@@ -9,6 +9,7 @@ import type { Kept } from '../../model/encoding/stored.ts'
 import type { Binding } from '../cpus/binding.ts'
 import type { Endings } from '../endings.ts'
 import { timeoutError } from '../failure-facts.ts'
+import type { ApartFiles } from '../files/apart-files.ts'
 import type { NodeFiles } from '../files/node-files.ts'
 import { isStep } from '../files/streaming.ts'
 import { storeOutputs } from '../files/outputs.ts'
@@ -31,6 +32,8 @@ export interface ProgramParts {
   readonly processes: ProcessPort
   readonly buffers: BufferOwnership
   readonly files: NodeFiles
+  /** Where the node does not see our folders. */
+  readonly apart: ApartFiles | null
   readonly watchdog: Watchdog
   readonly host: NodeHost
   readonly events: NodeEvents
@@ -60,6 +63,7 @@ export class Programs implements TaskForm {
       cpusOf: task => parts.binding.cpusOf(task),
       decode: (stored, slots) => parts.decode(stored, slots),
       valueOf: (task, slot) => source(task.accesses[slot] as Access)?.value as Kept,
+      folder: parts.apart?.folder ?? null,
       step: null,
       began: task => parts.files.streaming.began(task),
     }

@@ -11,6 +11,7 @@ import type { Definition, Variant } from '../../model/definition.ts'
 import { Encoder } from '../../model/encoding/encode.ts'
 import { memoryOf } from '../../model/encoding/typed-arrays.ts'
 import { setHost } from '../../model/client.ts'
+import { globalState } from '../../model/global-state.ts'
 import { ThreadBinding } from './grants.ts'
 import { KeptMemory } from './kept-memory.ts'
 import { EarlyOutputs } from './early-outputs.ts'
@@ -45,6 +46,7 @@ const BLOCKS = 4
 const port = parentPort as MessagePort
 const start = workerData as ThreadStart
 const shift = clockOrigin() - start.startedAt
+globalState.moduleRoot = start.moduleRoot ?? null
 
 const modules = new TaskModules()
 const toThread = new RingReader(start.toThread)

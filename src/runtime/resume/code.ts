@@ -85,7 +85,18 @@ export class CodeDigests {
     return code
   }
 
+  /** The paths of all files behind the modules, and of the folders of packages. */
+  pathsOf(modules: readonly string[]): string[] {
+    return [...this.#sourcesOf(modules).keys()]
+  }
+
   #collect(modules: readonly string[]): Code {
+    const found = this.#sourcesOf(modules)
+    const sources = [...found.values()].sort((a, b) => (a.path < b.path ? -1 : 1))
+    return { digest: digestOf(sources.map(({ path, digest }) => `${path} ${digest}`).join('\n')), sources }
+  }
+
+  #sourcesOf(modules: readonly string[]): Map<string, Source> {
     const found = new Map<string, Source>()
     const waiting = modules.map(module => (module.startsWith('file:') ? fileURLToPath(module) : module))
     for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
@@ -94,8 +105,7 @@ export class CodeDigests {
       found.set(path, source)
       waiting.push(...next)
     }
-    const sources = [...found.values()].sort((a, b) => (a.path < b.path ? -1 : 1))
-    return { digest: digestOf(sources.map(({ path, digest }) => `${path} ${digest}`).join('\n')), sources }
+    return found
   }
 
   #read(path: string): { source: Source; next: readonly string[] } {
