@@ -15,10 +15,20 @@ export const RELAY = {
   ended: 69,
   want: 70,
   go: 71,
+  /** To a relay: send all again. Of a relay: all was sent again. */
+  again: 72,
 } as const
+/** The last byte of `begin`. */
+export const FLAGS = { directory: 1, again: 2 } as const
+/** A frame within one that the coordinator passes on, where nodes cannot reach each other. */
+export const CARRY_FRAME = 80
+/** The end of a step. */
+export const MARK_FRAME = 81
 
 /** Coordinator and nodes say that they live, each so many milliseconds. */
 export const PULSE = 1000
+/** A node that says nothing for so many milliseconds is lost. */
+export const SILENCE = 60_000
 /** A node that hears nothing for so many milliseconds ends its steps: the coordinator may have been stopped for a while. */
 export const SILENCE_OF_COORDINATOR = 600_000
 
@@ -44,20 +54,31 @@ export interface StreamOrders {
   /** Where inputs are and permanent files go: a folder that all nodes see. */
   readonly place: string
   readonly commands: readonly PlacedCommand[]
-  /** Of all nodes together. */
-  readonly instances: readonly (readonly [step: string, count: number])[]
-  /** What steps of other nodes read. */
-  readonly wanted: readonly Wanted[]
+  /** Which of the nodes this is. */
+  readonly node: number
+  readonly nodes: readonly NodeOfRun[]
   readonly environment: Readonly<Record<string, string>>
   readonly limit?: number
   readonly keep?: boolean
   readonly reserve?: number
 }
 
+/** A node, as the others know it. */
+export interface NodeOfRun {
+  readonly name: string
+  /** Where it can be called; host:port. */
+  readonly addresses: readonly string[]
+  /** Instances of steps there. */
+  readonly steps: readonly (readonly [step: string, count: number])[]
+}
+
 export type ToStreamNode =
+  /** `isFar`: some nodes are on other machines. */
+  | { readonly do: 'listen'; readonly node: number; readonly token: string; readonly isFar: boolean }
   | { readonly do: 'start'; readonly orders: StreamOrders }
   | { readonly do: 'stop' }
   | { readonly do: 'finish'; readonly isOk: boolean }
+  | { readonly do: 'lost'; readonly node: number }
   | { readonly do: 'pulse' }
 
 export interface NodeResult {
@@ -71,6 +92,7 @@ export interface NodeResult {
 
 export type FromStreamNode =
   | { readonly say: 'hello'; readonly version: string; readonly cpus: number }
+  | { readonly say: 'listening'; readonly addresses: readonly string[] }
   | { readonly say: 'started' }
   | { readonly say: 'pulse' }
   | { readonly say: 'line'; readonly step: string; readonly text: string; readonly to: 'stdout' | 'stderr' }

@@ -3,7 +3,7 @@ import type { Plan } from '../../stream/board/plan.ts'
 import { NameIndex } from '../../stream/language/names.ts'
 import { compilePattern } from '../../stream/language/pattern.ts'
 import type { Pattern } from '../../stream/language/pattern.ts'
-import type { Wanted } from './messages.ts'
+import type { NodeOfRun, Wanted } from './messages.ts'
 
 /** Which nodes need a file that another node makes: those whose steps read it, or whose files are complete with it. */
 export class Routes {
@@ -11,7 +11,13 @@ export class Routes {
   readonly #known = new Map<string, readonly number[]>()
   readonly #readers: { pattern: Pattern; step: string; node: number }[] = []
 
-  constructor(plan: Plan, nodesOf: (step: string) => readonly number[]) {
+  /** How many nodes there are. */
+  readonly count: number
+
+  constructor(plan: Plan, nodes: readonly NodeOfRun[]) {
+    this.count = nodes.length
+    const nodesOf = (name: string): number[] =>
+      nodes.flatMap(({ steps }, i) => (steps.some(([step]) => step === name) ? [i] : []))
     const entries: [Pattern, number][] = []
     const want = (pattern: Pattern, steps: readonly string[]): void => {
       for (const step of new Set(steps)) {

@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { parseNodes } from '../../src/cluster/launch/node-spec.ts'
+import { streamRunOnNodes } from '../../src/cluster/streams/stream-run.ts'
+import type { StreamNodesOptions } from '../../src/cluster/streams/stream-run.ts'
+import { packageVersion } from '../../src/runtime/version.ts'
+import type { StepCommand } from '../../src/stream/index.ts'
+import { configOf, ears, folderOf, read, toolsOrReason } from '../stream/support.ts'
+import type { Stage } from '../stream/support.ts'
+
+const { skip } = await toolsOrReason()
+const NODES = 4
+const growing = { committed: 'on_close', mode: 'no_update' }
+
+/** One writer on the first node, and a reader on each of the others. */
+function oneToMany(write: string): { stages: Record<string, Stage>; commands: StepCommand[] } {
+  const stages: Record<string, Stage> = {
+    make: {
+      out: ['f', 'd'],
+      rules: [
+        { name: 'f', ...growing },
+        { dirname: 'd', committed: 'on_close' },
+      ],
+    },
+  }
+  const commands: StepCommand[] = [{ step: 'make', run: write, nodes: ['local1'] }]
+  for (let node = 2; node <= NODES; node++) {
+    stages[`use${node}`] = { in: ['f', 'd'], out: [`out${node}`] }
+    const run = `cat f | cksum > sum; cat sum d/1 d/2 d/3 > out${node}`
+    commands.push({ step: `use${node}`, run, nodes: [`local${node}`] })
+  }
+  return { stages, commands }
+}
+
+async function run(
+  write: string,
+  more: Partial<StreamNodesOptions> = {},
+  during?: (place: string) => Promise<void>,
+): Promise<{ code: number; place: string; told: string }> {
+  const { stages, commands } = oneToMany(write)
+  const place = folderOf({ 'Config.json': configOf(stages, { permanent: ['out*'] }) })
+  const io = ears()
+  const specs = parseNodes(`local:${NODES}`, () => [])
+  const options = { place, version: packageVersion(), limit: 60, ...more }
+  const ran = streamRunOnNodes(join(place, 'Config.json'), commands, specs, options, io)
+  await during?.(place)
+  return { code: await ran, place, told: io.told() }
+}
+
+const files = 'mkdir d; for i in 1 2 3; do echo $i > d/$i; done'
+const outputs = (place: string): string[] =>
+  readdirSync(place)
+    .filter(name => name.startsWith('out'))
+    .toSorted()
+
+describe('ways of bytes between nodes', { skip, timeout: 120_000 }, () => {
+  const ways: Record<string, { mayCall?: (from: number, to: number) => boolean; told: RegExp | null }> = {
+    'in a chain': { told: null },
+    'node by node, where a node of the chain cannot reach the next': {
+      mayCall: (from, to) => from === 0 || to === 0,
+      told: null,
+    },
+    'through the coordinator, where no node can reach another': {
+      mayCall: () => false,
+      told: /no direct connection to local3 \(it has no address\): bytes go through the coordinator/,
+    },
+    'some through the coordinator': {
+      mayCall: (_, to) => to !== 2,
+      told: /^local1: no direct connection to local3[^\n]*\n(?![^]*no direct connection to local2)/m,
+    },
+  }
+  for (const [name, { mayCall, told: expected }] of Object.entries(ways)) {
+    test(name, async () => {
+      const { code, place, told } = await run(
+        `seq 1 200000 > f; ${files}`,
+        mayCall === undefined ? {} : { mayCall },
+      )
+      assert.equal(code, 0, told)
+      if (expected) assert.match(told, expected)
+      else assert.doesNotMatch(told, /no direct connection/)
+      assert.deepEqual(outputs(place), ['out2', 'out3', 'out4'])
+      for (const out of outputs(place)) assert.equal(read(place, out), '3581800518 1288895\n1\n2\n3\n', out)
+    })
+  }
+
+  test('a node that is killed in the middle of a chain harms only its own steps', async () => {
+    const write = `(seq 1 100000; : > $MILLRACE_PLACE/began; until [ -e $MILLRACE_PLACE/go ]; do sleep 0.02; done; seq 100001 200000) > f; ${files}`
+    const before = new Set(nodesOfThis())
+    const { code, place, told } = await run(write, {}, async folder => {
+      while (!existsSync(join(folder, 'began'))) await sleep(20)
+      // Nodes are started in the order of their names; the chain goes from the second to the fourth.
+      const nodes = nodesOfThis().filter(pid => !before.has(pid))
+      process.kill(nodes[1] as number, 'SIGKILL')
+      writeFileSync(join(folder, 'go'), '')
+    })
+    assert.equal(code, 1)
+    assert.match(told, /node local2 was lost/)
+    assert.deepEqual(outputs(place), ['out3', 'out4'], told)
+    for (const out of outputs(place)) assert.equal(read(place, out), '3581800518 1288895\n1\n2\n3\n', out)
+  })
+})
+
+/** Nodes that this process has started, in the order of their start. */
+function nodesOfThis(): number[] {
+  const children = readFileSync(`/proc/self/task/${process.pid}/children`, 'utf8').trim().split(' ')
+  return children
+    .filter(Boolean)
+    .map(Number)
+    .filter(pid => readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('stream\0node'))
+}
