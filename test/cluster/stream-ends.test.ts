@@ -47,8 +47,8 @@ const ordersFor = (place: string): StreamOrders => ({
   commands: [{ step: 'make', run: 'sleep 100 > f', first: 0, times: 1 }],
   node: 0,
   nodes: [
-    { name: 'one', addresses: [], steps: [['make', 1]] },
-    { name: 'two', addresses: [], steps: [['use', 1]] },
+    { name: 'one', addresses: [], steps: [['make', 1, 0]] },
+    { name: 'two', addresses: [], steps: [['use', 1, 0]] },
   ],
   environment: {},
 })

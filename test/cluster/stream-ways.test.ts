@@ -4,10 +4,13 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseNodes } from '../../src/cluster/launch/node-spec.ts'
+import type { NodeOfRun } from '../../src/cluster/streams/messages.ts'
+import { Routes } from '../../src/cluster/streams/routes.ts'
 import { streamRunOnNodes } from '../../src/cluster/streams/stream-run.ts'
 import type { StreamNodesOptions } from '../../src/cluster/streams/stream-run.ts'
 import { packageVersion } from '../../src/runtime/version.ts'
-import type { StepCommand } from '../../src/stream/index.ts'
+import { checkText } from '../../src/stream/index.ts'
+import type { Plan, StepCommand } from '../../src/stream/index.ts'
 import { configOf, ears, folderOf, read, toolsOrReason } from '../stream/support.ts'
 import type { Stage } from '../stream/support.ts'
 
@@ -100,6 +103,49 @@ describe('ways of bytes between nodes', { skip, timeout: 120_000 }, () => {
     assert.match(told, /node local2 was lost/)
     assert.deepEqual(outputs(place), ['out3', 'out4'], told)
     for (const out of outputs(place)) assert.equal(read(place, out), '3581800518 1288895\n1\n2\n3\n', out)
+  })
+})
+
+describe('home nodes', { skip, timeout: 120_000 }, () => {
+  const nodes: NodeOfRun[] = ['a', 'b', 'c'].map((name, i) => ({
+    name,
+    addresses: [],
+    steps: i === 0 ? [['make', 1, 0]] : [['keep', 2, (i - 1) * 2]],
+  }))
+
+  test('of a step, of one of its instances, and by the name of the file', () => {
+    const policies = {
+      hashing: ['h*'],
+      manual: [
+        { name: 'f', app_node: 'keep' },
+        { name: 'g', app_node: 'keep:3' },
+      ],
+    }
+    const stages = { make: { out: ['f', 'g', 'h*', 'x'] }, keep: { in: ['x'], out: ['out'] } }
+    const { plan } = checkText(configOf(stages, { home_node_policies: policies }), 'c.json')
+    const routes = new Routes(plan as Plan, nodes)
+    assert.deepEqual(routes.of('f'), [1])
+    assert.deepEqual(routes.of('g'), [2])
+    assert.deepEqual(routes.of('x'), [1, 2])
+    const homes = Array.from({ length: 60 }, (_, i) => routes.of(`h${i}`)[0])
+    assert.deepEqual([...new Set(homes)].toSorted(), [0, 1, 2])
+  })
+
+  test('a file is at its home, although no step there says that it reads it', async () => {
+    const stages = { make: { out: ['f'] }, keep: { in: ['x'], out: ['out'] } }
+    const manual = [{ name: 'f', app_node: 'keep' }]
+    const config = configOf(stages, { permanent: ['out'], home_node_policies: { manual } })
+    const place = folderOf({ 'Config.json': config, x: '' })
+    const io = ears()
+    const commands: StepCommand[] = [
+      { step: 'make', run: 'echo 1 > f', nodes: ['local1'] },
+      { step: 'keep', run: 'cat f > out', nodes: ['local2'] },
+    ]
+    const specs = parseNodes('local:2', () => [])
+    const options = { place, version: packageVersion(), limit: 20 }
+    const code = await streamRunOnNodes(join(place, 'Config.json'), commands, specs, options, io)
+    assert.equal(code, 0, io.told())
+    assert.equal(read(place, 'out'), '1\n')
   })
 })
 

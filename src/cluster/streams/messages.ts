@@ -68,8 +68,8 @@ export interface NodeOfRun {
   readonly name: string
   /** Where it can be called; host:port. */
   readonly addresses: readonly string[]
-  /** Instances of steps there. */
-  readonly steps: readonly (readonly [step: string, count: number])[]
+  /** Instances of steps there: how many, and the number of the first. */
+  readonly steps: readonly (readonly [step: string, count: number, first: number])[]
 }
 
 export type ToStreamNode =

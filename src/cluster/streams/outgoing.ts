@@ -75,7 +75,8 @@ export class Outgoing {
     const isDirectory = type === RELAY.begin && ((frame.at(-1) ?? 0) & FLAGS.directory) !== 0
     if (isDirectory && this.#events.isTold(path)) return
     const readers = this.#routes.of(path, isDirectory).filter(node => this.#isThere(node))
-    for (const way of this.#waysTo(readers)) this.#pass(way, frame)
+    const home = isDirectory ? undefined : this.#routes.homeOf(path)
+    for (const way of this.#waysTo(readers, home)) this.#pass(way, frame)
   }
 
   /** Files that went through it to others are sent again. */
@@ -97,12 +98,13 @@ export class Outgoing {
     return node !== this.#me && !this.#lost.has(node)
   }
 
-  #waysTo(readers: readonly number[]): Way[] {
+  #waysTo(readers: readonly number[], home: number | undefined): Way[] {
     const { count } = this.#routes
-    // Chains of different nodes begin at different ones.
-    const chain = readers.toSorted(
-      (a, b) => ((a - this.#me + count) % count) - ((b - this.#me + count) % count),
-    )
+    const distance = (node: number): number => (node - this.#me + count) % count
+    // The home comes first. Chains of different nodes begin at different ones.
+    const rest = home === undefined ? readers : readers.filter(node => node !== home)
+    const first = home !== undefined && this.#isThere(home) ? [home] : []
+    const chain = [...first, ...rest.toSorted((a, b) => distance(a) - distance(b))]
     const isPossible = chain.length > 1 && !this.#isStar
     const known = isPossible ? this.#ways.get(chain.join('.')) : undefined
     if (known) return [known]

@@ -150,7 +150,7 @@ export class StreamNode {
     const incoming = new Incoming(node, {
       toRelay: (frame, from) => passOn(relay.stdin, frame, from ? [from] : []),
       nameOf,
-      placedOn: index => new Map(nodes[index]?.steps),
+      placedOn: index => instancesOf(nodes.slice(index, index + 1)),
     })
     const routes = new Routes(plan, nodes)
     const outgoing = new Outgoing(node, routes, this.#channels, relay.stdout, {

@@ -174,12 +174,8 @@ class NodesRun {
   #start(sendsEnvironment: boolean): void {
     const { limit, keep, reserve, place, version, mayCall = () => true } = this.#options
     const nodes = this.#nodes.map(({ name }, i) => {
-      const commands = this.#placed[i] ?? []
-      const steps = [...new Set(commands.map(({ step }) => step))]
-      const timesOf = (name: string): number =>
-        commands.reduce((sum, { step, times }) => (step === name ? sum + times : sum), 0)
-      const counted = steps.map(step => [step, timesOf(step)] as const)
-      return { name, addresses: this.#addresses[i] ?? [], steps: counted }
+      const steps = (this.#placed[i] ?? []).map(({ step, times, first }) => [step, times, first] as const)
+      return { name, addresses: this.#addresses[i] ?? [], steps }
     })
     for (const commands of this.#placed) for (const { times } of commands) this.#expected += times
     const text = readText(this.#file)
