@@ -20,7 +20,7 @@ enum {
     MR_FRAME_ENDED,      /* u16 length, name of a step, u32 instances that ended well, u32 that failed, text: the reason. Since the last one */
     MR_FRAME_WANT,       /* begins with a pattern. u8: it has wildcards; text: the step of another node that reads what it names */
     MR_FRAME_GO,         /* all WANTs have come */
-    MR_FRAME_AGAIN,      /* in: what was sent is to be sent again, because a node may not have got it. out: that was done */
+    MR_FRAME_AGAIN,      /* in: what was sent is to be sent again, because a node may not have got it. out: that was done; u32: for how many of them */
 };
 
 /* A directory that a rule names: it is complete when each node finds it so. A file that may have been sent before, with the

@@ -256,7 +256,7 @@ int mr_send_news(void)
         news = 1;
     }
     if (again_told != again_begun && !is_late) {
-        send_frame(MR_FRAME_AGAIN, "", 0, 0, 0, 0);
+        send_frame(MR_FRAME_AGAIN, "", &again_begun, sizeof again_begun, 0, 0);
         again_told = again_begun;
         news = 1;
     }

@@ -1,7 +1,7 @@
 import type { FrameReader } from '../link/frames.ts'
 import type { Arrivals, Holds } from './channel.ts'
-import { FLAGS, MARK_FRAME, RELAY } from './messages.ts'
-import { endedFrame, frameOf, pathOf, readMark } from './relay-frame.ts'
+import { EPOCH_FRAME, FLAGS, MARK_FRAME, RELAY } from './messages.ts'
+import { endedFrame, frameOf, pathOf, readEpoch, readMark } from './relay-frame.ts'
 import type { Mark } from './relay-frame.ts'
 
 /** Milliseconds for a name to become free on the node that had it, before two nodes are said to write one file. */
@@ -19,6 +19,9 @@ export interface IncomingEvents {
 
 interface FileFrom {
   readonly source: number
+  /** On which of its ways it comes, and since when. */
+  readonly id: string
+  readonly epoch: number
   generation: number
   /** `known`: it is complete here, and comes again for others. */
   state: 'open' | 'done' | 'known'
@@ -32,9 +35,21 @@ interface Ended {
 
 interface Source {
   readonly channels: Set<string>
+  /** Of its ways. */
+  readonly epochs: Map<string, number>
   readonly ended: Map<number, Ended>
   /** Instances whose end was told to this node, by step. */
   readonly told: Map<string, number>
+  isLost: boolean
+}
+
+interface Begun {
+  readonly source: number
+  readonly id: string
+  readonly epoch: number
+  readonly path: string
+  readonly frame: Buffer
+  readonly file: FileFrom | undefined
 }
 
 interface Waiting {
@@ -82,6 +97,7 @@ export class Incoming implements Arrivals {
   }
 
   frame(source: number, id: string, type: number, frame: Buffer, content: FrameReader, from: Holds): void {
+    if (this.#of(source).isLost) return
     const key = `${source} ${id}`
     const held = this.#held.get(key)
     if (held) {
@@ -89,17 +105,20 @@ export class Incoming implements Arrivals {
       return
     }
     if (type === MARK_FRAME) return this.#marked(source, id, readMark(content.rest()))
+    if (type === EPOCH_FRAME) return void this.#of(source).epochs.set(id, readEpoch(frame))
     const path = pathOf(content.bytes, content.at)
     if (type === RELAY.begin && this.#isTaken(path, source, frame))
       return this.#hold(key, path, source, id, frame, from)
-    this.#take(source, type, path, frame, from)
+    this.#take(source, id, type, path, frame, from)
   }
 
   /** A node is lost: what it had sent is taken, then its files and steps fail here. */
   async lost(source: number): Promise<void> {
-    const { channels, told } = this.#of(source)
+    const one = this.#of(source)
+    const { channels, told } = one
     for (let left = LAST_WORDS; left > 0 && channels.size > 0; left -= 20)
       await new Promise(resolve => setTimeout(resolve, 20))
+    one.isLost = true
     const why = `node ${this.#events.nameOf(source)} was lost`
     for (const [path, file] of this.#files) {
       if (file.source !== source || file.state !== 'open') continue
@@ -115,7 +134,16 @@ export class Incoming implements Arrivals {
   #of(source: number): Source {
     let found = this.#sources.get(source)
     if (!found)
-      this.#sources.set(source, (found = { channels: new Set(), ended: new Map(), told: new Map() }))
+      this.#sources.set(
+        source,
+        (found = {
+          channels: new Set(),
+          epochs: new Map(),
+          ended: new Map(),
+          told: new Map(),
+          isLost: false,
+        }),
+      )
     return found
   }
 
@@ -143,37 +171,39 @@ export class Incoming implements Arrivals {
     this.#held.delete(key)
     for (const { source, id, type, frame } of held.frames) {
       if (type === MARK_FRAME) this.#marked(source, id, readMark(frame.subarray(HEADER)))
-      else this.#take(source, type, pathOf(frame, HEADER), frame, null)
+      else if (type === EPOCH_FRAME) this.#of(source).epochs.set(id, readEpoch(frame))
+      else this.#take(source, id, type, pathOf(frame, HEADER), frame, null)
     }
     held.from.resume()
   }
 
-  #take(source: number, type: number, path: string, frame: Buffer, from: Holds | null): void {
+  #take(source: number, id: string, type: number, path: string, frame: Buffer, from: Holds | null): void {
     const last = frame.at(-1) ?? 0
     const file = this.#files.get(path)
+    const epoch = this.#of(source).epochs.get(id) ?? 0
+    // It was on its way for long, and has been sent again since.
+    if (file?.source === source && epoch < file.epoch) return
     if (type === RELAY.begin) {
       if (last & FLAGS.directory) {
         this.#directories.add(path)
         return this.#tell(frame, from)
       }
-      const generation = frame.readUInt32LE(frame.length - 5)
-      if (last & FLAGS.again && file?.source === source) {
-        if (file.state !== 'open') {
-          file.state = 'known'
-          return
-        }
-        if (file.generation !== generation) this.#tell(cutFrame(path, generation), from)
-      }
-      this.#files.set(path, { source, generation, state: 'open' })
-      return this.#tell(frame, from)
+      return this.#begin({ source, id, epoch, path, frame, file }, from)
     }
-    if (!file || file.source !== source || file.state === 'known') {
-      if (type === RELAY.cut && last === 1) this.#gone(path, frame, from)
-      return
-    }
+    if (!file || file.source !== source || file.id !== id || file.state === 'known') return
     if (type === RELAY.cut && last === 1) return this.#gone(path, frame, from)
     if (type === RELAY.cut) file.generation = frame.readUInt32LE(frame.length - 5)
     else if (type !== RELAY.data) file.state = 'done'
+    this.#tell(frame, from)
+  }
+
+  #begin({ source, id, epoch, path, frame, file }: Begun, from: Holds | null): void {
+    const generation = frame.readUInt32LE(frame.length - 5)
+    const isAgain = ((frame.at(-1) ?? 0) & FLAGS.again) !== 0 && file?.source === source
+    const state = isAgain && file.state !== 'open' ? 'known' : 'open'
+    this.#files.set(path, { source, id, epoch, generation, state })
+    if (state === 'known') return
+    if (isAgain && file.generation !== generation) this.#tell(cutFrame(path, generation), from)
     this.#tell(frame, from)
   }
 

@@ -24,6 +24,8 @@ export const FLAGS = { directory: 1, again: 2 } as const
 export const CARRY_FRAME = 80
 /** The end of a step. */
 export const MARK_FRAME = 81
+/** What follows on this way was sent after so many ways had failed. */
+export const EPOCH_FRAME = 82
 
 /** Coordinator and nodes say that they live, each so many milliseconds. */
 export const PULSE = 1000

@@ -1,6 +1,6 @@
 import type { FrameReader } from '../link/frames.ts'
 import type { Channel, ChannelEvents, Channels, Holds } from './channel.ts'
-import { carriedId, carryFrame, markFrame, pathOf } from './relay-frame.ts'
+import { carriedId, carryFrame, epochFrame, markFrame, pathOf } from './relay-frame.ts'
 import { FLAGS, RELAY } from './messages.ts'
 import type { Routes } from './routes.ts'
 
@@ -29,6 +29,7 @@ interface Way {
   channel: Channel | null
   waiting: Buffer[]
   isClosed: boolean
+  epoch: number
 }
 
 /**
@@ -39,21 +40,33 @@ interface Way {
 export class Outgoing {
   readonly #me: number
   readonly #routes: Routes
-  readonly #channels: Channels
+  readonly #channels: Pick<Channels, 'open'>
   readonly #events: OutgoingEvents
   readonly #source: Holds
   readonly #ways = new Map<string, Way>()
+  /** Files that were begun, and on which ways: what follows goes there, too. Other ways lack what came before. */
+  readonly #open = new Map<string, readonly Way[]>()
   readonly #lost = new Set<number>()
   readonly #byCoordinator = new Set<number>()
   /** Ends of steps, in order: each is valid when a node has heard it on all ways that lead there. */
   readonly #ended: Buffer[] = []
   #edition = 0
+  #epoch = 0
+  /** How often all had to be sent again, and for how many of them that is done. */
+  #repairs = 0
+  #repaired = 0
   #chains = 0
   #isStar = false
   #isOver = false
   #opening = 0
 
-  constructor(me: number, routes: Routes, channels: Channels, source: Holds, events: OutgoingEvents) {
+  constructor(
+    me: number,
+    routes: Routes,
+    channels: Pick<Channels, 'open'>,
+    source: Holds,
+    events: OutgoingEvents,
+  ) {
     this.#me = me
     this.#routes = routes
     this.#channels = channels
@@ -64,9 +77,13 @@ export class Outgoing {
   take(type: number, frame: Buffer, content: FrameReader): void {
     if (type === RELAY.ended) {
       this.#ended.push(Buffer.from(frame))
-      return this.#mark(this.#ended.length - 1)
+      // What is to be sent again comes before it.
+      if (this.#repaired === this.#repairs) this.#mark(this.#ended.length - 1)
+      return
     }
     if (type === RELAY.again) {
+      this.#repaired = frame.readUInt32LE(frame.length - 4)
+      if (this.#repaired !== this.#repairs) return
       this.#edition++
       for (const index of this.#ended.keys()) this.#mark(index)
       return
@@ -74,9 +91,16 @@ export class Outgoing {
     const path = pathOf(content.bytes, content.at)
     const isDirectory = type === RELAY.begin && ((frame.at(-1) ?? 0) & FLAGS.directory) !== 0
     if (isDirectory && this.#events.isTold(path)) return
-    const readers = this.#routes.of(path, isDirectory).filter(node => this.#isThere(node))
-    const home = isDirectory ? undefined : this.#routes.homeOf(path)
-    for (const way of this.#waysTo(readers, home)) this.#pass(way, frame)
+    if (type === RELAY.begin) {
+      const readers = this.#routes.of(path, isDirectory).filter(node => this.#isThere(node))
+      const home = isDirectory ? undefined : this.#routes.homeOf(path)
+      const ways = this.#waysTo(readers, home)
+      for (const way of ways) this.#pass(way, frame)
+      if (!isDirectory) this.#open.set(path, ways)
+      return
+    }
+    for (const way of this.#open.get(path) ?? []) if (!way.isClosed) this.#pass(way, frame)
+    if (isLast(type, frame)) this.#open.delete(path)
   }
 
   /** Files that went through it to others are sent again. */
@@ -121,9 +145,9 @@ export class Outgoing {
     const id = chain.join('.')
     const known = this.#ways.get(id)
     if (known) return known
-    const way: Way = { id, chain, channel: null, waiting: [], isClosed: false }
+    const way: Way = { id, chain, channel: null, waiting: [], isClosed: false, epoch: 0 }
     this.#ways.set(id, way)
-    void this.#open(way)
+    void this.#connect(way)
     return way
   }
 
@@ -135,12 +159,12 @@ export class Outgoing {
     const pass: Channel['pass'] = frame =>
       this.#events.byCoordinator.pass(carryFrame(this.#me, node, frame), this.#source)
     const channel = { id, chain, pass, end: () => undefined }
-    const way: Way = { id, chain, channel, waiting: [], isClosed: false }
+    const way: Way = { id, chain, channel, waiting: [], isClosed: false, epoch: 0 }
     this.#ways.set(id, way)
     return way
   }
 
-  async #open(way: Way): Promise<void> {
+  async #connect(way: Way): Promise<void> {
     const events: ChannelEvents = {
       closed: isInOrder => {
         if (!isInOrder) this.#close(way, true)
@@ -172,6 +196,10 @@ export class Outgoing {
   }
 
   #pass(way: Way, frame: Buffer): void {
+    if (way.epoch !== this.#epoch) {
+      way.epoch = this.#epoch
+      this.#pass(way, epochFrame(this.#epoch))
+    }
     if (way.channel) way.channel.pass(frame, this.#source)
     // It is part of a larger chunk, which must not be kept for it.
     else way.waiting.push(Buffer.from(frame))
@@ -182,10 +210,13 @@ export class Outgoing {
     if (way.isClosed || this.#isOver) return
     way.isClosed = true
     way.waiting = []
+    this.#epoch++
     this.#ways.delete(way.id)
     if (way.chain.length > 1) this.#isStar = true
     else for (const node of way.chain) this.#byCoordinator.add(node)
-    if (isMissed && way.chain.some(node => this.#isThere(node))) this.#events.again()
+    if (!isMissed || !way.chain.some(node => this.#isThere(node))) return
+    this.#repairs++
+    this.#events.again()
   }
 
   #mark(index: number): void {
@@ -201,3 +232,7 @@ export class Outgoing {
     for (const way of ways) this.#pass(way, mark)
   }
 }
+
+/** Nothing more follows about the file. */
+const isLast = (type: number, frame: Buffer): boolean =>
+  type === RELAY.complete || type === RELAY.fail || (type === RELAY.cut && frame.at(-1) === 1)

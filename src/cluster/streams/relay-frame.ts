@@ -1,5 +1,5 @@
 import { FrameWriter } from '../link/frames.ts'
-import { CARRY_FRAME, MARK_FRAME, RELAY } from './messages.ts'
+import { CARRY_FRAME, EPOCH_FRAME, MARK_FRAME, RELAY } from './messages.ts'
 import type { Wanted } from './messages.ts'
 
 /** A frame that a relay understands: a name, and what its type asks for. */
@@ -63,6 +63,18 @@ export function markFrame(mark: Mark): Buffer {
   writer.end()
   return writer.take()
 }
+
+export function epochFrame(epoch: number): Buffer {
+  const writer = new FrameWriter()
+  const bytes = Buffer.alloc(4)
+  bytes.writeUInt32LE(epoch)
+  writer.begin(EPOCH_FRAME)
+  writer.raw(bytes)
+  writer.end()
+  return writer.take()
+}
+
+export const readEpoch = (frame: Buffer): number => frame.readUInt32LE(frame.length - 4)
 
 export const readMark = (bytes: Buffer): Mark => JSON.parse(bytes.toString()) as Mark
 
