@@ -106,6 +106,60 @@ describe('ways of bytes between nodes', { skip, timeout: 120_000 }, () => {
   })
 })
 
+describe('steps that wait for each other', { skip, timeout: 120_000 }, () => {
+  const pair = (first: string, second: string): Promise<{ code: number; place: string; told: string }> =>
+    chainOf({ a: first, b: second }, ['local1', 'local2'])
+
+  async function chainOf(
+    lines: Record<string, string>,
+    nodes: string[] | null,
+  ): Promise<{ code: number; place: string; told: string }> {
+    const stages: Record<string, Stage> = {}
+    const names = Object.keys(lines)
+    for (const [i, name] of names.entries()) {
+      const before = names[(i + names.length - 1) % names.length] as string
+      const rules = [{ name: `of-${name}`, ...growing }]
+      stages[name] = { in: [`of-${before}`], out: [`of-${name}`], rules }
+    }
+    const place = folderOf({ 'Config.json': configOf(stages, { permanent: ['of-*'] }) })
+    const io = ears()
+    const commands = names.map((step, i): StepCommand => {
+      const node = nodes?.[i]
+      return { step, run: lines[step] as string, ...(node === undefined ? {} : { nodes: [node] }) }
+    })
+    const specs = parseNodes('local:2x1', () => [])
+    const options = { place, version: packageVersion() }
+    const code = await streamRunOnNodes(join(place, 'Config.json'), commands, specs, options, io)
+    return { code, place, told: io.told() }
+  }
+
+  test('over two nodes are stopped, and named', async () => {
+    const { code, told } = await pair('read x < of-b; echo 1 > of-a', 'read x < of-a; echo 1 > of-b')
+    assert.equal(code, 1)
+    assert.match(
+      told,
+      /these steps wait for each other and are stopped: a \(pid \d+\) waits for of-b, written by b \(on local1\); b /,
+    )
+  })
+
+  test('a question and its answer over two nodes are no deadlock', async () => {
+    const { code, place, told } = await pair(
+      'exec 3> of-a; echo 1 >&3; read x < of-b; echo $x >&3',
+      'exec 3< of-a; read x <&3; echo 2 > of-b; sleep 1; read y <&3; [ $y = 2 ]',
+    )
+    assert.equal(code, 0, told)
+    assert.equal(read(place, 'of-a'), '1\n2\n')
+  })
+
+  test('a chain of more steps than CPUs makes progress', async () => {
+    const lines: Record<string, string> = { s0: 'seq 1 1000 > of-s0' }
+    for (let i = 1; i < 9; i++) lines[`s${i}`] = `awk '{ print $1 + 1 }' of-s${i - 1} > of-s${i}`
+    const { code, place, told } = await chainOf(lines, null)
+    assert.equal(code, 0, told)
+    assert.equal(read(place, 'of-s8').split('\n').at(-2), '1008')
+  })
+})
+
 describe('home nodes', { skip, timeout: 120_000 }, () => {
   const nodes: NodeOfRun[] = ['a', 'b', 'c'].map((name, i) => ({
     name,

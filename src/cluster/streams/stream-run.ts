@@ -18,6 +18,7 @@ import { StreamError } from '../../stream/stream-error.ts'
 import { environmentToSend } from '../launch/environment.ts'
 import type { NodeSpec } from '../launch/node-spec.ts'
 import { newSecret } from '../link/secret.ts'
+import { Deadlocks } from './deadlock.ts'
 import { PULSE, SILENCE } from './messages.ts'
 import type { PlacedCommand } from './messages.ts'
 import { placeSteps } from './place-steps.ts'
@@ -77,6 +78,8 @@ class NodesRun {
   #lost: string[] = []
   #wake: () => void = () => {}
   #isCut = false
+  #isDeadlocked = false
+  readonly #deadlocks = new Deadlocks()
 
   constructor(
     plan: Plan,
@@ -147,7 +150,10 @@ class NodesRun {
           this.#screen.print(`${step.padEnd(width)} | ${text}\n`, to === 'stdout' ? 'out' : 'err'),
         note: text => this.#screen.print(`${spec.name}: ${text}`),
         ended: instance => this.#ended(instance, spec.name),
-        looked: () => this.#show(),
+        looked: () => {
+          this.#show()
+          this.#watchForDeadlock()
+        },
         gone: reason => this.#gone(i, reason),
       })
       this.#nodes.push(node)
@@ -235,6 +241,27 @@ class NodesRun {
     }
   }
 
+  /** Steps that wait for each other on several nodes would do so for ever. */
+  #watchForDeadlock(): void {
+    if (this.#isCut || this.#nodes.some(node => !node.isGone && !node.snapshot)) return
+    const seen = this.#nodes.flatMap(({ name, snapshot, isGone }, i) => {
+      if (isGone || !snapshot) return []
+      const running = new Map<string, number>()
+      for (const { step, first, times } of this.#placed[i] ?? []) {
+        const ended = this.#instances.filter(
+          one => one.step === step && one.number >= first && one.number < first + times,
+        ).length
+        if (ended < times) running.set(step, (running.get(step) ?? 0) + times - ended)
+      }
+      return [{ name, snapshot, running }]
+    })
+    const circle = this.#deadlocks.look(seen, Date.now())
+    if (circle === null || this.#isDeadlocked) return
+    this.#isDeadlocked = true
+    this.#screen.print(`error: these steps wait for each other and are stopped: ${circle}\n`)
+    for (const node of this.#nodes) node.stop()
+  }
+
   #snapshot(of: (node: RemoteStreamNode) => Snapshot | null | undefined): Snapshot {
     const all = this.#nodes.flatMap(node => of(node) ?? [])
     return {
@@ -273,7 +300,7 @@ class NodesRun {
 
   async #close(): Promise<number> {
     const failed = this.#instances.filter(({ code }) => code !== 0)
-    const isOk = failed.length === 0 && !this.#isCut && this.#lost.length === 0
+    const isOk = failed.length === 0 && !this.#isCut && !this.#isDeadlocked && this.#lost.length === 0
     await this.#letGo(isOk)
     this.#screen.clear()
     const last = this.#snapshot(node => node.result?.last)
