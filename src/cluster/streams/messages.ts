@@ -83,7 +83,16 @@ export type ToStreamNode =
   | { readonly do: 'lost'; readonly node: number }
   | { readonly do: 'pulse' }
 
+/** Bytes that a node has sent on one way. */
+export interface Sent {
+  /** The nodes that got them, one from the other. */
+  readonly chain: readonly number[]
+  readonly isByCoordinator: boolean
+  readonly bytes: number
+}
+
 export interface NodeResult {
+  readonly sent: readonly Sent[]
   readonly kept: Kept
   /** Temporary files that were removed; undefined when they were left. */
   readonly removed: number | undefined
@@ -100,6 +109,6 @@ export type FromStreamNode =
   | { readonly say: 'line'; readonly step: string; readonly text: string; readonly to: 'stdout' | 'stderr' }
   | { readonly say: 'note'; readonly text: string }
   | { readonly say: 'ended'; readonly instance: Instance }
-  | { readonly say: 'look'; readonly snapshot: Snapshot }
+  | { readonly say: 'look'; readonly snapshot: Snapshot; readonly sent: readonly Sent[] }
   | { readonly say: 'result'; readonly result: NodeResult }
   | { readonly say: 'fault'; readonly message: string; readonly hint: string }

@@ -2,6 +2,7 @@ import type { FrameReader } from '../link/frames.ts'
 import type { Channel, ChannelEvents, Channels, Holds } from './channel.ts'
 import { carriedId, carryFrame, epochFrame, markFrame, pathOf } from './relay-frame.ts'
 import { FLAGS, RELAY } from './messages.ts'
+import type { Sent } from './messages.ts'
 import type { Routes } from './routes.ts'
 
 /** Chains from one node; more sets of readers than this are served node by node. */
@@ -46,6 +47,8 @@ export class Outgoing {
   readonly #ways = new Map<string, Way>()
   /** Files that were begun, and on which ways: what follows goes there, too. Other ways lack what came before. */
   readonly #open = new Map<string, readonly Way[]>()
+  /** Bytes by way. */
+  readonly #sent = new Map<string, number>()
   readonly #lost = new Set<number>()
   readonly #byCoordinator = new Set<number>()
   /** Ends of steps, in order: each is valid when a node has heard it on all ways that lead there. */
@@ -175,7 +178,7 @@ export class Outgoing {
       const channel = await this.#channels.open(this.#me, way.id, way.chain, events)
       if (way.isClosed || this.#isOver) return channel.end()
       way.channel = channel
-      for (const frame of way.waiting.splice(0)) channel.pass(frame, this.#source)
+      for (const frame of way.waiting.splice(0)) this.#write(channel, frame)
     } catch (error) {
       if (way.isClosed || this.#isOver) return
       const names = way.chain.map(node => this.#events.nameOf(node)).join(', ')
@@ -195,14 +198,28 @@ export class Outgoing {
     else this.#source.pause()
   }
 
+  /** What has been sent so far. */
+  get sent(): Sent[] {
+    return [...this.#sent].map(([id, bytes]) => {
+      const isByCoordinator = id.startsWith('c')
+      const chain = isByCoordinator ? [Number(id.slice(1))] : id.split('.').map(Number)
+      return { chain, isByCoordinator, bytes }
+    })
+  }
+
   #pass(way: Way, frame: Buffer): void {
     if (way.epoch !== this.#epoch) {
       way.epoch = this.#epoch
       this.#pass(way, epochFrame(this.#epoch))
     }
-    if (way.channel) way.channel.pass(frame, this.#source)
+    if (way.channel) this.#write(way.channel, frame)
     // It is part of a larger chunk, which must not be kept for it.
     else way.waiting.push(Buffer.from(frame))
+  }
+
+  #write(channel: Channel, frame: Buffer): void {
+    if (frame[4] === RELAY.data) this.#sent.set(channel.id, (this.#sent.get(channel.id) ?? 0) + frame.length)
+    channel.pass(frame, this.#source)
   }
 
   /** A way that failed is replaced by others when there is something to send; what it carried is sent again on those. */

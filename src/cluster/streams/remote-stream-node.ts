@@ -6,7 +6,7 @@ import { commandOn } from '../launch/command-on.ts'
 import type { NodeSpec } from '../launch/node-spec.ts'
 import { FrameLink } from './frame-link.ts'
 import { PULSE } from './messages.ts'
-import type { FromStreamNode, NodeResult, StreamOrders, ToStreamNode } from './messages.ts'
+import type { FromStreamNode, NodeResult, Sent, StreamOrders, ToStreamNode } from './messages.ts'
 
 export interface StreamNodeEvents {
   /** A frame for another node, that cannot be reached from there. */
@@ -32,6 +32,7 @@ export class RemoteStreamNode {
   /** Where other nodes can call it, once it was asked to listen. */
   readonly addresses: Promise<readonly string[]>
   snapshot: Snapshot | null = null
+  sent: readonly Sent[] = []
   result: NodeResult | null = null
   isGone = false
   readonly #child: ChildProcess
@@ -94,9 +95,11 @@ export class RemoteStreamNode {
             return events.ended(message.instance)
           case 'look':
             this.snapshot = message.snapshot
+            this.sent = message.sent
             return events.looked()
           case 'result':
             this.result = message.result
+            this.sent = message.result.sent
             return
           case 'fault':
             fault = message.hint ? `${message.message} (${message.hint})` : message.message

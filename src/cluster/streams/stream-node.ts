@@ -228,7 +228,11 @@ export class StreamNode {
       if (snapshot && !this.#isOver) {
         live.keeper.look(snapshot)
         const files = snapshot.files.filter(({ path }) => !live.incoming.isRemote(path))
-        this.#link.say({ say: 'look', snapshot: { ...snapshot, files, events: [] } })
+        this.#link.say({
+          say: 'look',
+          snapshot: { ...snapshot, files, events: [] },
+          sent: live.outgoing.sent,
+        })
       }
       await sleep(Math.max(INTERVAL, (Date.now() - began) * 20))
     }
@@ -301,7 +305,7 @@ export class StreamNode {
     await forgetState(board)
     allIsWell()
     const files = last?.files.filter(({ path }) => !incoming.isRemote(path)) ?? []
-    return { kept, removed, dir: workspace.dir, last: last && { ...last, files } }
+    return { sent: outgoing.sent, kept, removed, dir: workspace.dir, last: last && { ...last, files } }
   }
 }
 

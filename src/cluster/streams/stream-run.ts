@@ -20,7 +20,8 @@ import type { NodeSpec } from '../launch/node-spec.ts'
 import { newSecret } from '../link/secret.ts'
 import { Deadlocks } from './deadlock.ts'
 import { PULSE, SILENCE } from './messages.ts'
-import type { PlacedCommand } from './messages.ts'
+import { Links } from './links.ts'
+import type { PlacedCommand, Sent } from './messages.ts'
 import { placeSteps } from './place-steps.ts'
 import { RemoteStreamNode } from './remote-stream-node.ts'
 import { readCarried } from './relay-frame.ts'
@@ -41,6 +42,9 @@ export interface StreamNodesOptions {
 
 /** Nodes that live get so many times the silence to put their files in place, before the run ends without them. */
 const CLOSING = 10
+/** Seconds after which progress tells of a wait, and of how many. */
+const LONG_WAIT = 5
+const MOST_WAITS = 5
 
 /** Runs a streaming workflow whose steps are on several nodes. */
 export function streamRunOnNodes(
@@ -80,6 +84,7 @@ class NodesRun {
   #isCut = false
   #isDeadlocked = false
   readonly #deadlocks = new Deadlocks()
+  #links = new Links([])
 
   constructor(
     plan: Plan,
@@ -126,6 +131,10 @@ class NodesRun {
     return this.#options.silence ?? SILENCE
   }
 
+  get #sent(): (readonly Sent[])[] {
+    return this.#nodes.map(({ sent }) => sent)
+  }
+
   get #running(): number {
     return this.#expected - this.#instances.length
   }
@@ -167,6 +176,7 @@ class NodesRun {
       }
       cpus.push(hello.cpus)
     }
+    this.#links = new Links(this.#nodes.map(({ name }) => name))
     const { token } = newSecret()
     const isFar = specs.some(({ by }) => by !== 'local')
     for (const [i, node] of this.#nodes.entries()) node.listen(i, token, isFar)
@@ -292,9 +302,19 @@ class NodesRun {
     const elapsed = durationText(Date.now() - this.#begun)
     const done = `[${this.#instances.length}/${this.#expected}] steps ended`
     const nodes = counted(this.#nodes.length, 'node')
+    const rates = this.#links.rates(this.#sent, Date.now())
+    const waits = this.#nodes.flatMap(({ name, snapshot }) =>
+      (snapshot?.waits ?? []).flatMap(({ sentence, at, for: what, seconds }) =>
+        (seconds ?? 0) < LONG_WAIT
+          ? []
+          : [`${name}: ${sentence}${what === 'data' ? `, from byte ${at}` : ''}`],
+      ),
+    )
+    const more = [...waits.slice(0, MOST_WAITS), ...(rates === undefined ? [] : [rates])]
     return [
       `${this.#plan.name}  ${elapsed}  ${nodes}  ${done}  ${byteText(bytes)} written`,
-      ...progressLines(states, this.#screen.width, this.#screen.height - 2),
+      ...progressLines(states, this.#screen.width, this.#screen.height - 2 - more.length),
+      ...more,
     ]
   }
 
@@ -327,6 +347,8 @@ class NodesRun {
         workspace: { dir: dirs, place: this.#options.place, layer: undefined, own: true, before: new Set() },
       }),
     )
+    const links = this.#links.total(this.#sent)
+    if (links !== undefined) this.#screen.print(`${links}\n`)
     if (this.#isCut) return 130
     return isOk && this.#lost.length === 0 && kept.stuck.length === 0 && doubt === '' ? 0 : 1
   }
