@@ -17,6 +17,7 @@ export class Namespaces {
   readonly #folder = mkdtempSync(join(tmpdir(), 'millrace-bench-net-'))
   readonly #count: number
   readonly #path = process.env['PATH']
+  readonly #atExit = (): void => this.end()
 
   private constructor(count: number) {
     this.#count = count
@@ -46,6 +47,9 @@ export class Namespaces {
   }
 
   #make(): void {
+    // Also when the benchmark is interrupted.
+    process.once('exit', this.#atExit)
+    if (process.listenerCount('SIGINT') === 0) process.once('SIGINT', () => process.exit(130))
     const bridge = `${this.#tag}b`
     ip('link', 'add', bridge, 'type', 'bridge')
     ip('link', 'set', bridge, 'up')
@@ -101,6 +105,7 @@ export class Namespaces {
 
   /** Removes all of it. */
   end(): void {
+    process.off('exit', this.#atExit)
     process.env['PATH'] = this.#path
     for (let i = 1; i <= this.#count; i++) quietly(() => ip('netns', 'del', this.nameOf(i)))
     quietly(() => ip('link', 'del', `${this.#tag}b`))
