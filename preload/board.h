@@ -359,5 +359,6 @@ u64 mr_relieve(u32 but);
 
 /* deadlock.c */
 int mr_deadlocked(u32 wait, char *why, size_t size);
+int mr_cannot_move(u32 proc); /* without the lock: all its threads are in waits of ours, or wait for children */
 
 #endif
