@@ -4,7 +4,7 @@ import type { Definition } from '../../model/definition.ts'
 import { digestOf, hexOf, sameDigest } from '../../store/digest.ts'
 import type { Digest } from '../../store/digest.ts'
 import { ENTRY } from '../../store/format.ts'
-import { firstDifference } from './code.ts'
+import { firstDifference, isSetting } from './code.ts'
 import type { Code, CodeDigests } from './code.ts'
 import type { Keeping } from './keeping.ts'
 import type { Keyed } from './keys.ts'
@@ -101,6 +101,7 @@ export class Explanations {
     for (const { path, digest, text } of this.#code.of(modulesOf(jobOf(task).definition)).sources) {
       const was = old.get(path)
       if (was === digest) continue
+      if (isSetting(path)) return `what its code reads changed: ${path}`
       if (was === undefined) return `its code changed: it imports ${path} now`
       const source = text === null ? null : this.#stores.find(ENTRY.fact, textKey(was))
       return `its code changed: ${path}${source && text !== null ? `:${firstDifference(source.toString(), text)}` : ''}`

@@ -1,3 +1,4 @@
+import type { Datum } from '../../core/data/datum.ts'
 import type { Group } from '../../core/tasks/group.ts'
 import type { Task } from '../../core/tasks/task.ts'
 import type { Call } from '../../model/capture/call.ts'
@@ -12,7 +13,7 @@ import { ENTRY } from '../../store/format.ts'
 import type { Runtime } from '../runtime.ts'
 import { answer } from './answer.ts'
 import type { CodeDigests } from './code.ts'
-import { Digests, digestOfContent } from './digests.ts'
+import { Digests } from './digests.ts'
 import { Explanations } from './explanations.ts'
 import { FileDigests } from './file-digests.ts'
 import { Keeping, keepingOf, spoil } from './keeping.ts'
@@ -75,7 +76,7 @@ export class Keeper {
     this.#keys = new Keys({
       ...options,
       program: name => this.files.program(name),
-      digestOf: version => this.digests.of(version),
+      digestOf: (version, isTaken) => this.digests.of(version, isTaken),
     })
     if (options.isLookingUp) runtime.engine.looks.wants = task => this.#isKeepable(task)
     if (options.policy.every > 0) {
@@ -96,11 +97,17 @@ export class Keeper {
     job.keeping = keeping
     keeping.why = whyNot(call)
     if (!parent) return
-    // What a called task does beside is not done again when its caller is answered for.
+    // What a called task does beside is not done again when its caller is answered for, and what it reads is not looked at.
+    const { cache, programs } = definition.options
     if (slots.some(({ kind, mode }) => kind !== 'value' && mode !== 'in'))
       spoil(parent, 'it calls tasks that write files, which are kept by themselves')
-    else if (definition.options.cache === false)
-      spoil(parent, `it calls ${definition.name}, which always runs`)
+    else if (cache === false) spoil(parent, `it calls ${definition.name}, which always runs`)
+    else if (keeping.extra !== null || programs)
+      spoil(parent, `it calls ${definition.name}, which depends on more than its arguments`)
+    else
+      for (const { kind, datum } of slots)
+        if (kind !== 'value')
+          spoil(notGiven(parent, datum), 'it calls tasks that read other files than its own')
   }
 
   /** Its inputs may be changed by it: they are digested before. */
@@ -143,10 +150,10 @@ export class Keeper {
       const write = task.accesses[slot]?.write
       if (!write || kind === 'value') continue
       const path = this.#runtime.files.store.pathOf(write)
-      const read = await this.files.hold(path, this.stores.own).catch(() => null)
-      const content = read ? read().catch(() => null) : Promise.resolve(null)
+      const held = await this.files.hold(path, this.stores.own).catch(() => null)
+      const content = held ? held.read().catch(() => null) : Promise.resolve(null)
       keeping.files.set(slot, content)
-      this.digests.set(write, content.then(digestOfContent))
+      this.digests.setFile(write, content, held?.written)
     }
   }
 
@@ -180,8 +187,9 @@ export class Keeper {
       this.#worth.measured(performance.now() - begun, outputs.bytes)
     } else
       this.#later(
-        Promise.all([inputs, outputs.made]).then(([known, made]) => {
-          if (known && made) this.#put(task, this.#keys.of(task, extra, known), made, isIgnored)
+        Promise.all([inputs, outputs.made]).then(async ([known, made]) => {
+          if (known && made && (await this.digests.areStill(task, known.digests)))
+            this.#put(task, this.#keys.of(task, extra, known), made, isIgnored)
           else
             this.explanations.notKept(
               task,
@@ -337,6 +345,13 @@ const TOO_SHORT = 'it is cheaper made than kept'
 
 const notWanted = ({ what }: CheckpointPolicy): string =>
   what === 'tasks' ? 'only tasks with cache: true are kept' : 'only groups with checkpoint: true are kept'
+
+/** The nearest of the callers that was not given a file. */
+function notGiven(task: Task, file: Datum): Task | null {
+  for (let at: Task | null = task; at; at = at.parent)
+    if (!at.accesses.some(({ read }) => read?.datum === file)) return at
+  return null
+}
 
 /** What a call does that makes its results unfit to be kept; null when nothing does. */
 function whyNot({ definition, slots }: Call): string | null {

@@ -34,8 +34,8 @@ export interface KeyOptions {
   /** Counts in every key. */
   readonly salt: string
   program(name: string): Digest
-  /** What is in a version; null when that cannot be known. */
-  digestOf(version: Version): ValueDigest | Promise<ValueDigest | null> | null
+  /** What is in a version; null when that cannot be known. `isTaken`: the task writes over it. */
+  digestOf(version: Version, isTaken: boolean): ValueDigest | Promise<ValueDigest | null> | null
 }
 
 /** What all tasks of a definition have in common. */
@@ -64,11 +64,11 @@ export class Keys {
     const digests: (ValueDigest | null | Promise<ValueDigest | null>)[] = []
     let isLate = false
     for (let i = 0; i < slots.length; i++) {
-      const { read } = task.accesses[i] as Access
+      const { read, write } = task.accesses[i] as Access
       const { initial } = slots[i] as KeptSlot
       if (initial && digestOfKept(initial) instanceof Promise) return null
       if (!read) continue
-      const digest = this.#options.digestOf(read)
+      const digest = this.#options.digestOf(read, write !== null)
       if (digest === null) return null
       if (digest instanceof Promise) isLate = true
       digests.push(digest)

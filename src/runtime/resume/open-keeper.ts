@@ -68,7 +68,7 @@ function open(runtime: Runtime, run: string, options: RunOptions, policy: Checkp
     policy,
     isLookingUp,
     explains: options.explain ?? false,
-    code: new CodeDigests(base),
+    code: new CodeDigests({ root: base, isShared: shared !== null }),
     root: base,
     version: packageVersion(),
     // A shared store knows no folder: there, paths that a task puts into its result have to be relative.
