@@ -220,12 +220,25 @@ function expectFormat(folder: string): void {
   try {
     text = readFileSync(join(folder, 'format'), 'utf8')
   } catch {
+    expectNoCache(folder)
     return
   }
   // A power cut may have left it empty.
   if (text === FORMAT_TEXT || text.replaceAll('\0', '') === '') return
   const version = /^millrace store (\d+)/.exec(text)?.[1]
   throw otherVersion(folder, version === undefined ? 'an unknown kind' : `version ${version}`)
+}
+
+/** Workflows once had a cache of their own: a folder for each entry, below folders with names of two digits. */
+function expectNoCache(folder: string): void {
+  let names: string[]
+  try {
+    names = readdirSync(folder)
+  } catch {
+    return
+  }
+  if (names.some(name => /^[0-9a-f]{2}$/.test(name)))
+    throw otherVersion(folder, 'the kind that `make --cache` wrote before version 1')
 }
 
 function makeStore(folder: string): void {

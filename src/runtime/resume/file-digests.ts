@@ -170,7 +170,7 @@ export class FileDigests {
     if (isDirectory) await mkdir(path)
     if (output.type === 'file') {
       const isThere = await this.#stores.restore(output.digest, path)
-      if (isThere && output.isExecutable) await chmod(path, 0o755)
+      if (isThere) await setMode(path, output.isExecutable)
       return isThere
     }
     if (output.type !== 'directory') return false
@@ -206,7 +206,7 @@ export class FileDigests {
     else if (part.type === 'link') await symlink(part.target ?? '', path)
     else {
       if (!(await this.#stores.restore(Buffer.from(part.digest ?? '', 'hex'), path))) return false
-      if (part.isExecutable) await chmod(path, 0o755)
+      await setMode(path, part.isExecutable ?? false)
     }
     return true
   }
@@ -222,6 +222,13 @@ export class FileDigests {
     this.remember(path, look, contentOf(look, digest, null))
     return digest
   }
+}
+
+/** Files of one content are one object, whatever their modes are. */
+async function setMode(path: string, isExecutable: boolean): Promise<void> {
+  const { mode } = await lstat(path)
+  const wanted = (isExecutable ? 0o777 : 0o666) & ~process.umask()
+  if ((mode & 0o777) !== wanted) await chmod(path, wanted)
 }
 
 /** What a link leads to, outside of its directory, is what it was. */

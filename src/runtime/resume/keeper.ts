@@ -119,7 +119,7 @@ export class Keeper {
     const { cache } = jobOf(task).definition.options
     if (!cache && what !== 'all' && this.#isShort(task)) keeping.why ??= TOO_SHORT
     else if (!cache && what === 'long' && inMemory(task) > MOST_UNASKED) keeping.why ??= TOO_LARGE
-    else keeping.inputs = this.#keys.inputsOf(task)
+    else keeping.inputs = this.#keys.inputsOf(task, true)
   }
 
   /** Tasks of its kind were so short that this one is probably not worth a digest of its inputs. */
@@ -214,7 +214,7 @@ export class Keeper {
   /** The core asks whether the results of a ready task are known. */
   look(task: Task): void {
     const keeping = keepingOf(task) as Keeping
-    const inputs = this.digests.isStreaming(task) ? undefined : this.#keys.inputsOf(task)
+    const inputs = this.digests.isStreaming(task) ? undefined : this.#keys.inputsOf(task, false)
     keeping.inputs = inputs
     const go = (known: Inputs | null | undefined): void =>
       this.#lookFor(task, known ? this.#keys.of(task, keeping.extra, known) : null)

@@ -58,8 +58,11 @@ export class Keys {
     this.#options = options
   }
 
-  /** What the task is given, before it begins to change it. Null when an input cannot be known by what is in it. */
-  inputsOf(task: Task): Inputs | Promise<Inputs | null> | null {
+  /**
+   * What the task is given, before it begins to change it. Null when an input cannot be known by what is in it.
+   * `isStarting`: it begins right after.
+   */
+  inputsOf(task: Task, isStarting: boolean): Inputs | Promise<Inputs | null> | null {
     const { slots } = jobOf(task)
     const digests: (ValueDigest | null | Promise<ValueDigest | null>)[] = []
     let isLate = false
@@ -68,7 +71,7 @@ export class Keys {
       const { initial } = slots[i] as KeptSlot
       if (initial && digestOfKept(initial) instanceof Promise) return null
       if (!read) continue
-      const digest = this.#options.digestOf(read, write !== null)
+      const digest = this.#options.digestOf(read, isStarting && write !== null)
       if (digest === null) return null
       if (digest instanceof Promise) isLate = true
       digests.push(digest)

@@ -11,8 +11,9 @@ export type Output =
   | { readonly type: 'file'; readonly digest: Digest; readonly size: number; readonly isExecutable: boolean }
   /** `list` is the object with the names; the files are objects too. */
   | { readonly type: 'directory'; readonly digest: Digest; readonly list: Digest }
+  | { readonly type: 'link'; readonly target: string }
 
-/** What is kept of a task. */
+/** What is kept of a task, or of a rule of a workflow. */
 export interface Record {
   /** Its definition, for `--explain`. */
   readonly kind: Digest
@@ -29,7 +30,7 @@ export interface Record {
 }
 
 const FIXED = 2 + 4 + 3 * KEY_BYTES + 2 + 4
-const TYPES: readonly Output['type'][] = ['none', 'value', 'large', 'file', 'directory']
+const TYPES: readonly Output['type'][] = ['none', 'value', 'large', 'file', 'directory', 'link']
 const CLASSES = 0x80
 
 export function writeRecord(record: Record): Buffer {
@@ -70,6 +71,13 @@ function writeOutput(output: Output): Buffer[] {
     }
     case 'directory':
       return [Buffer.of(type), output.digest, output.list]
+    case 'link': {
+      const text = Buffer.from(output.target)
+      const head = Buffer.alloc(5)
+      head[0] = type
+      head.writeUInt32LE(text.length, 1)
+      return [head, text]
+    }
   }
 }
 
@@ -128,6 +136,12 @@ export function readRecord(bytes: Buffer): Record {
       case 'directory':
         outputs.push({ type: 'directory', digest: digest(), list: digest() })
         break
+      case 'link': {
+        const length = bytes.readUInt32LE(at)
+        at += 4
+        outputs.push({ type: 'link', target: bytes.toString('utf8', at, (at += length)) })
+        break
+      }
       case 'none':
       case undefined:
         outputs.push({ type: 'none' })
@@ -149,6 +163,7 @@ export function objectsIn(
         return [output.digest]
       case 'directory':
         return [output.list, ...(inside.get(output) ?? [])]
+      case 'link':
       case 'none':
       case 'value':
         return []
