@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { MillraceError } from '../core/errors.ts'
@@ -7,7 +7,7 @@ import { PieceReader, openAppender } from './disk.ts'
 import type { OpenAppender } from './disk.ts'
 import type { Digest } from './digest.ts'
 import { hexOf } from './digest.ts'
-import { ENTRY, ENTRY_WORDS, FORMAT_TEXT, KEY_BYTES, STORE_VERSION } from './format.ts'
+import { ENTRY, ENTRY_BYTES, ENTRY_WORDS, FORMAT_TEXT, KEY_BYTES, STORE_VERSION } from './format.ts'
 import type { EntryType } from './format.ts'
 import { Objects } from './objects.ts'
 import { SegmentWriter, otherVersion, payloadless, readSegment } from './segment.ts'
@@ -61,12 +61,14 @@ export class Store {
   }
 
   #load(): void {
-    for (const name of segmentNames(this.folder)) {
+    const names = segmentNames(this.folder)
+    // All at once: each time that it grows, the table is made anew.
+    this.table.reserve(names.reduce((sum, name) => sum + mostEntries(this.folder, name), 0))
+    for (const name of names) {
       const number = this.#segments.length
       const base = join(segmentsFolder(this.folder), name)
       try {
         readSegment(`${base}.keys`, (entries, count) => {
-          this.table.reserve(count)
           for (let i = 0; i < count; i++) this.table.add(entries, i * ENTRY_WORDS, number)
         })
       } catch (error) {
@@ -187,6 +189,7 @@ export class Store {
   #take(additions: readonly Addition[], entries: Int32Array): void {
     for (const [i, addition] of additions.entries()) {
       this.table.add(entries, i * ENTRY_WORDS, this.#own)
+      if (addition.type === ENTRY.used) continue
       const hex = hexOf(addition.key)
       if (this.#fresh.get(hex) === addition) this.#fresh.delete(hex)
     }
@@ -201,6 +204,11 @@ export class Store {
 }
 
 export const segmentsFolder = (folder: string): string => join(folder, 'segments')
+
+function mostEntries(folder: string, name: string): number {
+  const stats = statSync(join(segmentsFolder(folder), `${name}.keys`), { throwIfNoEntry: false })
+  return Math.ceil((stats?.size ?? 0) / ENTRY_BYTES)
+}
 
 /** In the order in which they were begun, which their names begin with. */
 export function segmentNames(folder: string): string[] {

@@ -13,7 +13,8 @@ import type { Kept } from '../../model/encoding/stored.ts'
 interface Value {
   readonly version: Version
   readonly kept: Kept
-  readonly digest: ValueDigest
+  readonly output: Extract<Output, { type: 'value' | 'large' }>
+  readonly isSmall: boolean
 }
 
 interface File {
@@ -26,7 +27,11 @@ interface File {
  * Puts what was kept of a task where its readers will look. False when not all of it is there: then nothing has changed.
  * At once, unless there are files.
  */
-export function answer(task: Task, record: Record, keeper: Keeper): boolean | Promise<boolean> {
+export function answer(
+  task: Task,
+  record: Pick<Record, 'isStream' | 'outputs'>,
+  keeper: Keeper,
+): boolean | Promise<boolean> {
   const { slots, definition } = jobOf(task)
   const { outputs } = record
   const values: Value[] = []
@@ -57,16 +62,16 @@ export function answer(task: Task, record: Record, keeper: Keeper): boolean | Pr
     for (; next < outputs.length; next++) {
       const value = valueOf(outputs[next] as Output, stream, keeper)
       if (!value) return false
-      yields.push(value)
+      yields.push({ kept: value.kept, digest: digestIn(value.output) })
     }
   } else {
     for (let i = 0; i < (definition.returns || 1); i++)
       if (!addValue(task.accesses[slots.length + i]?.write)) return false
   }
   const give = (): true => {
-    for (const { version, kept, digest } of values) {
+    for (const { version, kept, output, isSmall } of values) {
       version.value = kept
-      keeper.digests.set(version, digest)
+      if (!isSmall) keeper.digests.set(version, digestIn(output))
     }
     if (isStream) giveYields(task, yields, keeper)
     return true
@@ -78,9 +83,13 @@ export function answer(task: Task, record: Record, keeper: Keeper): boolean | Pr
 function valueOf(output: Output, version: Version, keeper: Keeper): Value | null {
   if (output.type !== 'value' && output.type !== 'large') return null
   const bytes = output.type === 'value' ? output.bytes : keeper.stores.objectBytesNow(output.object)
-  const { digest, hasClasses } = output
-  return bytes && { version, kept: readKept(bytes), digest: { digest, hasClasses } }
+  return bytes && { version, kept: readKept(bytes), output, isSmall: bytes.length <= SMALL }
 }
+
+/** Of smaller values the digest is made again where it is needed: to hold it costs more; bytes. */
+const SMALL = 4096
+
+const digestIn = ({ digest, hasClasses }: Value['output']): ValueDigest => ({ digest, hasClasses })
 
 function giveYields(
   task: Task,

@@ -31,7 +31,11 @@ export class Digests {
   }
 
   set(version: Version, digest: Known): void {
-    this.#known.set(version, digest)
+    const { value } = version
+    // A map of all versions would cost more than all the rest.
+    if (value instanceof Stored && !value.exclusive) value.known = digest
+    else if (value === undefined || value instanceof Stored || this.#runtime.channels.any)
+      this.#known.set(version, digest)
   }
 
   /** A file or directory that is in its place, with what it looks like there; `written`: until more is known. */
@@ -44,10 +48,11 @@ export class Digests {
   /** `isTaken`: a task that writes over it may begin at once, and then it is no longer where it was. */
   of(version: Version, isTaken = false): Known | null {
     if (version.datum.path !== null) return isTaken ? this.#taken(version) : this.#file(version)
-    const known = this.#known.get(version)
+    const { value } = version
+    const known = value instanceof Stored && value.known ? (value.known as Known) : this.#known.get(version)
     if (known) return known
     const digest = this.#make(version)
-    if (digest) this.#known.set(version, digest)
+    if (digest) this.set(version, digest)
     return digest
   }
 

@@ -17,7 +17,7 @@ import { Digests } from './digests.ts'
 import { Explanations } from './explanations.ts'
 import { FileDigests } from './file-digests.ts'
 import { Keeping, keepingOf, spoil } from './keeping.ts'
-import { Keys } from './keys.ts'
+import { Keys, argsDigest } from './keys.ts'
 import type { Inputs, Keyed } from './keys.ts'
 import { sizeOfKept, writeKept } from './kept-values.ts'
 import { outputsOf } from './outputs.ts'
@@ -203,7 +203,7 @@ export class Keeper {
   #put(task: Task, keyed: Keyed, { outputs, inside }: Made, isIgnored: boolean): void {
     const { ordinal } = keepingOf(task) as Keeping
     const isStream = jobOf(task).definition.stream !== null
-    const record = writeRecord({ ...keyed, ordinal, isIgnored, isStream, outputs })
+    const record = writeRecord({ ...keyed, args: argsDigest(keyed), ordinal, isIgnored, isStream, outputs })
     this.stores.put(ENTRY.result, keyed.key, record, objectsIn(outputs, inside))
     this.explanations.kept(task, keyed.code)
     this.#unwritten++

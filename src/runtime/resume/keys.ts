@@ -21,9 +21,12 @@ export interface Keyed {
   readonly key: Digest
   readonly kind: Digest
   readonly code: Digest
-  readonly args: Digest
+  /** The text of the arguments; `argsDigest` is what is written. */
+  readonly args: string
   readonly inputs: readonly Digest[]
 }
+
+export const argsDigest = ({ args }: Keyed): Digest => (args === '' ? NO_ARGUMENTS : digestOf(args))
 
 export interface KeyOptions {
   readonly code: CodeDigests
@@ -130,8 +133,7 @@ export class Keys {
     // Methods of an instance are found where its class is defined, which need not be where the task is.
     if (hasClasses)
       text += `classes ${(this.#classes ??= hexOf(this.#options.code.of([...taskModules()]).digest))}`
-    const argsDigest = args.text === '' ? NO_ARGUMENTS : digestOf(args.text)
-    return { key: digestOf(text), kind, code, args: argsDigest, inputs }
+    return { key: digestOf(text), kind, code, args: args.text, inputs }
   }
 
   #slotText({ kind, initial, named }: KeptSlot, access: Access): string {
