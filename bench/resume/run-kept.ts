@@ -10,11 +10,15 @@ export interface Printed {
   read: number
 }
 
+const folders: string[] = []
+
 /** A folder of its own, gone at the end. */
 export function makeFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-bench-resume-'))
   mkdirSync(join(folder, 'out'))
-  process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
+  if (folders.length === 0)
+    process.on('exit', () => folders.forEach(one => rmSync(one, { recursive: true, force: true })))
+  folders.push(folder)
   return folder
 }
 

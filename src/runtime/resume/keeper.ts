@@ -143,7 +143,7 @@ export class Keeper {
   /** Its files are in place: takes hold of them before they can be moved or replaced. */
   async filesMade(task: Task): Promise<void> {
     const keeping = keepingOf(task)
-    if (!keeping || this.#isHopeless(keeping) || this.stores.own.isReadOnly) return
+    if (!keeping || this.#isHopeless(keeping) || !this.#isWanted(task) || this.stores.own.isReadOnly) return
     if (this.#isTooMuch(task)) return void (keeping.why = TOO_LARGE)
     keeping.files = new Map()
     for (const [slot, { kind }] of jobOf(task).slots.entries()) {
@@ -173,6 +173,8 @@ export class Keeper {
     const begun = performance.now()
     // Memory that exists once may be in a thread when somebody asks what is in it.
     this.digests.made(task)
+    // In a resumed run all are looked for, also those that are not to be kept.
+    if (!this.#isWanted(task)) keeping.why ??= notWanted(this.#options.policy)
     if (this.#isHopeless(keeping)) return this.explanations.notKept(task, keeping.why)
     const outputs = outputsOf(task, this, isIgnored)
     if (typeof outputs === 'string') return this.explanations.notKept(task, (keeping.why = outputs))
