@@ -210,7 +210,7 @@ export const COMMANDS: readonly CommandSpec[] = [
         name: 'cache',
         value: 'PATH',
         isRare: true,
-        help: ['take outputs from PATH, and keep them there; PATH:ro reads'],
+        help: ['take outputs from PATH and keep them; PATH:ro reads'],
       },
       {
         name: 'keep',

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
 import { copyFile, link, lstat, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { syncFolder } from './disk.ts'
 import { digestFile, writtenOf } from './file-digest.ts'
 import { hexOf, sameDigest } from './digest.ts'
 import type { Digest } from './digest.ts'
@@ -94,6 +95,7 @@ export class Objects {
       await file?.sync().catch(() => undefined)
       await file?.close()
     }
+    for (const folder of new Set(paths.map(path => dirname(path)))) await syncFolder(folder)
   }
 
   async drop(held: string): Promise<void> {

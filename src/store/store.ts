@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { MillraceError } from '../core/errors.ts'
 import { thisProcess } from '../storage/owner.ts'
-import { PieceReader, openAppender } from './disk.ts'
+import { PieceReader, openAppender, syncFolder } from './disk.ts'
 import type { OpenAppender } from './disk.ts'
 import type { Digest } from './digest.ts'
 import { hexOf } from './digest.ts'
@@ -40,6 +40,8 @@ export class Store {
   #writer: Promise<SegmentWriter> | null = null
   #writing: Promise<void> = Promise.resolve()
   #own = -1
+  /** The names of its files are on the disk. */
+  #isNamed = false
   /** The first error of a write: from then on nothing is kept. */
   broken: Error | null = null
 
@@ -170,6 +172,8 @@ export class Store {
         if (!isSynced) return
         await this.objects.sync()
         await writer.sync()
+        if (!this.#isNamed) await syncFolder(segmentsFolder(this.folder))
+        this.#isNamed = true
       } catch (error) {
         this.broken = error as Error
       }
