@@ -339,3 +339,26 @@ test('arrays that were kept have buffers of their own', async () => {
   assert.equal((await program.run()).stdout, '24 0 1\n')
   assert.equal((await program.run('--resume')).stdout, '24 0 1\n')
 })
+
+test('a file that an earlier run has written over, and that is written over once more, is told', async () => {
+  const program = new Program({
+    'app.mjs': `
+      import { task, main, waitOnFile, FILE_INOUT, IN } from 'millrace'
+      import { appendFileSync, readFileSync } from 'node:fs'
+      export const grow = task({ params: [FILE_INOUT, IN] }, (path, n) => appendFileSync(path, String(n)))
+      main(async () => {
+        grow('source.txt', 1)
+        grow('source.txt', 2)
+        console.log(readFileSync(await waitOnFile('source.txt'), 'utf8'))
+      })`,
+    'source.txt': 's',
+  })
+  const first = await program.run('--resume')
+  assert.equal(first.stdout, 's12\n')
+  assert.doesNotMatch(first.stderr, /earlier run/)
+  assert.match((await program.run('--resume')).stderr, /source\.txt was as an earlier run had left it/)
+  writeFileSync(program.path('source.txt'), 's')
+  const again = await program.run('--resume')
+  assert.equal(again.stdout, 's12\n')
+  assert.match(again.stderr, /2 kept from before/)
+})

@@ -21,6 +21,7 @@ import { Keys, argsDigest } from './keys.ts'
 import type { Inputs, Keyed } from './keys.ts'
 import { sizeOfKept, writeKept } from './kept-values.ts'
 import { outputsOf } from './outputs.ts'
+import { Overwritten } from './overwritten.ts'
 import { Worth } from './policy.ts'
 import type { CheckpointPolicy } from './policy.ts'
 import { objectsIn, readRecord, writeRecord } from './record.ts'
@@ -54,6 +55,7 @@ export class Keeper {
   readonly files: FileDigests
   readonly stores: Stores
   readonly explanations: Explanations
+  readonly overwritten: Overwritten
   readonly #runtime: Runtime
   readonly #options: KeeperOptions
   readonly #keys: Keys
@@ -73,6 +75,7 @@ export class Keeper {
     this.files = new FileDigests(options.stores)
     this.digests = new Digests(runtime, this.files)
     this.explanations = new Explanations(options.stores, options.code)
+    this.overwritten = new Overwritten(options.stores)
     this.#keys = new Keys({
       ...options,
       program: name => this.files.program(name),
@@ -208,6 +211,7 @@ export class Keeper {
     const record = writeRecord({ ...keyed, args: argsDigest(keyed), ordinal, isIgnored, isStream, outputs })
     this.stores.put(ENTRY.result, keyed.key, record, objectsIn(outputs, inside))
     this.explanations.kept(task, keyed.code)
+    if (keepingOf(task)?.files) this.overwritten.kept(task, outputs)
     this.#unwritten++
   }
 
@@ -247,6 +251,7 @@ export class Keeper {
 
   #miss(task: Task, keyed: Keyed | null): void {
     if (this.#options.explains) this.explanations.missed(task, keyed, keepingOf(task))
+    if (keyed) this.overwritten.ran(task, keyed)
     this.#runtime.engine.unanswered(task, this.#runtime.now())
     this.#runtime.schedule()
   }

@@ -75,6 +75,7 @@ function open(runtime: Runtime, run: string, options: RunOptions, policy: Checkp
       if (own.isWritten) keeper.stores.put(ENTRY.fact, endKey(name), Buffer.from(outcome))
       await keeper.end()
       const said = options.explain ? keeper.explanations.lines() : []
+      said.push(...keeper.overwritten.lines())
       if (own.broken) said.push(`results could not be kept in ${own.folder}: ${own.broken.message}`)
       if (own.isWritten) await makeRoom(own.folder, limit, options.keep !== undefined).catch(() => undefined)
       return said
