@@ -32,10 +32,10 @@ export class Digests {
 
   set(version: Version, digest: Known): void {
     const { value } = version
+    const isStream = this.#isStream(version)
     // A map of all versions would cost more than all the rest.
-    if (value instanceof Stored && !value.exclusive) value.known = digest
-    else if (value === undefined || value instanceof Stored || this.#runtime.channels.any)
-      this.#known.set(version, digest)
+    if (!isStream && value instanceof Stored && !value.exclusive) value.known = digest
+    else if (isStream || value === undefined || value instanceof Stored) this.#known.set(version, digest)
   }
 
   /** A file or directory that is in its place, with what it looks like there; `written`: until more is known. */
@@ -49,7 +49,8 @@ export class Digests {
   of(version: Version, isTaken = false): Known | null {
     if (version.datum.path !== null) return isTaken ? this.#taken(version) : this.#file(version)
     const { value } = version
-    const known = value instanceof Stored && value.known ? (value.known as Known) : this.#known.get(version)
+    const own = value instanceof Stored && !this.#isStream(version) ? (value.known as Known | null) : null
+    const known = own ?? this.#known.get(version)
     if (known) return known
     const digest = this.#make(version)
     if (digest) this.set(version, digest)
@@ -57,8 +58,8 @@ export class Digests {
   }
 
   #make(version: Version): Known | null {
-    const { datum, value } = version
-    if (this.#runtime.channels.any && this.#runtime.channels.of(datum)) return this.#stream(version)
+    const { value } = version
+    if (this.#isStream(version)) return this.#stream(version)
     // A value that is not here is in a thread, and is changed there.
     if (value === undefined || !isWhole(value as Kept)) return null
     return digestOfKept(value as Kept)
@@ -136,6 +137,11 @@ export class Digests {
       ({ read }) =>
         read && this.#runtime.channels.of(read.datum) && (!this.#known.has(read) || this.#streams.has(read)),
     )
+  }
+
+  #isStream({ datum }: Version): boolean {
+    const { channels } = this.#runtime
+    return channels.any && Boolean(channels.of(datum))
   }
 
   #stream(version: Version): Promise<ValueDigest | null> {

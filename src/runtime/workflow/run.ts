@@ -90,10 +90,11 @@ export class FlowRun {
     }
     // What others have begun goes on to its end.
     await Promise.allSettled(this.#running.values())
+    // The process may end with the runtime.
+    await this.#cache?.end()
     this.#end?.(failure)
     await this.#ended
     this.#stopLooking()
-    await this.#cache?.end()
     this.flow.close()
     if (this.#options.mode === 'run') this.flow.settle()
     if (this.#options.mode !== 'dry') this.state.tidy()
