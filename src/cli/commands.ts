@@ -224,9 +224,16 @@ export const COMMANDS: readonly CommandSpec[] = [
       { name: 'watch', help: ['go on, and make again when a source changes'] },
       {
         name: 'cache',
-        value: 'DIR',
+        value: 'PATH',
         isRare: true,
-        help: ['take outputs from DIR where it has them; keep them'],
+        help: ['take outputs from PATH and keep them; PATH:ro reads'],
+      },
+      {
+        name: 'keep',
+        isRare: true,
+        value: 'SIZE',
+        kind: 'size',
+        help: ['what the cache may take (default: 20GB)'],
       },
       { name: 'graph', value: 'FILE', isRare: true, help: ['write the graph of the workflow, in DOT'] },
       TRACE,

@@ -10,7 +10,7 @@ import { CodeDigests } from './resume/code.ts'
  */
 export function programParcel(modules: readonly string[]): Parcel {
   const real = modules.map(modulePath).map(path => (existsSync(path) ? realpathSync(path) : path))
-  const code = new CodeDigests('/').pathsOf(real).filter(existsSync)
+  const code = new CodeDigests({ root: '/', isShared: false }).pathsOf(real).filter(existsSync)
   const paths = new Set([...code, ...code.flatMap(settingsFor)])
   const all = withoutInner([...paths].sort())
   const files = all.map(from => ({ from, name: from.slice(1) }))

@@ -41,7 +41,7 @@ export function checkMachine(machine: FakeMachine): void {
       holders.set(write, task)
     }
   }
-  assert.equal(engine.readyCount, ready, 'the ready queue has lost count')
+  assert.equal(engine.readyCount + engine.looks.count, ready, 'the ready queue has lost count')
   checkGroup(engine.root, live, members)
 }
 
@@ -123,6 +123,7 @@ export function checkEnd(machine: FakeMachine): void {
     assert.equal(task.calls?.size ?? 0, 0, `${task.name} holds on to what it called`)
   }
   assert.equal(engine.readyCount, 0)
+  assert.equal(engine.looks.count, 0)
   assert.equal(machine.attempts.size, 0)
   for (const node of engine.nodes) {
     assert.equal(node.freeLanes, node.cpus)

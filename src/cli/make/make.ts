@@ -34,7 +34,7 @@ export async function execute(given: Given): Promise<void> {
   checkTargets(given)
   if (flags.get('watch')) return (await import('./watch.ts')).watch(path)
   const cache = valueOf(given, 'cache')
-  const cacheFolder = cache === undefined ? null : usableCache(resolve(cache))
+  if (cache !== undefined && !cache.endsWith(':ro')) makeCache(resolve(cache.replace(/:rw$/, '')))
   giveParameters(given.rest)
   // The graph is that of the workflow, and not made from the journal.
   const options = runOptionsOf(given, ['trace'])
@@ -43,18 +43,13 @@ export async function execute(given: Given): Promise<void> {
   await checkRunOptions(options)
   const isOver = tellEarlyEnd(basename(path))
   try {
-    await make(given, path, options, cacheFolder)
+    await make(given, path, options)
   } finally {
     isOver()
   }
 }
 
-async function make(
-  given: Given,
-  path: string,
-  options: RunOptions,
-  cacheFolder: string | null,
-): Promise<void> {
+async function make(given: Given, path: string, options: RunOptions): Promise<void> {
   const { flags } = given
   const root = dirname(path)
   const own = resolve(root, '.millrace')
@@ -71,6 +66,7 @@ async function make(
   process.env['MILLRACE_OPTIONS'] = JSON.stringify(options)
   process.argv = [process.execPath, path, ...targets]
   const explain = flags.get('explain') === true
+  const keep = valueOf(given, 'keep')
   const run = new FlowRun(
     registry,
     {
@@ -79,7 +75,8 @@ async function make(
       force: forceOf(given, registry),
       keepGoing: flags.get('keep-going') === true,
       lean: valueOf(given, 'graph') === undefined,
-      cache: cacheFolder,
+      cache: valueOf(given, 'cache') ?? null,
+      ...(keep !== undefined && { keep }),
       onPlan: (works, flow) => {
         if (explain && !isDry) for (const line of explainLines(works, flow)) remark(line)
       },
@@ -181,10 +178,9 @@ function checkModes({ flags }: Given): void {
 }
 
 /** The cache keeps quiet about what it cannot keep, so a folder that can never be one is reported first. */
-function usableCache(folder: string): string {
+function makeCache(folder: string): void {
   try {
     makeFoldersNow(folder)
-    return folder
   } catch (cause) {
     const reason = existsSync(folder) ? 'it is not a folder' : (cause as Error).message
     throw new MillraceError('MR_OPTION', `--cache ${folder} cannot be used: ${reason}`, {

@@ -19,6 +19,7 @@ import type { Placer } from './ready-queue.ts'
 import { demandOf } from '../tasks/demand.ts'
 import type { Demand } from '../tasks/demand.ts'
 import { FORMS } from '../tasks/form.ts'
+import { Looks } from '../tasks/looks.ts'
 import type { Implementation, Task } from '../tasks/task.ts'
 
 /** No task takes less than a lane. */
@@ -36,6 +37,8 @@ export interface Orders {
 /** Decides which ready task starts next, where, and in which of its implementations. */
 export class Placement {
   readonly queue: ReadyQueue | NodeQueues<ReadyQueue>
+  /** Tasks that are ready and not in the queue. */
+  readonly looks = new Looks()
   /** With several nodes: the same queue. */
   readonly #near: NodeQueues<ReadyQueue> | null
   /** For policies that choose by rank. */
@@ -131,7 +134,7 @@ export class Placement {
 
   #settleRanks(): void {
     this.#ranks?.settle((task, before) => {
-      if (task.state !== 'ready' || task.demand.io) return
+      if (task.state !== 'ready' || task.demand.io || this.looks.has(task)) return
       const queue = this.#near?.queueOf(task) ?? this.queue
       if (queue instanceof RankedQueue) queue.rose(task, before)
     })

@@ -3,7 +3,6 @@ import { resolve } from 'node:path'
 import { MillraceError } from '../../core/errors.ts'
 import { append } from '../../general/append.ts'
 import { parameters } from '../../flow/language/params.ts'
-import { OutputCache } from '../../flow/run/cache.ts'
 import type { StatPrefetch } from '../../flow/state/file-table.ts'
 import { Planner } from '../../flow/plan/planner.ts'
 import type { Force, Plan } from '../../flow/plan/planner.ts'
@@ -18,6 +17,7 @@ import { isError, messageOf, nameOf } from '../../general/thrown.ts'
 import { CancelledError } from '../../model/errors.ts'
 import { mapAtOnce } from '../../general/at-once.ts'
 import { placesOf } from '../../general/places.ts'
+import { StoreCache } from './output-cache.ts'
 import type { FlowTasks } from './tasks.ts'
 
 export interface FlowOptions {
@@ -29,8 +29,10 @@ export interface FlowOptions {
   readonly keepGoing: boolean
   /** Tasks that are up to date may be forgotten. */
   readonly lean?: boolean
-  /** A folder that keeps outputs by what they were made of. */
+  /** The store that keeps outputs by what they were made of, as the user writes it. */
   readonly cache?: string | null
+  /** What the cache may take, as the user writes it. */
+  readonly keep?: string
   /** Called with work before it is begun, in the order in which it could be done. */
   onPlan?(works: readonly Work[], run: FlowRun): void
 }
@@ -54,6 +56,7 @@ export class FlowRun {
   readonly #targets = new Map<Target, Promise<void>>()
   /** For which targets the function of a target has waited. */
   readonly #waits = new Map<Target, Set<Target>>()
+  readonly #cache: StoreCache | null
   #tasks: Promise<FlowTasks> | null = null
   #ahead: StatPrefetch | null
   #end: ((failure: unknown) => void) | null = null
@@ -69,8 +72,10 @@ export class FlowRun {
       force: options.force,
       lean: options.lean ?? false,
     })
-    const cache = options.cache ? new OutputCache(options.cache, options.root, this.state.files) : null
-    this.flow = new FlowState(options.root, this.state, this.planner, cache)
+    this.#cache = options.cache
+      ? new StoreCache(options.cache, options.keep, options.root, this.state.files)
+      : null
+    this.flow = new FlowState(options.root, this.state, this.planner, this.#cache)
     this.#temps = new TempFiles(this.state.files, this.planner.makers)
   }
 
@@ -85,6 +90,8 @@ export class FlowRun {
     }
     // What others have begun goes on to its end.
     await Promise.allSettled(this.#running.values())
+    // The process may end with the runtime.
+    await this.#cache?.end()
     this.#end?.(failure)
     await this.#ended
     this.#stopLooking()
