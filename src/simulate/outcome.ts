@@ -15,6 +15,8 @@ export interface SimulatedOutcome {
   /** Bytes that were read from page caches, and that had to come from elsewhere. */
   cacheHits: number
   cacheMisses: number
+  /** Bytes that went from one node to another. */
+  between: number
 }
 
 /** Devices of one name, of all nodes together. */
@@ -54,6 +56,7 @@ export function outcomeOf(simulation: Simulation): SimulatedOutcome {
     cpuUse: clock.now > 0 ? cpuTime / (cpus * clock.now) : 0,
     computing: clock.now > 0 ? computeTime / (capacity * clock.now) : 0,
     devices: [...devices.values()],
+    between: stores.between,
     cacheHits: stores.nodes.reduce((all, { cache }) => all + cache.hits, 0),
     cacheMisses: stores.nodes.reduce((all, { cache }) => all + cache.misses, 0),
   }

@@ -21,6 +21,8 @@ import type { Platform } from './machine/platform.ts'
 import { randomFrom } from './machine/random.ts'
 import { Movers } from './machine/movers.ts'
 import { Stores } from './machine/stores.ts'
+import { Partitioning } from './partition.ts'
+import type { PartitionWay } from '../node/processes/gpmetis.ts'
 
 export interface SimulationOptions extends IoOptions {
   platform: Platform
@@ -30,6 +32,8 @@ export interface SimulationOptions extends IoOptions {
   seed?: number
   /** Bytes per second that each I/O task asks for, instead of what it says itself. */
   bandwidth?: number
+  /** The graph is divided among the nodes before it runs. */
+  partition?: PartitionWay
 }
 
 export type SimulatedSpec = Omit<TaskSpec, 'group' | 'payload'> & { group?: Group }
@@ -63,8 +67,10 @@ export class Simulation implements Surroundings {
   readonly #jitter: number
   readonly #bandwidth: number | null
   readonly #random: () => number
+  readonly #partitioning: Partitioning | null
 
-  constructor({ platform, policy, observer, jitter, seed, bandwidth, ...io }: SimulationOptions) {
+  constructor(options: SimulationOptions) {
+    const { platform, policy, observer, jitter, seed, bandwidth, partition, ...io } = options
     this.stores = new Stores(this.clock, platform)
     this.#jitter = jitter ?? 0
     this.#bandwidth = bandwidth ?? null
@@ -76,6 +82,8 @@ export class Simulation implements Surroundings {
       observer: observer ?? null,
       sizeOf: ({ value }) => (typeof value === 'number' ? value : 0),
     })
+    const homeOf = ({ id }: Version): number | null => this.stores.placeOf(id)?.node ?? null
+    this.#partitioning = partition ? new Partitioning(this.engine, partition, homeOf) : null
     this.#movers = new Movers(this.clock, this.stores, move => this.engine.io.moved(move, this.clock.now))
   }
 
@@ -117,7 +125,9 @@ export class Simulation implements Surroundings {
     if (retries !== undefined) full.retries = retries
     if (timed !== undefined) full.timed = timed
     if (label) full.label = label
-    return this.engine.submit(full, accesses, this.clock.now)
+    const task = this.engine.submit(full, accesses, this.clock.now)
+    this.#partitioning?.submitted(task)
+    return task
   }
 
   #demand(demand: Demand): Demand {
@@ -184,6 +194,7 @@ export class Simulation implements Surroundings {
   #carryOut(instruction: Instruction): void {
     switch (instruction.type) {
       case 'look':
+        this.#partitioning?.assign()
         return this.engine.unanswered(instruction.task, this.clock.now)
       case 'start':
         return this.#begin(instruction.task)

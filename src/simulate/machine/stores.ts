@@ -10,6 +10,8 @@ export class Stores {
   readonly nodes: readonly ModelNode[]
   /** In the order of the core's devices. */
   readonly devices: readonly ModelDevice[]
+  /** Bytes that went from one node to another. */
+  between = 0
   readonly #clock: Clock
   /** Those that each node reaches, and the one that it writes to by itself. */
   readonly #own: readonly (readonly ModelDevice[])[]
@@ -104,6 +106,7 @@ export class Stores {
 
   #addLinks(way: Step[], from: ModelNode | null, to: ModelNode | null, bytes: number): void {
     if (from === to) return
+    if (from && to) this.between += bytes
     addPipe(way, from?.outward, bytes)
     addPipe(way, to?.inward, bytes)
   }
