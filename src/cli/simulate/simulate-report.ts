@@ -1,4 +1,4 @@
-import { formatBytes, formatDuration, formatPercent } from '../../report/format.ts'
+import { formatBytes, formatDuration, formatPercent, plural } from '../../report/format.ts'
 import type { Paint } from '../../report/terminal/paint.ts'
 import { busiestOf } from '../../simulate/outcome.ts'
 import type { SimulatedOutcome } from '../../simulate/outcome.ts'
@@ -14,7 +14,7 @@ const right = (...titles: string[]) => titles.map(title => ({ title, align: 'rig
 
 /** Devices of one simulation, and what was busiest. */
 export function outcomeLines(outcome: SimulatedOutcome, paint: Paint): string[] {
-  const { devices, cacheHits, cacheMisses, between } = outcome
+  const { devices, cacheHits, cacheMisses, between, nodesLost, remade, lostTime } = outcome
   const used = devices.filter(({ read, written }) => read + written > 0)
   const rows = used.map(({ name, read, written, reading, writing }) => [
     name,
@@ -29,6 +29,12 @@ export function outcomeLines(outcome: SimulatedOutcome, paint: Paint): string[] 
   const share = cacheHits / Math.max(1, cacheHits + cacheMisses)
   if (cacheHits > 0) lines.push(`${formatPercent(share)} of the bytes of files came from page caches`)
   if (between > 0) lines.push(`${formatBytes(between)} went from node to node`)
+  if (nodesLost > 0) {
+    const cut = formatDuration(lostTime * 1000)
+    lines.push(
+      `${plural(nodesLost, 'node')} gone: ${cut} of CPU time cut off, ${plural(remade, 'task')} run again for what was lost`,
+    )
+  }
   return outcome.makespan > 0 ? [...lines, '', ...busiestLines(outcome)] : lines
 }
 

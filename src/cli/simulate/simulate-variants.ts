@@ -10,6 +10,7 @@ import type { RecordedRun } from '../../simulate/input/recorded-run.ts'
 import type { SimulateOptions } from '../../simulate/simulate.ts'
 import { changed, parseSweep } from '../../simulate/variations.ts'
 import type { Sweep } from '../../simulate/variations.ts'
+import { failuresOf } from './simulate-failures.ts'
 import { valueOf } from '../spec.ts'
 import type { Given } from '../spec.ts'
 import { enableTypescript } from '../run/typescript.ts'
@@ -43,6 +44,8 @@ export async function variantsOf(
   if (flush !== undefined) base.flush = flush as NonNullable<SimulateOptions['flush']>
   const partition = valueOf(given, 'partition')
   if (partition !== undefined) base.partition = partition as PartitionWay
+  const failures = failuresOf(given, first.platform)
+  if (failures) base.failures = failures
   base.seed = seedOf(valueOf(given, 'seed') ?? '1')
   const jitter = valueOf(given, 'jitter')
   if (jitter !== undefined) base.jitter = shareOf(jitter)

@@ -196,23 +196,24 @@ export class NodeQueues<Q extends ReadyQueue> {
     return this.#isBefore(first, own) ? [this.anywhere, own] : [own, this.anywhere]
   }
 
-  /** What it steals from, and what comes after all others. */
-  #others({ index }: Node): Q[] {
+  /** What it steals from, and what comes after all others: one by one, as most find something in the first. */
+  *#others({ index }: Node): Generator<Q> {
     const count = this.own.length
-    const distance = (other: number): number => (other - index + count) % count
-    let found: Q[] = []
     if (this.#filled.size < SCAN_LIMIT) {
+      const distance = (other: number): number => (other - index + count) % count
       const byDistance = [...this.#filled].sort(([, a], [, b]) => distance(a) - distance(b))
-      found = byDistance.flatMap(([queue, other]) => (other === index || this.#isKept(other) ? [] : [queue]))
+      for (const [queue, other] of byDistance) if (other !== index && !this.#isKept(other)) yield queue
     } else {
-      for (let i = 1; i < count && found.length < TRIES; i++) {
+      let tries = TRIES
+      for (let i = 1; i < count && tries > 0; i++) {
         const at = (index + i) % count
         const other = this.own[at] as Q
-        if (other.size > 0 && !this.#isKept(at)) found.push(other)
+        if (other.size === 0 || this.#isKept(at)) continue
+        tries--
+        yield other
       }
     }
-    if ((this.#first()?.priority ?? 0) < 0) found.push(this.anywhere)
-    return found
+    if ((this.#first()?.priority ?? 0) < 0) yield this.anywhere
   }
 
   /**
