@@ -5,6 +5,7 @@ import {
   DASHBOARD_PORT,
 } from './dashboard/dashboard-command.ts'
 import { reportCommands } from './report/report-commands.ts'
+import { PARTITION } from './partition-option.ts'
 import type { CommandSpec, OperandSpec, OptionSpec } from './spec.ts'
 import { simulateCommand } from './simulate/simulate-command.ts'
 import { streamCommands } from './stream/stream-commands.ts'
@@ -206,6 +207,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       ...RUN_OPTIONS.map(option =>
         RARE_IN_MAKE.includes(option.name) ? { ...option, isRare: true } : option,
       ),
+      PARTITION,
       { name: 'dry-run', short: 'n', help: ['print what would be run, and run nothing'] },
       { name: 'explain', help: ['say why each task is run'] },
       { name: 'keep-going', short: 'k', help: ['after a failure, do what does not need it'] },

@@ -12,6 +12,7 @@ import { workflowPath } from '../../flow/language/workflow-path.ts'
 import { plural } from '../../report/format.ts'
 import { shellQuote } from '../../general/shell-quote.ts'
 import { makeFoldersNow } from '../../storage/folders.ts'
+import type { PartitionWay } from '../../node/processes/gpmetis.ts'
 import { FlowRun } from '../../runtime/workflow/run.ts'
 import type { RunOptions } from '../../runtime/run-options.ts'
 import { clean } from './clean.ts'
@@ -77,6 +78,7 @@ async function make(given: Given, path: string, options: RunOptions): Promise<vo
       lean: valueOf(given, 'graph') === undefined,
       cache: valueOf(given, 'cache') ?? null,
       ...(keep !== undefined && { keep }),
+      partition: (valueOf(given, 'partition') ?? null) as PartitionWay | null,
       onPlan: (works, flow) => {
         if (explain && !isDry) for (const line of explainLines(works, flow)) remark(line)
       },

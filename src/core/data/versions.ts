@@ -126,6 +126,13 @@ export class Versions {
     else this.commit(write, now)
   }
 
+  /** It is gone, and this task makes it again. Tasks that read it are told when they begin. */
+  unmake(version: Version, by: Task): void {
+    version.state = 'pending'
+    version.producer = by
+    version.value = undefined
+  }
+
   readerEnded(version: Version, now: number): void {
     version.readers--
     if (version.readers === 0 && version.place) this.#parts.io.unread(version)

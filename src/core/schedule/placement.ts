@@ -435,7 +435,9 @@ export class Placement {
     if (task.kind.implementations.length > 1) return false
     const ready = this.queue.size / this.#nodes.length
     const isLower = task.priority < this.#highest
-    for (const node of this.#nodes) {
+    const near = this.#nodes[task.near]
+    // What was assigned to a node waits there, behind others, rather than elsewhere.
+    for (const node of near?.suits(task.demand) && !near.isPaused ? [near] : this.#nodes) {
       if (this.#held.has(node) || !node.suits(task.demand) || !this.#endsInTime(implementation, node))
         continue
       const lane = node.shallowLane(task.kind.form, implementation.estimate, ready, isLower)

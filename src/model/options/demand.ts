@@ -131,6 +131,8 @@ export interface Wishes {
   readonly demand: Demand
   readonly priority: number
   readonly label: string
+  /** The node that it was assigned to, if the graph was divided among nodes. */
+  readonly near?: number
 }
 
 export const wishesOf = (definition: Definition, args: readonly unknown[]): Wishes => ({

@@ -11,6 +11,7 @@ import { FlowState } from '../../flow/run/run-state.ts'
 import { State } from '../../flow/state/state.ts'
 import { touchAll } from '../../flow/run/touch.ts'
 import { TempFiles } from '../../flow/run/temp-files.ts'
+import type { PartitionWay } from '../../node/processes/gpmetis.ts'
 import { NO_FILE } from '../../flow/plan/work.ts'
 import type { Work } from '../../flow/plan/work.ts'
 import { isError, messageOf, nameOf } from '../../general/thrown.ts'
@@ -33,6 +34,8 @@ export interface FlowOptions {
   readonly cache?: string | null
   /** What the cache may take, as the user writes it. */
   readonly keep?: string
+  /** The graph is divided among nodes before it runs. */
+  readonly partition?: PartitionWay | null
   /** Called with work before it is begun, in the order in which it could be done. */
   onPlan?(works: readonly Work[], run: FlowRun): void
 }
@@ -227,7 +230,10 @@ export class FlowRun {
     }
     this.state.open()
     this.flow.expect(todo.length)
-    const tasks = (this.#tasks ??= this.#startRuntime())
+    const tasks = (this.#tasks ??= this.#startRuntime()).then(started => {
+      if (this.#options.partition) started.assign(todo, this.#options.partition)
+      return started
+    })
     for (const work of todo) {
       const running = tasks
         .then(started => started.run(work))
