@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +53,8 @@ struct array array(const struct call *call, int index) {
         found.kind = napi_uint8_array;
         return found;
     }
-    found.length = (int)length;
+    if (length > INT_MAX) napi_throw_range_error(call->env, "MR_MPI_MISUSE", "an array has more than 2147483647 elements, which is more than MPI takes");
+    found.length = length > INT_MAX ? -1 : (int)length;
     found.type = type_of(found.kind);
     return found;
 }
@@ -127,7 +129,10 @@ static napi_value create(napi_env env, napi_callback_info info) {
     MPI_Group_free(&members);
     MPI_Group_free(&world);
     if (error != MPI_SUCCESS || comm == MPI_COMM_NULL) return outcome(env, error, "communicator");
-    return number_value(env, add_group(comm, 1));
+    /* Of each task another one: what is left of the calls of an earlier task is not taken for this one's. */
+    int number = add_group(comm, ((uint32_t)integer(&call, 1) + 1u) << 8);
+    groups[number].is_whole = 1;
+    return number_value(env, number);
 }
 
 /* split(comm, color, key): color -1 for none, key as order. Returns the new one, or -1. */
@@ -233,6 +238,8 @@ static napi_value init(napi_env env, napi_value exports) {
     add_status(env, exports);
     add_calls(env, exports);
     add_collectives(env, exports);
+    add_requests(env, exports);
+    add_binding(env, exports);
     add_files(env, exports);
     return exports;
 }

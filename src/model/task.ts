@@ -73,7 +73,7 @@ export interface SingleOptions<A extends readonly unknown[]> extends TaskOptions
   returns?: never
 }
 
-const isGenerator = (run: Function): boolean => /Generator/.test(run.constructor.name)
+export const isGenerator = (run: Function): boolean => /Generator/.test(run.constructor.name)
 
 /**
  * Marks a function as a task. Define tasks at the top level of a module: compute threads load the module

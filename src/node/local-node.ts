@@ -10,7 +10,7 @@ import { decodeStored } from './decode-stored.ts'
 import { Endings } from './endings.ts'
 import type { NodeFiles } from './files/node-files.ts'
 import { attemptOf, beginAttempt, jobOf } from './job.ts'
-import { MpiTasks } from './mpi/mpi-tasks.ts'
+import { MpiTasks, RANKS } from './mpi/mpi-tasks.ts'
 import type { NodeEvents, NodeHost, TaskNode } from './node.ts'
 import type { Watchdog } from './processes/watchdog.ts'
 import type { ProcessPort } from './processes/process-port.ts'
@@ -70,6 +70,7 @@ export class LocalNode implements TaskNode {
   readonly #endings: Endings
   readonly #functions: Functions
   readonly #programs: Programs
+  readonly #mpi: MpiTasks
   readonly #forms: Readonly<Record<Form, TaskForm>>
   readonly #all: readonly TaskForm[]
   /** Lanes with attempts that are launched when their turn comes. */
@@ -102,8 +103,8 @@ export class LocalNode implements TaskNode {
     })
     const decode = (stored: Stored, slots: unknown[]): unknown => decodeStored(stored, slots, modules)
     this.#programs = new Programs({ ...shared, binding, events, processes, endings, decode, limit })
-    const mpi = new MpiTasks({ ...shared, machine, isHere, binding, events, endings, limit })
-    this.#forms = { function: this.#functions, command: this.#programs, mpi }
+    this.#mpi = new MpiTasks({ ...shared, machine, isHere, binding, events, endings, limit })
+    this.#forms = { function: this.#functions, command: this.#programs, mpi: this.#mpi }
     this.#all = Object.values(this.#forms)
   }
 
@@ -213,6 +214,7 @@ export class LocalNode implements TaskNode {
   }
 
   answer(place: number, request: number, ok: boolean, value: Stored, isMoved = false): void {
+    if (place === RANKS) return this.#mpi.answer(request)
     this.#functions.threads.answer(place, request, ok, value, isMoved)
   }
 

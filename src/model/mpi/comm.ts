@@ -20,13 +20,14 @@ export const REDUCE_OPS: readonly ReduceOp[] = ['sum', 'prod', 'min', 'max', 'la
 
 /** What was received. */
 export interface Received {
+  /** The rank that sent it; -1 where nothing was received. */
   readonly source: number
   readonly tag: number
   /** Elements; of `probe`, bytes. */
   readonly count: number
 }
 
-/** A message under way. The array must not be used before it is complete. */
+/** A call that has begun. Its arrays must not be used before it is complete. */
 export interface Request {
   wait(): Received
   /** Null while it is not complete. */
@@ -77,8 +78,19 @@ export interface Comm {
   /** A value that `send` encoded. */
   recvValue(from?: number, tag?: number): unknown
   sendrecv<T extends MpiArray>(value: MpiArray, to: number, into: T, from?: number, tag?: number): Received
-  isend(value: MpiArray, to: number, tag?: number): Request
+  isend(value: unknown, to: number, tag?: number): Request
   irecv(into: MpiArray, from?: number, tag?: number): Request
+  /** As the calls without `i`, of arrays, and begun only: `wait()` of the request completes them. */
+  ibarrier(): Request
+  ibcast(array: MpiArray, root?: number): Request
+  /** In place, unless there is an `into`. */
+  ireduce<T extends MpiArray>(values: T, op?: ReduceOp, root?: number, into?: T): Request
+  iallreduce<T extends MpiArray>(values: T, op?: ReduceOp, into?: T): Request
+  /** `into` counts at the root only. */
+  igather<T extends MpiArray>(part: T, root: number, into: T | null): Request
+  iallgather<T extends MpiArray>(part: T, into: T): Request
+  iscatter<T extends MpiArray>(whole: T | null, into: T, root?: number): Request
+  ialltoall<T extends MpiArray>(parts: T, into: T): Request
   /** Waits for a message that could be received. */
   probe(from?: number, tag?: number): Received
   /** The same without waiting. */

@@ -153,6 +153,9 @@ export const MPI_OPTIONS = [
   'reduce',
   'root',
   'isolate',
+  'buffer',
+  'bufferBytes',
+  'scaleByCpu',
 ]
 export const COMMAND_OPTIONS = [
   ...COMMON,

@@ -58,6 +58,19 @@ export interface MpiNative {
   ): void
   isend(comm: number, array: MpiArray, to: number, tag: number): number
   irecv(comm: number, array: MpiArray, from: number, tag: number): number
+  /** Kind 0 barrier, 1 bcast, 2 reduce, 3 gather, 4 scatter, 5 alltoall; root -1 for all. */
+  icollective(
+    comm: number,
+    kind: number,
+    array: MpiArray,
+    into: MpiArray,
+    op: number,
+    root: number,
+  ): number
+  /** Returns 0 for a receive that no message came for. */
+  giveUp(request: number): number
+  /** Without CPUs, those that the process began with. */
+  bind(cpus: Int32Array): number
   wait(comm: number, request: number, told: Int32Array): void
   test(request: number, told: Int32Array): number
   probe(comm: number, from: number, tag: number, told: Int32Array, isWaiting: number): number
