@@ -40,8 +40,10 @@ export async function killRanks(
   const left = await goneOrLeft(mark, runsIn(folder))
   rmSync(folder, { recursive: true, force: true })
   const killed = Number(/(\d+) killed/.exec(stderr)?.[1] ?? Number.NaN)
-  const wrong = stdout.trim() === '' ? rounds : Number(stdout.trim().split('\n').at(-1))
-  return { wrong, killed, isHung, left }
+  const wrong = Number(stdout.trim().split('\n').at(-1) || Number.NaN)
+  // A program that did not come to its end has no result at all.
+  if (Number.isNaN(wrong) && !isHung) throw new Error(`the program failed: ${stdout}${stderr}`)
+  return { wrong: Number.isNaN(wrong) ? rounds : wrong, killed, isHung, left }
 }
 
 /** What the run left, after a moment for processes that are on their way out. */

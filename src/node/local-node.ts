@@ -242,7 +242,7 @@ export class LocalNode implements TaskNode {
     const now = this.#host.now()
     let isBehind = false
     for (const lane of this.machine.lanes) {
-      if (this.machine.freeLanes > 0 && lane.queue.size > 1) isBehind = true
+      if (this.machine.freeLanes > 0 && lane.queue.size > 1 && lane.shared === 0) isBehind = true
       const head = this.#events.laneSilent(lane.index, now) ? lane.queue.peek() : undefined
       if (!head || head.startedAt >= 0) continue
       // The result says when it began. A long task is reported earlier: it began when the task before it ended.

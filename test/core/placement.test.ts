@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { LANE_DEPTH } from '../../src/core/schedule/machine.ts'
 import { fifoData } from '../../src/core/schedule/policy.ts'
-import type { Kind, Task } from '../../src/core/tasks/task.ts'
+import type { Implementation, Kind, Task } from '../../src/core/tasks/task.ts'
 import { demandOf, roundMemory } from '../../src/core/tasks/demand.ts'
 import { lost } from '../../src/core/why.ts'
 import { Rig, cpus, fails, kindOf } from './rig.ts'
@@ -77,6 +77,57 @@ test('given an impossible demand but a version of the task that fits, we should 
   const task = rig.call('any', [], { kind, demand: cpus(64) })
   assert.deepEqual(rig.go(), [task])
   assert.equal(task.implementation, kind.implementations[1])
+})
+
+test('given a version with a GPU that is much faster, tasks wait for it as long as that ends earlier', () => {
+  const rig = new Rig({ nodes: [{ cpus: 3, gpus: ['0'] }] })
+  const kind = kindOf('blur', [null, demandOf(1, 0, [], false, null, 1)])
+  const [slow, fast] = kind.implementations as [Implementation, Implementation]
+  for (const [one, took] of [
+    [slow, 100],
+    [fast, 20],
+  ] as const) {
+    one.begun = 1
+    one.record(took)
+  }
+  const call = (): Task => rig.call('blur', [], { kind })
+  const [first] = [call(), call()]
+  // The second one would take 100 without the GPU, and ends after 40 with it.
+  assert.deepEqual(rig.go(), [first])
+  assert.equal(first?.implementation, fast)
+  for (let i = 0; i < 9; i++) call()
+  // The GPU would need 200 for all of them: some run without it.
+  const others = rig.go()
+  assert.equal(others.length, 2)
+  for (const task of others) assert.equal(task.implementation, slow)
+  // A GPU whose task waits for others may be held for long.
+  const held = new Rig({ nodes: [{ cpus: 3, gpus: ['0'] }] })
+  const [holder] = [held.call('blur', [], { kind }), held.call('blur', [], { kind })] as [Task, Task]
+  assert.deepEqual(held.go(), [holder])
+  held.engine.started(holder, held.now)
+  held.engine.blocked(holder, 'it waits', held.now)
+  assert.equal(held.go().length, 1)
+})
+
+test('given shares of CPUs, as many run beside each other as fit into whole ones', () => {
+  const rig = new Rig({ cpus: 2 })
+  const [node] = rig.engine.nodes
+  for (let i = 0; i < 7; i++) rig.call('third', [], { demand: cpus(1 / 3) })
+  const thirds = rig.go()
+  assert.equal(thirds.length, 6)
+  assert.deepEqual(
+    node?.lanes.map(lane => lane.shared),
+    [999, 999],
+  )
+  rig.call('whole')
+  // Until the last of them has gone, the CPU is not for a task that wants it for itself.
+  const last = thirds.filter(task => task.lane === 1)
+  for (const task of last.slice(0, 2)) rig.finish(task, 1)
+  assert.deepEqual(
+    rig.go().map(task => task.kind.name),
+    ['third'],
+  )
+  assert.equal(node?.freeLanes, 0)
 })
 
 test('given a task that needs all CPUs, small ones should pass it only so often', () => {

@@ -33,6 +33,8 @@ export class Lane {
   lastEnd = 0
   /** Held by a task with several CPUs whose own lane is another one. */
   lentTo: Task | null = null
+  /** Thousandths that tasks with a share of a CPU have of it; they run at the same time. */
+  shared = 0
   /** Turned out to be long: while it runs here, no task queues behind it. */
   long: Task | null = null
   /** Blocked tasks whose thread is behind this lane, and that could go on. */
@@ -50,7 +52,7 @@ export class Lane {
 
   /** At work, so that what is of this form may queue behind what is there. */
   takes(form: Form): boolean {
-    if (this.lentTo || this.queue.size === 0 || this.queue.size >= LANE_DEPTH) return false
+    if (this.lentTo || this.shared > 0 || this.queue.size === 0 || this.queue.size >= LANE_DEPTH) return false
     const head = this.queue.peek()
     return this.resuming.size === 0 && head !== this.long && head?.kind.form === form
   }
@@ -69,6 +71,12 @@ export const LANE_DEPTH = 1024
 const TINY = 0.005
 const HANDFUL = 0.5
 
+/** Shares are counted in thousandths, so that three thirds are a whole. */
+const WHOLE = 1000
+/** A part of a CPU; I/O tasks ask for none at all. */
+export const isShare = (cpus: number): boolean => cpus > 0 && cpus < 1
+const shareOf = (cpus: number): number => Math.max(1, Math.floor(cpus * WHOLE))
+
 export class Node {
   readonly index: number
   readonly name: string
@@ -78,6 +86,8 @@ export class Node {
   readonly lanes: Lane[]
   readonly gpus: Gpus
   readonly #domains: readonly number[] | null
+  /** Tasks with a share of a CPU. */
+  #shares = 0
   freeMemory: number
   freeLanes: number
   /** Gone for good. */
@@ -116,14 +126,15 @@ export class Node {
 
   /** `freeLanes` also counts idle lanes that a blocked task waits for: those are not for new tasks. */
   fitsNow(demand: Demand): boolean {
-    if (demand.cpus > this.freeLanes || demand.memory > this.freeMemory || !this.suits(demand)) return false
-    if (this.isPaused) return false
+    const isShared = demand.cpus > this.freeLanes && this.#sharedLane(demand.cpus) !== null
+    if (demand.cpus > this.freeLanes && !isShared) return false
+    if (demand.memory > this.freeMemory || !this.suits(demand) || this.isPaused) return false
     if (demand.gpus > 0 && !this.gpus.fits(demand.gpus)) return false
     if (this.claims === 0) return true
     const { lanes, memory } = this.#reserved()
     let free = -lanes
     for (const lane of this.lanes) if (lane.free) free++
-    return demand.cpus <= free && demand.memory <= Math.max(0, this.freeMemory - memory)
+    return (isShared || demand.cpus <= free) && demand.memory <= Math.max(0, this.freeMemory - memory)
   }
 
   /** What blocked tasks need beside their lane, which is idle: new tasks must not take it for ever. */
@@ -134,7 +145,7 @@ export class Node {
       const task = lane.idle ? lane.resuming.peek() : undefined
       if (!task) continue
       const demand = task.implementation.demand ?? task.demand
-      lanes += demand.cpus - 1
+      lanes += Math.max(0, demand.cpus - 1)
       memory += demand.memory
     }
     return { lanes, memory }
@@ -142,7 +153,9 @@ export class Node {
 
   canResume(task: Task, demand: Demand): boolean {
     const lane = this.lanes[task.lane] as Lane
-    return lane.idle && demand.cpus <= this.freeLanes && demand.memory <= this.freeMemory
+    if (demand.memory > this.freeMemory) return false
+    if (lane.shared > 0 && isShare(demand.cpus)) return lane.shared + shareOf(demand.cpus) <= WHOLE
+    return lane.idle && demand.cpus <= this.freeLanes
   }
 
   /**
@@ -180,7 +193,35 @@ export class Node {
     return this.lanes.find(lane => lane.load < HANDFUL && lane.takes(form)) ?? null
   }
 
+  /** Some lane is shared and has room for more. */
+  get hasSharedRoom(): boolean {
+    return this.#shares > 0 && this.lanes.some(lane => lane.shared > 0 && lane.shared < WHOLE)
+  }
+
+  /** For a share of a CPU: the shared lane with the least left that has enough, and that no blocked task waits for. */
+  #sharedLane(cpus: number): Lane | null {
+    if (this.#shares === 0 || !isShare(cpus)) return null
+    let best: Lane | null = null
+    for (const lane of this.lanes) {
+      if (lane.shared === 0 || lane.resuming.size > 0 || lane.shared + shareOf(cpus) > WHOLE) continue
+      if (!best || lane.shared > best.shared) best = lane
+    }
+    return best
+  }
+
+  #occupyShare(task: Task, demand: Demand, prefer: Lane | null): Lane {
+    const lane = prefer ?? this.#sharedLane(demand.cpus) ?? (this.lanes.find(one => one.free) as Lane)
+    if (lane.shared === 0) this.freeLanes--
+    lane.shared += shareOf(demand.cpus)
+    lane.queue.push(task)
+    this.#shares++
+    this.freeMemory -= demand.memory
+    if (demand.gpus > 0) this.gpus.take(task, demand.gpus)
+    return lane
+  }
+
   occupy(task: Task, demand: Demand, prefer: Lane | null): Lane {
+    if (isShare(demand.cpus)) return this.#occupyShare(task, demand, prefer)
     const wide = demand.cpus > 1 ? chooseLanes(this.lanes, this.#domains, demand.cpus, prefer) : null
     const lane = prefer ?? wide?.[0] ?? (this.lanes.find(one => one.free) as Lane)
     lane.queue.push(task)
@@ -202,8 +243,12 @@ export class Node {
       lane.lastEnd = now
     } else if (lane.queue.peekLast() === task) lane.queue.pop()
     else lane.queue.remove(task)
-    lane.load = lane.queue.size === 0 ? 0 : lane.load - task.charge
+    lane.load = lane.queue.size === 0 || lane.shared > 0 ? 0 : lane.load - task.charge
     if (lane.queue.size === 0) this.freeLanes++
+    if (isShare(demand.cpus)) {
+      lane.shared -= shareOf(demand.cpus)
+      this.#shares--
+    }
     if (demand.cpus > 1) {
       for (const other of this.lanes) {
         if (other.lentTo !== task) continue

@@ -4,7 +4,7 @@ import type { IoCore } from '../io/io-core.ts'
 import type { Spot } from '../io/storage.ts'
 import type { Instruction } from '../instruction.ts'
 import { Locality } from './locality.ts'
-import { chargeFor, suits } from './machine.ts'
+import { chargeFor, isShare, suits } from './machine.ts'
 import type { Lane, Node } from './machine.ts'
 import type { Policy } from './policy.ts'
 import { NodeQueues } from './node-queues.ts'
@@ -16,13 +16,14 @@ import { Recency } from './recency.ts'
 import { TeamTokens } from './team-tokens.ts'
 import { ReadyQueue, before, starved } from './ready-queue.ts'
 import type { Placer } from './ready-queue.ts'
+import { isWorthWaiting } from './worth-waiting.ts'
 import { demandOf } from '../tasks/demand.ts'
 import type { Demand } from '../tasks/demand.ts'
 import { FORMS } from '../tasks/form.ts'
 import type { Implementation, Task } from '../tasks/task.ts'
 
-/** No task takes less than a lane. */
-const LEAST = demandOf(1, 0, [])
+/** No task that computes takes less. */
+const LEAST = demandOf(0.001, 0, [])
 
 /** What is done with what is decided. */
 export interface Orders {
@@ -95,6 +96,7 @@ export class Placement {
     const { kind, demand, accesses } = task
     const { neverQueues, queuesFreely } = FORMS[kind.form]
     if (neverQueues || !(queues || queuesFreely) || task.timed || kind.endsThreads) return false
+    if (kind.implementations.length > 1 && kind.implementations.some(hasShare)) return false
     if (demand.cpus !== 1 || demand.memory !== 0 || demand.gpus !== 0 || this.#io.concerns(task)) return false
     for (const access of accesses) {
       if (access.mode === 'commutative' || access.read?.growth) return false
@@ -380,6 +382,8 @@ export class Placement {
       if (best === one && one.begun === 0) break
     }
     if (!best || !where) return !only && task.queueable && this.#queueOnLane(task)
+    if (implementations.length > 1 && isWorthWaiting(task, best, this.#nodes, this.queue.size, this.#now))
+      return false
     this.#occupy(task, where, best, null)
     if (spot) this.#io.take(task, spot, this.#now)
     return true
@@ -438,5 +442,8 @@ export class Placement {
     if (!node.isCrowded) this.recalls.queued(node)
   }
 }
+
+/** It runs beside others and never behind them. */
+const hasShare = ({ demand }: Implementation): boolean => demand !== null && isShare(demand.cpus)
 
 const byRank = (a: Task, b: Task): number => b.priority - a.priority || a.turn - b.turn

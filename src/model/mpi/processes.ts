@@ -36,7 +36,11 @@ export function cpusOf(
   if (typeof count !== 'function' && !(typeof count === 'string' && count.startsWith('$'))) {
     throw wrong(`${what}: processes is '${String(count)}'`, 'Write a whole number from 1.')
   }
-  return (...args) => (evaluate(what, 'cpus', count, args) ?? 1) * each
+  return (...args) => {
+    const found = evaluate(what, 'cpus', count, args) ?? 1
+    if (Number.isInteger(found)) return found * each
+    throw wrong(`${what}: processes is ${found}`, 'Write a whole number from 1.')
+  }
 }
 
 /** Ranks of one task are on one node so far. */

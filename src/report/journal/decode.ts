@@ -13,6 +13,7 @@ import {
   SUBMITTED_SAME_GROUP,
   TAG_EXACT,
   TAG_KIND,
+  cpusOfCode,
 } from './format.ts'
 
 /** The events of one block whose crc has been checked. Throws RangeError if it is not of this format. */
@@ -93,7 +94,7 @@ class BlockDecoder {
       attempt: this.#count(),
       node: this.#count(),
       lane: this.#count(),
-      cpus: this.#count(),
+      cpus: cpusOfCode(this.#count()),
     }
     if (tag & STARTED_IMPLEMENTATION) event.implementation = this.#text()
     return event

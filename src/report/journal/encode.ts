@@ -14,6 +14,7 @@ import {
   SUBMITTED_SAME_GROUP,
   TAG_EXACT,
   blockCrc,
+  codeOfCpus,
 } from './format.ts'
 
 type Of<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>
@@ -190,7 +191,7 @@ export class BlockEncoder {
     this.#count(event.attempt)
     this.#count(event.node)
     this.#count(event.lane)
-    this.#count(event.cpus)
+    this.#count(codeOfCpus(event.cpus))
     if (event.implementation !== undefined) this.#text(event.implementation)
   }
 
