@@ -1,3 +1,4 @@
+import { hostname } from 'node:os'
 import type { Node, NodeDescription } from '../core/schedule/machine.ts'
 import type { Form } from '../core/tasks/form.ts'
 import type { Task } from '../core/tasks/task.ts'
@@ -41,6 +42,8 @@ export interface RunParts {
 export interface NodePorts {
   readonly openThread: OpenThread
   readonly processes: ProcessPort
+  /** Its agent is on this machine. */
+  readonly isLocal?: boolean
   /** For an agent: who hears of it. */
   attach?(events: AgentEvents): void
 }
@@ -102,8 +105,10 @@ export class LocalNode implements TaskNode {
       limit,
     })
     const decode = (stored: Stored, slots: unknown[]): unknown => decodeStored(stored, slots, modules)
-    this.#programs = new Programs({ ...shared, binding, events, processes, endings, decode, limit })
-    this.#mpi = new MpiTasks({ ...shared, machine, isHere, binding, events, endings, limit })
+    const isOnHost = isHere || parts.isLocal === true
+    const node = isOnHost ? hostname() : machine.name
+    this.#programs = new Programs({ ...shared, node, binding, events, processes, endings, decode, limit })
+    this.#mpi = new MpiTasks({ ...shared, machine, isHere: isOnHost, binding, events, endings, limit })
     this.#forms = { function: this.#functions, command: this.#programs, mpi: this.#mpi }
     this.#all = Object.values(this.#forms)
   }

@@ -208,6 +208,7 @@ export class ClusterRun {
     return {
       openThread: (lane, isIo, events) => link.openThread(lane, isIo, events),
       processes: link.processes,
+      isLocal: this.#cluster.isLocal(node),
       attach: events => {
         link.events = events
       },

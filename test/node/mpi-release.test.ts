@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { hostname } from 'node:os'
 import { test } from 'node:test'
 import { killRanks } from '../../bench/mpi-kills.ts'
 import { programFolder, runProgram, without } from './mpi-program.ts'
@@ -135,4 +136,35 @@ test('a rank that is killed at any moment: right results, nothing left', { skip:
   })
   assert.deepEqual(kills, { wrong: 0, killed: kills.killed, isHung: false, left: [] })
   assert.ok(kills.killed > 0)
+})
+
+const NODES = `
+import { FILE_OUT, INOUT, command, main, mpi, waitOn, waitOnFile } from 'millrace'
+import { readFileSync } from 'node:fs'
+export const two = mpi({ name: 'two', processes: 2, root: 0, params: [INOUT, FILE_OUT] }, (comm, a, out) => {
+  a[comm.rank] = comm.rank + 1
+  comm.file(out).writeAtAll(comm.rank * 4, new Int32Array([comm.rank + 7]))
+  return comm.allreduce(1)
+})
+export const program = command({ name: 'program', mpi: { processes: 2 }, params: [FILE_OUT], stdout: 0 }, () => ['sh', '-c', 'echo $MILLRACE_NUM_NODES $MILLRACE_HOSTS $SLURM_JOB_ID'])
+main(async () => {
+  const a = new Float64Array(2)
+  console.log(await waitOn(two(a, 'x.bin')), [...(await waitOn(a))].join(), readFileSync(await waitOnFile('x.bin')).join())
+  program('o.txt')
+  console.log(readFileSync(await waitOnFile('o.txt'), 'utf8').trim())
+})
+`
+
+test('agents on this machine run MPI tasks, also inside an allocation', { skip: without('openmpi') }, () => {
+  // What launchers take for an allocation on other machines.
+  process.env['SLURM_JOB_ID'] = '7'
+  process.env['SLURM_JOBID'] = '7'
+  process.env['SLURM_NODELIST'] = 'far1,far2'
+  try {
+    const options = ['--nodes', 'local:2', '--cpus', '4']
+    const lines = runProgram(folder, 'nodes.mjs', NODES, 'openmpi', options).trim().split('\n')
+    assert.deepEqual(lines, ['2 1,2 7,0,0,0,8,0,0,0', `1 ${hostname()}`, `1 ${hostname()}`])
+  } finally {
+    for (const name of ['SLURM_JOB_ID', 'SLURM_JOBID', 'SLURM_NODELIST']) delete process.env[name]
+  }
 })

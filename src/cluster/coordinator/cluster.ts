@@ -102,6 +102,11 @@ export class Cluster {
     return by === 'ssh' || by === 'command' ? environmentToSend(process.env) : null
   }
 
+  /** Its agent is on this machine. */
+  isLocal(node: number): boolean {
+    return this.#members[node]?.spec.by === 'local'
+  }
+
   get links(): readonly NodeLink[] {
     return this.#members.map(({ link }) => link)
   }

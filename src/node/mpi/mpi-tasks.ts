@@ -1,3 +1,4 @@
+import { hostname } from 'node:os'
 import { MillraceError } from '../../core/errors.ts'
 import type { Node } from '../../core/schedule/machine.ts'
 import type { Task } from '../../core/tasks/task.ts'
@@ -32,7 +33,7 @@ import { emptyShared, readShared, removeShared, writeShared } from './shared-fil
 export interface MpiParts {
   readonly run: string
   readonly logs: string | null
-  /** The node is this machine. */
+  /** The node is this machine, or an agent on it. */
   readonly isHere: boolean
   readonly machine: Node
   readonly binding: Binding
@@ -78,7 +79,7 @@ export class MpiTasks implements TaskForm {
     this.#pools = new RankPools({
       run,
       logs,
-      node: machine.name,
+      node: hostname(),
       cpus: machine.cpus,
       watchdog,
       now: () => host.now(),
@@ -235,8 +236,8 @@ export class MpiTasks implements TaskForm {
 
   async #ranks(form: MpiForm, size: number): Promise<RankPool> {
     if (!this.#parts.isHere) {
-      throw new MillraceError('MR_MPI', 'MPI tasks run on the machine of the program only', {
-        hint: 'Run without --nodes, or make it a command({ mpi: … }) of the site.',
+      throw new MillraceError('MR_MPI', `MPI tasks do not run on ${this.#parts.machine.name}, another machine`, {
+        hint: 'Run on one machine, without --nodes or with --nodes local:N; or make it a program of its own: command({ mpi: … }).',
       })
     }
     return form.isolate ? this.#pools.open(size) : this.#pools.kept()

@@ -3,7 +3,7 @@ import { MillraceError } from '../../core/errors.ts'
 import { modulePath, taskModules } from '../../model/definition.ts'
 import type { Watchdog } from '../processes/watchdog.ts'
 import { clockOrigin } from '../threads/protocol.ts'
-import { findMpi } from './launcher.ts'
+import { findMpi, withoutScheduler } from './launcher.ts'
 import type { PoolEvents, RankPool } from './pool.ts'
 import { sharedFolder } from './shared-files.ts'
 
@@ -79,7 +79,8 @@ export class RankPools {
     const all = entry ? [...modules, entry] : modules
     const typescript = all.some(module => /\.[cm]?tsx?$/.test(modulePath(module)))
     const startedAt = clockOrigin() + performance.now() - this.#parts.now()
-    const environment = { ...(process.env as Record<string, string>), MILLRACE_RUN: run }
+    const own = withoutScheduler(process.env as Record<string, string>)
+    const environment = { ...own, MILLRACE_RUN: run }
     const pool: RankPool = new Pool(
       {
         mpi,
