@@ -53,7 +53,7 @@ struct array array(const struct call *call, int index) {
         found.kind = napi_uint8_array;
         return found;
     }
-    if (length > INT_MAX) napi_throw_range_error(call->env, "MR_MPI_MISUSE", "an array has more than 2147483647 elements, which is more than MPI takes");
+    if (length > INT_MAX) napi_throw_error(call->env, "MR_MPI_MISUSE", "an array has more than 2147483647 elements, which is more than MPI takes");
     found.length = length > INT_MAX ? -1 : (int)length;
     found.type = type_of(found.kind);
     return found;
@@ -165,6 +165,12 @@ static napi_value comm_rank(napi_env env, napi_callback_info info) {
     return number_value(env, group_at(&call, 0)->rank);
 }
 
+/* fortran(comm): the number by which other libraries in this process know it. */
+static napi_value fortran(napi_env env, napi_callback_info info) {
+    struct call call = arguments(env, info);
+    return number_value(env, MPI_Comm_c2f(group_at(&call, 0)->comm));
+}
+
 /* --- begin and end --- */
 
 /* init(): starts MPI; the world is communicator 0. When the launcher ends, so does this process. */
@@ -234,6 +240,7 @@ static napi_value init(napi_env env, napi_value exports) {
     napi_export(env, exports, "free", free_comm, NULL);
     napi_export(env, exports, "size", comm_size, NULL);
     napi_export(env, exports, "rank", comm_rank, NULL);
+    napi_export(env, exports, "fortran", fortran, NULL);
     napi_export(env, exports, "map", map, NULL);
     add_status(env, exports);
     add_calls(env, exports);

@@ -52,8 +52,9 @@ static const char *NAMES[] = {"nothing",    "barrier",    "bcast",     "reduce",
                               "gatherv",    "allgather",  "allgatherv", "scatter",   "scatterv",   "alltoall",
                               "alltoallv",  "ibarrier",   "ibcast",    "ireduce",    "iallreduce", "igather",
                               "iallgather", "iscatter",   "ialltoall", "split",      "file open",  "readAtAll",
-                              "writeAtAll", "setView",    "setSize",   "sync",       "file close", "send",
-                              "recv",       "wait",       "probe",     "readAt",     "writeAt",    "sendrecv"};
+                              "writeAtAll", "setView",    "setSize",   "sync",       "file close", "hdf5 open",
+                              "hdf5 dataset", "hdf5 write", "hdf5 read", "hdf5 close", "send",     "recv",
+                              "wait",       "probe",      "readAt",    "writeAt",    "sendrecv"};
 static const char *TYPES[] = {"int8",  "uint8",  "uint8",   "int16",   "uint16", "int32",
                               "uint32", "float32", "float64", "bigint64", "biguint64", "values"};
 static const char *OPS[] = {"sum", "prod", "min", "max", "land", "lor", "band", "bor"};
@@ -169,7 +170,23 @@ static napi_value begin(napi_env env, napi_callback_info info) {
     return NULL;
 }
 
+/* enter(comm, kind) and leave(): for collective calls that another add-on makes. */
+static napi_value enter_call(napi_env env, napi_callback_info info) {
+    struct call call = arguments(env, info);
+    enter(env, group_at(&call, 0), (enum call_kind)integer(&call, 1), -1, 0, 0, -1);
+    return NULL;
+}
+
+static napi_value leave_call(napi_env env, napi_callback_info info) {
+    (void)env;
+    (void)info;
+    leave();
+    return NULL;
+}
+
 void add_status(napi_env env, napi_value exports) {
     napi_export(env, exports, "places", set_places, NULL);
     napi_export(env, exports, "begin", begin, NULL);
+    napi_export(env, exports, "enter", enter_call, NULL);
+    napi_export(env, exports, "leave", leave_call, NULL);
 }

@@ -100,6 +100,11 @@ export interface Comm {
   dup(): Comm
   /** Opens a file together. */
   file(path: string, options?: MpiFileOptions): MpiFile
+  /**
+   * Opens a file of HDF5 together: `w` makes it anew, `r` reads, `r+` both. Awaited, because the add-on for it is built at first
+   * use, for the parallel HDF5 of the site. @default w
+   */
+  hdf5(path: string, mode?: 'r' | 'w' | 'r+'): Promise<Hdf5File>
   /** Seconds since some moment of the past. */
   wtime(): number
 }
@@ -139,4 +144,28 @@ export interface MpiView {
   lengths: readonly number[]
   /** Row and column at which it begins. */
   starts: readonly number[]
+}
+
+/** A file of HDF5. All ranks make all calls, of it and of its datasets, in the same order. */
+export interface Hdf5File {
+  /** A new dataset of the type of this array, with these sizes; a name such as `run1/grid` makes groups. */
+  create(name: string, type: MpiArray, sizes: readonly number[]): Hdf5Dataset
+  dataset(name: string): Hdf5Dataset
+  /** Called for all that are open when the function returns. */
+  close(): void
+}
+
+export interface Hdf5Dataset {
+  readonly sizes: readonly number[]
+  /** Writes the block of this rank; one without elements takes part, too. */
+  write(values: MpiArray, block: Hdf5Block): void
+  /** Fills the array from a block. Numbers of another type are converted. */
+  read(into: MpiArray, block: Hdf5Block): void
+  close(): void
+}
+
+/** Where a block begins, and how many elements it has, in each dimension. */
+export interface Hdf5Block {
+  readonly starts: readonly number[]
+  readonly lengths: readonly number[]
 }

@@ -116,6 +116,8 @@ export class FrameReader<H extends ToRank | FromRank> {
 export interface RankStart {
   readonly socket: string
   readonly addon: string
+  /** Of the site's MPI. */
+  readonly compiler: string
   readonly places: string
   readonly placesBytes: number
   /** Where results that are large are put. */

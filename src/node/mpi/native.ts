@@ -8,6 +8,11 @@ export interface MpiNative {
   wtime(): number
   places(memory: Uint8Array, rank: number): void
   begin(rank: number): void
+  /** Says that another library makes a collective call; throws when other ranks make another one. */
+  enter(comm: number, call: number): void
+  leave(): void
+  /** By which other libraries know the communicator. */
+  fortran(comm: number): number
   map(path: string, bytes: number): ArrayBuffer
   create(ranks: Int32Array, tag: number): number
   split(comm: number, color: number, key: number): number
@@ -89,10 +94,12 @@ export interface MpiNative {
   fileClose(file: number): void
 }
 
-export function loadMpi(path: string): MpiNative {
+export const loadMpi = (path: string): MpiNative => dlopenGlobal(path) as MpiNative
+
+export function dlopenGlobal(path: string): unknown {
   const module = { exports: {} }
   // Libraries of MPI load others, which look for its names.
   const { RTLD_NOW, RTLD_GLOBAL } = process.getBuiltinModule('node:os').constants.dlopen
   process.dlopen(module, path, RTLD_NOW | RTLD_GLOBAL)
-  return module.exports as MpiNative
+  return module.exports
 }

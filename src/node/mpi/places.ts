@@ -35,6 +35,11 @@ const CALLS = [
   'setSize',
   'sync',
   'file close',
+  'hdf5 open',
+  'hdf5 dataset',
+  'hdf5 write',
+  'hdf5 read',
+  'hdf5 close',
   'send',
   'recv',
   'wait',
@@ -43,7 +48,12 @@ const CALLS = [
   'writeAt',
   'sendrecv',
 ] as const
-const LAST_COLLECTIVE = 28
+const LAST_COLLECTIVE = 33
+/** For those that other libraries make. */
+export const CALL_NUMBERS = Object.fromEntries(CALLS.map((name, i) => [name, i])) as Record<
+  (typeof CALLS)[number],
+  number
+>
 /** The communicator of all ranks of the task. */
 const TASK = 1
 
@@ -114,7 +124,7 @@ export function standstill(places: readonly Place[], ended: ReadonlySet<number>)
 }
 
 /** How long a file takes is not ours to say. */
-const isFileCall = (call: string): boolean => /^(?:read|write|file|set|sync)/.test(call)
+const isFileCall = (call: string): boolean => /^(?:read|write|file|set|sync|hdf5)/.test(call)
 
 /** Whether the call that the rank is in can complete by what the others do now. */
 function canGoOn(place: Place, live: readonly Place[]): boolean {

@@ -1,6 +1,7 @@
 import { MillraceError } from '../../core/errors.ts'
 import type {
   Comm,
+  Hdf5File,
   MpiArray,
   MpiFile,
   MpiFileOptions,
@@ -11,6 +12,7 @@ import type {
 import { REDUCE_OPS } from '../../model/mpi/comm.ts'
 import type { MpiNative } from './native.ts'
 import { RankFile } from './rank-file.ts'
+import { RankHdf5File } from './rank-hdf5.ts'
 import type { Requests } from './requests.ts'
 
 /** What communicators of a task have in common. */
@@ -20,7 +22,10 @@ export interface CommHost {
   here(): void
   pack(value: unknown): Uint8Array
   unpack(bytes: Uint8Array): unknown
-  opened(file: RankFile): void
+  /** Closed when the function has returned, the last first. */
+  opened(file: { close(): void }): void
+  /** Loads what HDF5 needs. */
+  loadHdf5(): Promise<void>
   made(comm: number): void
   readonly requests: Requests
 }
@@ -272,6 +277,13 @@ export class RankComm implements Comm {
   file(path: string, options: MpiFileOptions = {}): MpiFile {
     this.#host.here()
     const file = new RankFile(this.#native, this.#comm, path, options, () => this.#host.here())
+    this.#host.opened(file)
+    return file
+  }
+
+  async hdf5(path: string, mode: 'r' | 'w' | 'r+' = 'w'): Promise<Hdf5File> {
+    await this.#host.loadHdf5()
+    const file = new RankHdf5File({ native: this.#native, comm: this.#comm, here: () => this.#host.here() }, path, mode)
     this.#host.opened(file)
     return file
   }

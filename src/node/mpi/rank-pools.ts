@@ -87,7 +87,7 @@ export class RankPools {
         size,
         folder,
         node,
-        start: { addon, modules, entry, typescript, logs, startedAt },
+        start: { addon, compiler: mpi.compiler, modules, entry, typescript, logs, startedAt },
         environment,
         execArgv: ['--conditions=millrace-thread'],
       },

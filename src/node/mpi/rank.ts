@@ -35,7 +35,7 @@ import { loadMpi } from './native.ts'
 import { PLACE_BYTES, WHERE } from './places.ts'
 import { RankComm, isArray } from './rank-comm.ts'
 import type { CommHost } from './rank-comm.ts'
-import type { RankFile } from './rank-file.ts'
+import { loadHdf5 } from './rank-hdf5.ts'
 import { RankSteps } from './rank-steps.ts'
 import { Requests } from './requests.ts'
 import { Values } from './values.ts'
@@ -159,7 +159,7 @@ async function run(header: TaskHeader, bytes: Buffer): Promise<void> {
   let result: unknown
   native.begin(header.rank)
   looks = 0
-  const files: RankFile[] = []
+  const files: { close(): void }[] = []
   const comms: number[] = []
   let requests: Requests | null = null
   try {
@@ -193,6 +193,7 @@ async function run(header: TaskHeader, bytes: Buffer): Promise<void> {
       opened: file => files.push(file),
       made: made => comms.push(made),
       requests,
+      loadHdf5: () => loadHdf5(start.compiler),
     }
     const ranks = new RankComm(comm, host)
     scratch.begin(ranks)
