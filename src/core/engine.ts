@@ -78,7 +78,8 @@ export class Engine {
 
   constructor(options: EngineOptions) {
     const sizeOf = options.sizeOf ?? (() => 0)
-    this.nodes = options.nodes.map((node, index) => new Node(index, node))
+    this.nodes = []
+    for (const node of options.nodes) this.nodes.push(new Node(this.nodes.length, node, this.nodes))
     this.policy = options.policy ?? fifo
     this.observer = options.observer ?? null
     this.io = new IoCore(
@@ -269,7 +270,8 @@ export class Engine {
 
   /** A node takes part from now on. */
   nodeAdded(description: NodeDescription): Node {
-    const node = new Node(this.nodes.length, description)
+    this.#suitable.forget()
+    const node = new Node(this.nodes.length, description, this.nodes)
     this.nodes.push(node)
     this.io.storage.joined(node, description)
     this.#placement.joined(node)

@@ -139,7 +139,7 @@ test('a rank that is killed at any moment: right results, nothing left', { skip:
 })
 
 const NODES = `
-import { FILE_OUT, INOUT, command, main, mpi, waitOn, waitOnFile } from 'millrace'
+import { FILE_OUT, INOUT, command, main, mpi, task, waitOn, waitOnFile } from 'millrace'
 import { readFileSync } from 'node:fs'
 export const two = mpi({ name: 'two', processes: 2, root: 0, params: [INOUT, FILE_OUT] }, (comm, a, out) => {
   a[comm.rank] = comm.rank + 1
@@ -147,7 +147,20 @@ export const two = mpi({ name: 'two', processes: 2, root: 0, params: [INOUT, FIL
   return comm.allreduce(1)
 })
 export const program = command({ name: 'program', mpi: { processes: 2 }, params: [FILE_OUT], stdout: 0 }, () => ['sh', '-c', 'echo $MILLRACE_NUM_NODES $MILLRACE_HOSTS $SLURM_JOB_ID'])
+// Four ranks are on both agents; others go on meanwhile, and again afterwards.
+export const four = mpi({ name: 'four', processes: 4, perNode: 2, params: [INOUT], root: 0 }, (comm, a) => {
+  a[comm.rank] += comm.rank + 1
+  return comm.allreduce(1)
+})
+export const inner = task({ name: 'inner' }, () => waitOn(four(new Float64Array(4))))
+export const small = task({ name: 'small' }, x => x)
+export const tooMany = mpi({ name: 'tooMany', processes: 3, perNode: 1 }, () => 1)
 main(async () => {
+  const wide = new Float64Array(4)
+  const all = []
+  for (let i = 0; i < 30; i++) all.push(small(1), ...(i % 10 === 0 ? [four(wide)] : []))
+  console.log((await waitOn(all)).reduce((x, y) => x + y, 0), [...(await waitOn(wide))].join(), await waitOn(inner()))
+  try { tooMany() } catch (error) { console.log(error.code, error.message.split('\\n')[0]) }
   const a = new Float64Array(2)
   console.log(await waitOn(two(a, 'x.bin')), [...(await waitOn(a))].join(), readFileSync(await waitOnFile('x.bin')).join())
   program('o.txt')
@@ -163,7 +176,11 @@ test('agents on this machine run MPI tasks, also inside an allocation', { skip: 
   try {
     const options = ['--nodes', 'local:2', '--cpus', '4']
     const lines = runProgram(folder, 'nodes.mjs', NODES, 'openmpi', options).trim().split('\n')
-    assert.deepEqual(lines, ['2 1,2 7,0,0,0,8,0,0,0', `1 ${hostname()}`, `1 ${hostname()}`])
+    assert.deepEqual(lines.slice(0, 2), [
+      '42 3,6,9,12 4',
+      'MR_CONSTRAINT task tooMany asks for 3 CPUs with at most 1 on a node, but the nodes over which its ranks can be spread have 2 + 2',
+    ])
+    assert.deepEqual(lines.slice(2), ['2 1,2 7,0,0,0,8,0,0,0', `1 ${hostname()}`, `1 ${hostname()}`])
   } finally {
     for (const name of ['SLURM_JOB_ID', 'SLURM_JOBID', 'SLURM_NODELIST']) delete process.env[name]
   }

@@ -1,6 +1,6 @@
 import { Deque } from '../../general/deque.ts'
 import type { IoNodeDescription } from '../io/io-node.ts'
-import type { Demand } from '../tasks/demand.ts'
+import type { Demand, Spread } from '../tasks/demand.ts'
 import { FORMS } from '../tasks/form.ts'
 import type { Form } from '../tasks/form.ts'
 import type { Task, TaskSpec } from '../tasks/task.ts'
@@ -15,6 +15,8 @@ export interface NodeDescription extends IoNodeDescription {
   tags: readonly string[]
   /** The ids by which programs know its GPUs. */
   gpus?: readonly string[]
+  /** The ranks of one MPI task can be on several nodes that have this. */
+  sharesRanks?: boolean
   /** The memory (NUMA) domain of each CPU, by lane, where there are several. */
   domains?: readonly number[]
 }
@@ -71,6 +73,8 @@ export const LANE_DEPTH = 1024
 const TINY = 0.005
 const HANDFUL = 0.5
 
+const wholeUnits = (cpus: number, unit: number): number => Math.floor(cpus / unit) * unit
+
 /** Shares are counted in thousandths, so that three thirds are a whole. */
 const WHOLE = 1000
 /** A part of a CPU; I/O tasks ask for none at all. */
@@ -85,6 +89,9 @@ export class Node {
   readonly tags: ReadonlySet<string>
   readonly lanes: Lane[]
   readonly gpus: Gpus
+  readonly sharesRanks: boolean
+  /** The nodes over which the ranks of a task can be spread, this one among them. */
+  readonly #peers: readonly Node[]
   readonly #domains: readonly number[] | null
   /** Tasks with a share of a CPU. */
   #shares = 0
@@ -101,8 +108,11 @@ export class Node {
   /** Tasks may wait on a lane behind another; see `Recalls`. */
   isCrowded = false
 
-  constructor(index: number, description: NodeDescription) {
+  /** `all`: the nodes of the run, which may grow. */
+  constructor(index: number, description: NodeDescription, all: readonly Node[] = []) {
     this.index = index
+    this.sharesRanks = description.sharesRanks === true
+    this.#peers = this.sharesRanks ? all : []
     this.name = description.name
     this.cpus = description.cpus
     this.memory = description.memory
@@ -119,9 +129,44 @@ export class Node {
     return !this.isLost && this.isLargeEnough(demand)
   }
 
-  isLargeEnough({ cpus, memory, tags, gpus }: Demand): boolean {
-    if (cpus > this.cpus || memory > this.memory || gpus > this.gpus.count) return false
+  isLargeEnough(demand: Demand): boolean {
+    const { cpus, memory, tags, gpus } = demand
+    const most = demand.spread ? this.#mostSpread(demand) : this.cpus
+    if (cpus > most || memory > this.memory || gpus > this.gpus.count) return false
     return tags.every(tag => this.tags.has(tag))
+  }
+
+  /** CPUs that the task could have together, here and on other nodes, were they idle. */
+  #mostSpread({ spread, memory, gpus }: Demand): number {
+    const { unit, perNode } = spread as Spread
+    const on = ({ cpus }: Node): number => wholeUnits(Math.min(cpus, perNode), unit)
+    // What is more than CPUs has to be on one node.
+    if (!this.sharesRanks || memory > 0 || gpus > 0) return on(this)
+    let sum = 0
+    for (const node of this.#peers) if (node.sharesRanks && !node.isLost) sum += on(node)
+    return Math.max(on(this), sum)
+  }
+
+  /** How many CPUs of a task that is spread over nodes could be here now, of so many. */
+  roomFor(demand: Demand, left: number): number {
+    const { spread, tags } = demand
+    if (!spread || !this.sharesRanks || this.isLost || this.isPaused || this.claims > 0) return 0
+    if (!tags.every(tag => this.tags.has(tag))) return 0
+    return wholeUnits(Math.min(this.freeLanes, spread.perNode, left), spread.unit)
+  }
+
+  /** CPUs for a task that is on another node. */
+  lend(task: Task, count: number): void {
+    for (const lane of chooseLanes(this.lanes, this.#domains, count, null)) lane.lentTo = task
+    this.freeLanes -= count
+  }
+
+  takeBack(task: Task): void {
+    for (const lane of this.lanes) {
+      if (lane.lentTo !== task) continue
+      lane.lentTo = null
+      this.freeLanes++
+    }
   }
 
   /** `freeLanes` also counts idle lanes that a blocked task waits for: those are not for new tasks. */
@@ -129,6 +174,7 @@ export class Node {
     const isShared = demand.cpus > this.freeLanes && this.#sharedLane(demand.cpus) !== null
     if (demand.cpus > this.freeLanes && !isShared) return false
     if (demand.memory > this.freeMemory || !this.suits(demand) || this.isPaused) return false
+    if (demand.spread && demand.cpus > demand.spread.perNode) return false
     if (demand.gpus > 0 && !this.gpus.fits(demand.gpus)) return false
     if (this.claims === 0) return true
     const { lanes, memory } = this.#reserved()
@@ -249,13 +295,7 @@ export class Node {
       lane.shared -= shareOf(demand.cpus)
       this.#shares--
     }
-    if (demand.cpus > 1) {
-      for (const other of this.lanes) {
-        if (other.lentTo !== task) continue
-        other.lentTo = null
-        this.freeLanes++
-      }
-    }
+    if (demand.cpus > 1) this.takeBack(task)
     this.freeMemory += demand.memory
     // A task that waits for others goes on with the same ones.
     if (demand.gpus > 0 && !isPaused) this.gpus.giveBack(task)

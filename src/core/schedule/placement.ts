@@ -13,6 +13,7 @@ import { RankedQueue } from './ranked-queue.ts'
 import { Ranks } from './ranks.ts'
 import { Recalls } from './recalls.ts'
 import { Recency } from './recency.ts'
+import { spreadOver } from './spread-over.ts'
 import { TeamTokens } from './team-tokens.ts'
 import { ReadyQueue, before, starved } from './ready-queue.ts'
 import type { Placer } from './ready-queue.ts'
@@ -60,6 +61,8 @@ export class Placement {
   #lowest = Infinity
   /** Nodes that are being emptied for a task that was overtaken too often. */
   readonly #held = new Set<Node>()
+  /** Tasks on several nodes, with those that are not their own. */
+  readonly #apart = new Map<Task, readonly Node[]>()
 
   /** `mayGrow`: nodes may join. */
   constructor(
@@ -247,6 +250,16 @@ export class Placement {
     if (!node || task.demand.io) return
     node.release(task, this.demandOf(task), now, isPaused)
     this.#free.update(node)
+    if (this.#apart.size > 0) this.#takeBack(task)
+  }
+
+  /** From the other nodes of a task that is on several. */
+  #takeBack(task: Task): void {
+    for (const node of this.#apart.get(task) ?? []) {
+      node.takeBack(task)
+      this.#free.update(node)
+    }
+    this.#apart.delete(task)
   }
 
   // --- blocked tasks ---
@@ -381,7 +394,10 @@ export class Placement {
       }
       if (best === one && one.begun === 0) break
     }
-    if (!best || !where) return !only && task.queueable && this.#queueOnLane(task)
+    if (!best || !where) {
+      if (task.demand.spread && this.#nodes.length > 1 && this.#spread(task)) return true
+      return !only && task.queueable && this.#queueOnLane(task)
+    }
     if (implementations.length > 1 && isWorthWaiting(task, best, this.#nodes, this.queue.size, this.#now))
       return false
     this.#occupy(task, where, best, null)
@@ -389,17 +405,45 @@ export class Placement {
     return true
   }
 
+  /** Over several nodes: one after the other is filled, all CPUs at once. */
+  #spread(task: Task): boolean {
+    if (task.io) return false
+    for (const one of task.kind.implementations) {
+      const demand = one.demand ?? task.demand
+      const found = this.#held.size > 0 ? null : spreadOver(this.#nodes, demand)
+      if (!found) continue
+      const [[first, count], ...others] = found as [[Node, number], ...[Node, number][]]
+      this.#occupy(task, first, one, null, demandOf(count, 0, demand.tags))
+      for (const [node, more] of others) {
+        node.lend(task, more)
+        this.#free.update(node)
+      }
+      this.#apart.set(
+        task,
+        others.map(([node]) => node),
+      )
+      return true
+    }
+    return false
+  }
+
   /** Of a kind that has not run yet, as much is expected as of the longest so far. */
   #endsInTime({ ended, peak }: Implementation, { until }: Node): boolean {
     return this.#now + (ended > 0 ? peak : this.#longest) <= until
   }
 
-  #occupy(task: Task, node: Node, implementation: Implementation, prefer: Lane | null): void {
+  #occupy(
+    task: Task,
+    node: Node,
+    implementation: Implementation,
+    prefer: Lane | null,
+    demand = implementation.demand ?? task.demand,
+  ): void {
     implementation.begun++
     task.implementation = implementation
     task.node = node.index
     task.charge = chargeFor(implementation.estimate)
-    task.lane = node.occupy(task, implementation.demand ?? task.demand, prefer).index
+    task.lane = node.occupy(task, demand, prefer).index
     this.#free.update(node)
     this.tokens.take(task)
   }

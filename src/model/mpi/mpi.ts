@@ -12,7 +12,7 @@ import type { Stream } from '../value-stream.ts'
 import type { Comm, ReduceOp } from './comm.ts'
 import { REDUCE_OPS } from './comm.ts'
 import type { Layout, MpiForm } from './form.ts'
-import { checkNode, countsOf, cpusOf, wrong } from './processes.ts'
+import { countsOf, cpusOf, spreadOf, wrong } from './processes.ts'
 import type { ProcessRange } from './processes.ts'
 
 export interface MpiOptions<A extends readonly unknown[]> extends Omit<CommonOptions<A>, 'cpus' | 'io'> {
@@ -117,11 +117,12 @@ export function mpi(given: object, run: Function): unknown {
   const { processes, perNode: _perNode, isolate: _isolate, layout: _layout, returns, ...rest } = options
   const { reduce: _reduce, root: _root, cpus: _cpus, scaleByCpu = false, ...common } = rest
   const counts = countsOf(what, processes)
-  checkNode(what, options.perNode, counts)
+  // A generator gives its CPUs back while its values wait: that is for one node.
+  const spread = isStream ? {} : { spread: spreadOf(what, options.perNode, form.cpus) }
   const variants: Variant[] = counts.map((count, i) => ({
     name: i === 0 && counts.length === 1 ? name : `${name}-${String(count)}`,
     module: '',
-    options: { ...common, cpus: cpusOf(what, count, each) } as Variant['options'],
+    options: { ...common, cpus: cpusOf(what, count, each), ...spread } as Variant['options'],
     run,
   }))
   const own = (variants[0] as Variant).options as Definition['options']

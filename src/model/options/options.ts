@@ -1,4 +1,5 @@
 import { MillraceError } from '../../core/errors.ts'
+import type { Spread } from '../../core/tasks/demand.ts'
 import type { OnFailure } from '../../core/tasks/task.ts'
 import { nearest } from '../../general/nearest.ts'
 import { parseBytes, parseCount, parseDuration } from '../../general/units.ts'
@@ -21,6 +22,8 @@ export interface CommonOptions<A extends readonly unknown[]> {
   label?: (...args: Known<A>) => string
   /** CPUs that it holds while it runs: a whole number, or a share of one such as 0.5, beside which others run. @default 1 */
   cpus?: Constraint<A>
+  /** Of MPI tasks: how their CPUs may be on several nodes. @internal */
+  spread?: Spread
   /** Memory that it claims: bytes or '512MB'. @default 0 */
   memory?: Constraint<A>
   /** GPUs that it holds while it runs: a whole number, or a share of one such as 0.5. @default 0 */

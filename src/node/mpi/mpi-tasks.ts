@@ -126,12 +126,14 @@ export class MpiTasks implements TaskForm {
     const form = formOf(task)
     const { cpus } = task.implementation.demand ?? task.demand
     const size = cpus / form.cpus
-    const pool = await this.#ranks(form, size)
+    const lanes = this.#parts.binding.lanesOf(task)
+    // With lanes of several agents, whose ranks are not one pool.
+    const isOwn = form.isolate || lanes.length < cpus
+    const pool = await this.#ranks(form.isolate, isOwn, size)
     if (jobOf(task).attempt !== attempt) return
     if (!isLive(task)) return endings.lose(task, true, task.reason)
-    const lanes = this.#parts.binding.lanesOf(task)
     const own = Array.from({ length: size }, (_, i) => lanes[i * form.cpus] as number)
-    const ranks = form.isolate ? own.map((_, i) => i) : own
+    const ranks = isOwn ? own.map((_, i) => i) : own
     attempt.move('sent', task)
     limit(task)
     events.began(task, host.now())
@@ -234,13 +236,14 @@ export class MpiTasks implements TaskForm {
     this.#answers.delete(request)
   }
 
-  async #ranks(form: MpiForm, size: number): Promise<RankPool> {
+  async #ranks(isIsolated: boolean, isOwn: boolean, size: number): Promise<RankPool> {
     if (!this.#parts.isHere) {
       throw new MillraceError('MR_MPI', `MPI tasks do not run on ${this.#parts.machine.name}, another machine`, {
         hint: 'Run on one machine, without --nodes or with --nodes local:N; or make it a program of its own: command({ mpi: … }).',
       })
     }
-    return form.isolate ? this.#pools.open(size) : this.#pools.kept()
+    if (isIsolated) return this.#pools.open(size)
+    return isOwn ? this.#pools.borrow(size) : this.#pools.kept()
   }
 
   // --- ends ---
@@ -377,7 +380,7 @@ export class MpiTasks implements TaskForm {
   #forget(gang: Gang): void {
     this.#gangs.delete(gang.task.id)
     for (const [request, answer] of this.#answers) if (answer.gang === gang) this.#answers.delete(request)
-    if (formOf(gang.task).isolate) void gang.pool.end()
+    this.#pools.free(gang.pool, gang.isComplete && !formOf(gang.task).isolate)
     if (this.#gangs.size > 0 || !this.#timer) return
     clearInterval(this.#timer)
     this.#timer = null

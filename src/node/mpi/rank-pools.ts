@@ -24,6 +24,8 @@ export interface PoolsParts {
 export class RankPools {
   readonly #parts: PoolsParts
   #kept: Promise<RankPool> | null = null
+  #spare: RankPool | null = null
+  readonly #keptPools = new WeakSet<RankPool>()
   readonly #all = new Set<RankPool>()
   readonly #folders = new WeakMap<RankPool, string>()
   #isOver = false
@@ -39,9 +41,27 @@ export class RankPools {
       throw error
     })
     const pool = await this.#kept
+    this.#keptPools.add(pool)
     if (!pool.isGone) return pool
     this.#kept = null
     return this.kept()
+  }
+
+  /** So many ranks for one task, which may have been another's before. */
+  async borrow(size: number): Promise<RankPool> {
+    const spare = this.#spare
+    this.#spare = null
+    if (spare?.size === size && !spare.isGone) return spare
+    void spare?.end()
+    return this.open(size)
+  }
+
+  /** A task is over. Of those that were borrowed the last is kept. */
+  free(pool: RankPool, isReused: boolean): void {
+    if (this.#keptPools.has(pool)) return
+    if (!isReused || pool.isGone || this.#isOver) return void pool.end()
+    void this.#spare?.end()
+    this.#spare = pool
   }
 
   /** For what the ranks map. */
