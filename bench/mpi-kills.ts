@@ -22,7 +22,13 @@ export async function killRanks(
 ): Promise<Kills> {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-kills-'))
   const mark = `${process.pid}-${seed}-${Date.now()}`
-  const env = { ...process.env, ...environment, MILLRACE_PROGRESS: 'none', MILLRACE_CPUS: '2', BENCH_KILL: mark }
+  const env = {
+    ...process.env,
+    ...environment,
+    MILLRACE_PROGRESS: 'none',
+    MILLRACE_CPUS: '2',
+    BENCH_KILL: mark,
+  }
   const words = [pathOf('mpi-kill.mjs'), String(seed), String(rounds)]
   const child = spawn(process.execPath, words, { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] })
   let [stdout, stderr, isHung] = ['', '', false]

@@ -45,7 +45,12 @@ main(async () => {
     const values = await waitOn(a)
     const bytes = readFileSync(await waitOnFile(path))
     const written = new Float64Array(new Uint8Array(bytes).buffer)
-    return sum === 4 && values.every(x => x === STEPS) && written.length === a.length && written.every(x => x === STEPS)
+    return (
+      sum === 4 &&
+      values.every(x => x === STEPS) &&
+      written.length === a.length &&
+      written.every(x => x === STEPS)
+    )
   }
   for (let round = 0; killed < Number(process.argv[3]); round++) {
     const path = `r${round % 4}.bin`

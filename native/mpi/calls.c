@@ -5,7 +5,9 @@ static int peer_of(int rank) { return rank < 0 ? MPI_ANY_SOURCE : rank; }
 static int tag_of(int tag) { return tag < 0 ? MPI_ANY_TAG : tag; }
 
 /* What came: source, tag, number of elements. */
-static void tell(int *told, const MPI_Status *status, MPI_Datatype type) {
+static int *told;
+
+static void tell(const MPI_Status *status, MPI_Datatype type) {
     if (!told) return;
     told[0] = status->MPI_SOURCE;
     told[1] = status->MPI_TAG;
@@ -24,7 +26,14 @@ static napi_value send_array(napi_env env, napi_callback_info info) {
     return outcome(env, error, "send");
 }
 
-/* recv(comm, array, from, tag, told) */
+/* told(array): where what came is told of, for as long as the process lives. */
+static napi_value set_told(napi_env env, napi_callback_info info) {
+    struct call call = arguments(env, info);
+    told = integers(&call, 0);
+    return NULL;
+}
+
+/* recv(comm, array, from, tag) */
 static napi_value recv_array(napi_env env, napi_callback_info info) {
     struct call call = arguments(env, info);
     struct group *group = group_at(&call, 0);
@@ -34,11 +43,11 @@ static napi_value recv_array(napi_env env, napi_callback_info info) {
     enter_message(group, CALL_RECV, from, integer(&call, 3));
     int error = MPI_Recv(data.data, data.length, data.type, peer_of(from), tag_of(integer(&call, 3)), group->comm, &status);
     leave();
-    if (error == MPI_SUCCESS) tell(integers(&call, 4), &status, data.type);
+    if (error == MPI_SUCCESS) tell(&status, data.type);
     return outcome(env, error, "recv");
 }
 
-/* sendrecv(comm, array, to, into, from, tag, told) */
+/* sendrecv(comm, array, to, into, from, tag) */
 static napi_value exchange(napi_env env, napi_callback_info info) {
     struct call call = arguments(env, info);
     struct group *group = group_at(&call, 0);
@@ -49,23 +58,23 @@ static napi_value exchange(napi_env env, napi_callback_info info) {
     int error = MPI_Sendrecv(data.data, data.length, data.type, integer(&call, 2), tag, into.data, into.length, into.type,
                              peer_of(from), tag_of(tag), group->comm, &status);
     leave();
-    if (error == MPI_SUCCESS) tell(integers(&call, 6), &status, into.type);
+    if (error == MPI_SUCCESS) tell(&status, into.type);
     return outcome(env, error, "sendrecv");
 }
 
-/* probe(comm, from, tag, told, isWaiting): counts bytes; returns 1 when there is one. */
+/* probe(comm, from, tag, isWaiting): counts bytes; returns 1 when there is one. */
 static napi_value probe(napi_env env, napi_callback_info info) {
     struct call call = arguments(env, info);
     struct group *group = group_at(&call, 0);
     int from = peer_of(integer(&call, 1)), tag = tag_of(integer(&call, 2)), found = 1, error;
     MPI_Status status;
-    if (integer(&call, 4)) {
+    if (integer(&call, 3)) {
         enter_message(group, CALL_PROBE, integer(&call, 1), integer(&call, 2));
         error = MPI_Probe(from, tag, group->comm, &status);
         leave();
     } else error = MPI_Iprobe(from, tag, group->comm, &found, &status);
     if (error != MPI_SUCCESS) return outcome(env, error, "probe");
-    if (found) tell(integers(&call, 3), &status, MPI_BYTE);
+    if (found) tell(&status, MPI_BYTE);
     return number_value(env, found);
 }
 
@@ -74,4 +83,5 @@ void add_calls(napi_env env, napi_value exports) {
     napi_export(env, exports, "recv", recv_array, NULL);
     napi_export(env, exports, "sendrecv", exchange, NULL);
     napi_export(env, exports, "probe", probe, NULL);
+    napi_export(env, exports, "told", set_told, NULL);
 }

@@ -1,4 +1,4 @@
-import { Node, suits } from './schedule/machine.ts'
+import { Node, nodesOf, suits } from './schedule/machine.ts'
 import type { NodeDescription } from './schedule/machine.ts'
 import { markGrowing } from './data/growing.ts'
 import type { Access, Datum, Version } from './data/datum.ts'
@@ -78,8 +78,7 @@ export class Engine {
 
   constructor(options: EngineOptions) {
     const sizeOf = options.sizeOf ?? (() => 0)
-    this.nodes = []
-    for (const node of options.nodes) this.nodes.push(new Node(this.nodes.length, node, this.nodes))
+    this.nodes = nodesOf(options.nodes)
     this.policy = options.policy ?? fifo
     this.observer = options.observer ?? null
     this.io = new IoCore(

@@ -121,7 +121,10 @@ test('given a task for several nodes, it has all its CPUs at once, and gives the
   const wide = rig.call('wide', [], { demand: spread(7, 100) })
   assert.deepEqual(rig.go(), [wide])
   // Filled one by one.
-  assert.equal(free().reduce((a, b) => a + b), 1)
+  assert.equal(
+    free().reduce((a, b) => a + b),
+    1,
+  )
   rig.finish(wide)
   const even = rig.call('even', [], { demand: spread(6, 2) })
   assert.deepEqual(rig.go(), [even])

@@ -247,6 +247,10 @@ test('tasks with a share of a CPU run beside each other', { timeout: 60_000 }, (
   symlinkSync(root, join(place, 'node_modules', 'millrace'))
   writeFileSync(join(place, 'shares.mjs'), SHARES)
   const words = [join(root, 'bin', 'millrace.js'), 'run', 'shares.mjs', '--cpus', '2', '--progress', 'none']
-  const { stdout, stderr } = spawnSync(process.execPath, words, { cwd: place, encoding: 'utf8', timeout: 50_000 })
+  const { stdout, stderr } = spawnSync(process.execPath, words, {
+    cwd: place,
+    encoding: 'utf8',
+    timeout: 50_000,
+  })
   assert.equal(stdout, '[[0.5,0.5,0.5,0.5],"1",721]\n', stderr)
 })

@@ -76,11 +76,16 @@ test('without parallel HDF5 the error names the packages', { skip: without('open
   process.env['PATH'] = `${tools}:${PATH}`
   process.env['XDG_CACHE_HOME'] = join(folder, 'cache')
   try {
-    const lines = runProgram(folder, 'none.mjs', `
+    const lines = runProgram(
+      folder,
+      'none.mjs',
+      `
 import { FILE_OUT, main, mpi, waitOn } from 'millrace'
 export const save = mpi({ name: 'save', processes: 2, params: [FILE_OUT] }, comm => comm.hdf5('x.h5'))
 main(async () => console.log(await waitOn(save('x.h5')).catch(error => error.cause?.code + ' ' + error.message)))
-`, 'openmpi')
+`,
+      'openmpi',
+    )
     assert.match(lines, /parallel HDF5 cannot be used: [\s\S]*libhdf5-openmpi-dev/)
   } finally {
     process.env['PATH'] = PATH

@@ -10,7 +10,8 @@ import type { Place } from '../../src/node/mpi/places.ts'
 
 const place = (rank: number, call: Place['call'], rest: Partial<Place> = {}): Place => ({
   call,
-  isCollective: call !== null && !['send', 'recv', 'wait', 'probe', 'readAt', 'writeAt', 'sendrecv'].includes(call),
+  isCollective:
+    call !== null && !['send', 'recv', 'wait', 'probe', 'readAt', 'writeAt', 'sendrecv'].includes(call),
   comm: 1,
   size: 2,
   sequence: 1,
@@ -116,7 +117,7 @@ test('options of MPI tasks that cannot be are refused at once', () => {
     [{ processes: 2, reduce: 'mean' }, /reduce is 'mean'/],
     [{ processes: 2, reduce: 'sum', root: 0 }, /more than one of/],
     [{ processes: '$N', returns: 'each' }, /needs a fixed number/],
-    [{ processes: 4, perNode: 2 }, /need several nodes/],
+    [{ processes: 4, perNode: 0.5 }, /perNode is 0.5/],
     [{ processes: { min: 2, max: 1 } }, /from 2 to 1/],
     [{ processes: 2, io: true }, /no option 'io'/],
     [{ processes: 2, layout: { 0: 'cyclic' } }, /layout of parameter 0/],
@@ -130,7 +131,16 @@ test('frames come through in whatever pieces they arrive', () => {
   const bytes = Buffer.concat([
     frame({ type: 'refused', reason: 'ä' }),
     frame(
-      { type: 'ended', id: 1, attempt: 1, rank: 0, ok: true, blobs: [{ size: 2 }, { given: 0 }], record: 3 },
+      {
+        type: 'ended',
+        id: 1,
+        attempt: 1,
+        rank: 0,
+        ok: true,
+        isReleased: false,
+        blobs: [{ size: 2 }, { given: 0 }],
+        record: 3,
+      },
       [Buffer.from('abc'), Buffer.from('de')],
     ),
     frame({ type: 'refused', reason: '' }),

@@ -129,14 +129,18 @@ for (const mpi of ['openmpi', 'mpich']) {
   })
 }
 
-test('a rank that is killed at any moment: right results, nothing left', { skip: without('openmpi') }, async () => {
-  const kills = await killRanks(Number(process.env['SEED'] ?? 1), Number(process.env['KILLS'] ?? 10), {
-    MILLRACE_MPICC: 'mpicc.openmpi',
-    MILLRACE_MPIRUN: 'mpirun.openmpi',
-  })
-  assert.deepEqual(kills, { wrong: 0, killed: kills.killed, isHung: false, left: [] })
-  assert.ok(kills.killed > 0)
-})
+test(
+  'a rank that is killed at any moment: right results, nothing left',
+  { skip: without('openmpi') },
+  async () => {
+    const kills = await killRanks(Number(process.env['SEED'] ?? 1), Number(process.env['KILLS'] ?? 10), {
+      MILLRACE_MPICC: 'mpicc.openmpi',
+      MILLRACE_MPIRUN: 'mpirun.openmpi',
+    })
+    assert.deepEqual(kills, { wrong: 0, killed: kills.killed, isHung: false, left: [] })
+    assert.ok(kills.killed > 0)
+  },
+)
 
 const NODES = `
 import { FILE_OUT, INOUT, command, main, mpi, task, waitOn, waitOnFile } from 'millrace'

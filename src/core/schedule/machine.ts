@@ -302,6 +302,13 @@ export class Node {
   }
 }
 
+/** The nodes of a run; each knows the others. */
+export function nodesOf(descriptions: readonly NodeDescription[]): Node[] {
+  const nodes: Node[] = []
+  for (const one of descriptions) nodes.push(new Node(nodes.length, one, nodes))
+  return nodes
+}
+
 export const isShort = (milliseconds: number, form: Form): boolean => milliseconds < FORMS[form].short
 
 export const isTiny = (milliseconds: number): boolean => milliseconds < TINY

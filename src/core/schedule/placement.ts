@@ -13,7 +13,7 @@ import { RankedQueue } from './ranked-queue.ts'
 import { Ranks } from './ranks.ts'
 import { Recalls } from './recalls.ts'
 import { Recency } from './recency.ts'
-import { spreadOver } from './spread-over.ts'
+import { SpreadTasks, findSpread } from './spread-tasks.ts'
 import { TeamTokens } from './team-tokens.ts'
 import { ReadyQueue, before, starved } from './ready-queue.ts'
 import type { Placer } from './ready-queue.ts'
@@ -61,8 +61,7 @@ export class Placement {
   #lowest = Infinity
   /** Nodes that are being emptied for a task that was overtaken too often. */
   readonly #held = new Set<Node>()
-  /** Tasks on several nodes, with those that are not their own. */
-  readonly #apart = new Map<Task, readonly Node[]>()
+  readonly #apart = new SpreadTasks()
 
   /** `mayGrow`: nodes may join. */
   constructor(
@@ -250,16 +249,7 @@ export class Placement {
     if (!node || task.demand.io) return
     node.release(task, this.demandOf(task), now, isPaused)
     this.#free.update(node)
-    if (this.#apart.size > 0) this.#takeBack(task)
-  }
-
-  /** From the other nodes of a task that is on several. */
-  #takeBack(task: Task): void {
-    for (const node of this.#apart.get(task) ?? []) {
-      node.takeBack(task)
-      this.#free.update(node)
-    }
-    this.#apart.delete(task)
+    this.#apart.takeBack(task, this.#free)
   }
 
   // --- blocked tasks ---
@@ -405,26 +395,14 @@ export class Placement {
     return true
   }
 
-  /** Over several nodes: one after the other is filled, all CPUs at once. */
+  /** Over several nodes, all CPUs at once. */
   #spread(task: Task): boolean {
-    if (task.io) return false
-    for (const one of task.kind.implementations) {
-      const demand = one.demand ?? task.demand
-      const found = this.#held.size > 0 ? null : spreadOver(this.#nodes, demand)
-      if (!found) continue
-      const [[first, count], ...others] = found as [[Node, number], ...[Node, number][]]
-      this.#occupy(task, first, one, null, demandOf(count, 0, demand.tags))
-      for (const [node, more] of others) {
-        node.lend(task, more)
-        this.#free.update(node)
-      }
-      this.#apart.set(
-        task,
-        others.map(([node]) => node),
-      )
-      return true
-    }
-    return false
+    const found = this.#held.size > 0 || task.io ? null : findSpread(task, this.#nodes)
+    if (!found) return false
+    const { implementation, first, count } = found
+    this.#occupy(task, first, implementation, null, demandOf(count, 0, []))
+    this.#apart.lend(task, found, this.#free)
+    return true
   }
 
   /** Of a kind that has not run yet, as much is expected as of the longest so far. */

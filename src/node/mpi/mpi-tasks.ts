@@ -238,9 +238,13 @@ export class MpiTasks implements TaskForm {
 
   async #ranks(isIsolated: boolean, isOwn: boolean, size: number): Promise<RankPool> {
     if (!this.#parts.isHere) {
-      throw new MillraceError('MR_MPI', `MPI tasks do not run on ${this.#parts.machine.name}, another machine`, {
-        hint: 'Run on one machine, without --nodes or with --nodes local:N; or make it a program of its own: command({ mpi: … }).',
-      })
+      throw new MillraceError(
+        'MR_MPI',
+        `MPI tasks do not run on ${this.#parts.machine.name}, another machine`,
+        {
+          hint: 'Run on one machine, without --nodes or with --nodes local:N; or make it a program of its own: command({ mpi: … }).',
+        },
+      )
     }
     if (isIsolated) return this.#pools.open(size)
     return isOwn ? this.#pools.borrow(size) : this.#pools.kept()

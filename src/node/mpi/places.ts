@@ -112,9 +112,7 @@ export interface Standstill {
 export function standstill(places: readonly Place[], ended: ReadonlySet<number>): Standstill | null {
   const live = places.filter((_, rank) => !ended.has(rank))
   if (live.length === 0) return null
-  const missed = live.find(
-    place => place.isCollective && place.size === places.length && place.comm === TASK,
-  )
+  const missed = live.find(place => place.isCollective && place.size === places.length && place.comm === TASK)
   if (missed && ended.size > 0) {
     return { why: `${tellRanks(ended)} ended while others wait: ${tellAll(places, ended)}`, isCertain: true }
   }
@@ -175,7 +173,9 @@ function tellAll(places: readonly Place[], ended: ReadonlySet<number>): string {
 function tell({ call, isCollective, sequence, peer, tag, awaits }: Place): string {
   if (isCollective) return `${call}, its collective call ${sequence}`
   const what = call === 'wait' && awaits ? `wait of i${awaits.replace(/^i/, '')}` : String(call)
-  const isMessage = ['send', 'recv', 'probe', 'sendrecv'].includes(call === 'wait' ? String(awaits) : String(call))
+  const isMessage = ['send', 'recv', 'probe', 'sendrecv'].includes(
+    call === 'wait' ? String(awaits) : String(call),
+  )
   if (!isMessage) return what
   const direction = call === 'send' || awaits === 'send' ? 'to' : 'from'
   return `${what} ${direction} ${peer < 0 ? 'any rank' : `rank ${peer}`}${tag > 0 ? ` with tag ${tag}` : ''}`

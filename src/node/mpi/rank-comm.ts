@@ -22,6 +22,8 @@ export interface CommHost {
   here(): void
   pack(value: unknown): Uint8Array
   unpack(bytes: Uint8Array): unknown
+  /** What came last: source, tag, number of elements. */
+  readonly told: Int32Array
   /** Closed when the function has returned, the last first. */
   opened(file: { close(): void }): void
   /** Loads what HDF5 needs. */
@@ -63,7 +65,6 @@ export class RankComm implements Comm {
   readonly #native: MpiNative
   readonly #comm: number
   readonly #host: CommHost
-  readonly #told = new Int32Array(3)
 
   constructor(comm: number, host: CommHost) {
     this.#comm = comm
@@ -174,16 +175,16 @@ export class RankComm implements Comm {
   recv(into: MpiArray, from = -1, tag = -1): Received {
     if (from >= 0) this.#checkRank(from, 'from')
     this.#host.here()
-    this.#native.recv(this.#comm, into, from, tag, this.#told)
+    this.#native.recv(this.#comm, into, from, tag)
     return this.#received()
   }
 
   recvValue(from = -1, tag = 0): unknown {
     this.#host.here()
-    this.#native.probe(this.#comm, from, VALUES + tag, this.#told, 1)
-    const [source = 0, itsTag = 0, count = 0] = this.#told
+    this.#native.probe(this.#comm, from, VALUES + tag, 1)
+    const [source = 0, itsTag = 0, count = 0] = this.#host.told
     const bytes = new Uint8Array(count)
-    this.#native.recv(this.#comm, bytes, source, itsTag, this.#told)
+    this.#native.recv(this.#comm, bytes, source, itsTag)
     return this.#host.unpack(bytes)
   }
 
@@ -191,7 +192,7 @@ export class RankComm implements Comm {
     this.#checkRank(to, 'to')
     this.#checkTag(tag)
     this.#host.here()
-    this.#native.sendrecv(this.#comm, value, to, into, from, tag, this.#told)
+    this.#native.sendrecv(this.#comm, value, to, into, from, tag)
     return this.#received()
   }
 
@@ -205,12 +206,7 @@ export class RankComm implements Comm {
 
   irecv(into: MpiArray, from = -1, tag = -1): Request {
     if (from >= 0) this.#checkRank(from, 'from')
-    return this.#host.requests.add(
-      this.#comm,
-      this.#native.irecv(this.#comm, into, from, tag),
-      [into],
-      true,
-    )
+    return this.#host.requests.add(this.#comm, this.#native.irecv(this.#comm, into, from, tag), [into], true)
   }
 
   ibarrier(): Request {
@@ -254,12 +250,12 @@ export class RankComm implements Comm {
 
   probe(from = -1, tag = -1): Received {
     this.#host.here()
-    this.#native.probe(this.#comm, from, tag, this.#told, 1)
+    this.#native.probe(this.#comm, from, tag, 1)
     return this.#received()
   }
 
   iprobe(from = -1, tag = -1): Received | null {
-    return this.#native.probe(this.#comm, from, tag, this.#told, 0) ? this.#received() : null
+    return this.#native.probe(this.#comm, from, tag, 0) ? this.#received() : null
   }
 
   split(color: number, key = this.rank): Comm | null {
@@ -283,7 +279,11 @@ export class RankComm implements Comm {
 
   async hdf5(path: string, mode: 'r' | 'w' | 'r+' = 'w'): Promise<Hdf5File> {
     await this.#host.loadHdf5()
-    const file = new RankHdf5File({ native: this.#native, comm: this.#comm, here: () => this.#host.here() }, path, mode)
+    const file = new RankHdf5File(
+      { native: this.#native, comm: this.#comm, here: () => this.#host.here() },
+      path,
+      mode,
+    )
     this.#host.opened(file)
     return file
   }
@@ -402,7 +402,7 @@ export class RankComm implements Comm {
   }
 
   #received(): Received {
-    const [source = 0, tag = 0, count = 0] = this.#told
+    const [source = 0, tag = 0, count = 0] = this.#host.told
     return { source, tag, count }
   }
 

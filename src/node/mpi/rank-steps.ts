@@ -18,8 +18,7 @@ export class RankSteps {
   /** Runs it to its end; `send` gets each value with its number. */
   async run(generator: Steps, send: (step: number, value: unknown) => void): Promise<void> {
     for (let step = 0; ; step++) {
-      const isWanted =
-        this.#asked.shift() ?? (await new Promise<boolean>(resolve => (this.#wake = resolve)))
+      const isWanted = this.#asked.shift() ?? (await new Promise<boolean>(resolve => (this.#wake = resolve)))
       if (!isWanted) {
         const { done } = (await generator.return()) as IteratorResult<unknown>
         if (done !== false) return

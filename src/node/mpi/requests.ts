@@ -37,7 +37,7 @@ export class Requests {
         this.#native.wait(comm, number, told)
         return complete()
       },
-      test: () => (done ?? this.#native.test(number, told) ? (done ?? complete()) : null),
+      test: () => ((done ?? this.#native.test(number, told)) ? (done ?? complete()) : null),
     }
   }
 
