@@ -2,6 +2,7 @@ import { bench } from './harness.ts'
 import { chain } from './tasks/chain.ts'
 import { flat } from './tasks/flat.ts'
 import { grain } from './tasks/grain.ts'
+import { growing } from './tasks/growing.ts'
 import { handOver } from './tasks/hand-over.ts'
 import { matrix } from './tasks/matrix.ts'
 import { pending } from './tasks/pending.ts'
@@ -12,6 +13,7 @@ await bench('tasks', [
   ...chain(),
   ...pending(),
   ...handOver(),
+  ...growing(),
   ...startUp(),
   ...grain(),
   ...matrix(),

@@ -12,7 +12,10 @@ board="board lock rules files stream procs recover wait deadlock stage spill twi
 calls="paths reach gate fds io_open io_data io_stage io_ahead io_map io_pass io_path io_rename io_size io_proc io_exec lower veil outer adopt dispatch sites"
 
 # The library runs in the middle of libc's functions: no vector registers, no calls to libc, no canary.
-bare="-ffreestanding -fno-stack-protector -fno-tree-loop-distribute-patterns"
+bare="-ffreestanding -fno-stack-protector"
+# gcc makes calls of memset out of loops; clang does not in freestanding code, and refuses the flag.
+patterns=-fno-tree-loop-distribute-patterns
+if $CC -Werror $patterns -fsyntax-only -x c /dev/null 2> /dev/null; then bare="$bare $patterns"; fi
 case $($CC -dumpmachine) in x86_64*) bare="$bare -mgeneral-regs-only" ;; esac
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/millrace-build.XXXXXX")

@@ -1,7 +1,8 @@
 // `npm test [-- [--no-install] FILTER…]`: installs, builds, lints, checks types and runs the tests (those whose
 // path contains a FILTER, when given; lint, types and the second Node are then left out).
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { build, ensureInstalled, root, run } from './shared.mjs'
 
@@ -47,6 +48,12 @@ const ON_OTHER_NODE = [
 const OLDEST = '20.19.0'
 const NEWEST_LTS = '26'
 
+/** A test file that takes longer hangs, and is ended. */
+const FILE_LIMIT_MS = 400_000
+
+/** Test files that failed once and then passed. */
+const unsteady = []
+
 ensureInstalled()
 build()
 installPrograms()
@@ -63,12 +70,53 @@ const files = readdirSync(join(root, 'test'), { recursive: true })
 
 runTests(process.execPath, files)
 if (filters.length === 0) runOnOtherNode()
+if (unsteady.length > 0)
+  console.error(`these test files failed at first and passed alone:\n  ${unsteady.join('\n  ')}`)
 
+/**
+ * Runs test files, two at a time. A file that fails runs once more, alone: if it passes then, it is named at the end and
+ * the run goes on. A file that fails twice, or hangs, ends the run.
+ */
 function runTests(node, names, environment = process.env) {
-  const hooks = ['--import', 'tsx', '--import', './test/seed.mjs']
-  run(node, [...hooks, '--test', '--test-reporter=spec', '--test-concurrency=2', ...names], {
+  const failed = runFiles(node, names, environment, 2)
+  if (failed.length === 0) return
+  console.error(`these test files failed, and run once more, alone:\n  ${failed.join('\n  ')}`)
+  const again = runFiles(node, failed, environment, 1)
+  if (again.length > 0) {
+    console.error(`these test files failed twice:\n  ${again.join('\n  ')}`)
+    process.exit(1)
+  }
+  unsteady.push(...failed)
+}
+
+/** The files in which a test failed. */
+function runFiles(node, names, environment, atOnce) {
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-failed-'))
+  const list = join(folder, 'failed')
+  const options = [
+    '--import=tsx',
+    '--import=./test/seed.mjs',
+    '--test',
+    `--test-concurrency=${atOnce}`,
+    `--test-timeout=${FILE_LIMIT_MS}`,
+    '--test-reporter=spec',
+    '--test-reporter-destination=stdout',
+    '--test-reporter=./scripts/failed-files.mjs',
+    `--test-reporter-destination=${list}`,
+  ]
+  const { status, error } = spawnSync(node, [...options, ...names], {
+    cwd: root,
+    stdio: 'inherit',
     env: environment,
   })
+  const text = existsSync(list) ? readFileSync(list, 'utf8') : ''
+  rmSync(folder, { recursive: true })
+  const failed = [...new Set(text.split('\n').filter(Boolean))].map(name => relative(root, name))
+  if (status !== 0 && failed.length === 0) {
+    console.error(`the tests could not be run: ${error?.message ?? `exit code ${status}`}`)
+    process.exit(1)
+  }
+  return failed
 }
 
 /** On the newest LTS if this Node is older, else on the oldest that is supported. */

@@ -1,11 +1,13 @@
 /* A step of a workflow: reads files and checks every byte and the length of each, writes files, computes.
  *
- *   stream-step [-b BUFFER] [-f US_PER_FILE] [-m US_PER_MIB] [-s] [IN GROUP…] [OUT GROUP…]
+ *   stream-step [-b BUFFER] [-f US_PER_FILE] [-m US_PER_MIB] [-p PART/PARTS] [-s] [-z] [IN GROUP…] [OUT GROUP…]
  *
  * A group is PATH:FIRST:COUNT:STRIDE:SIZE; a # in PATH stands for the number. Files of several input groups
  * take turns. An output is written when its share of the input has been read, so a step can be a pipeline.
  * Compute time is CPU time, spent per input when there are inputs, else per output. With -s what was written is
- * on the device before the step ends, and not in the page cache. The path - is standard input or output. */
+ * on the device before the step ends, and not in the page cache. With -p only that part of each input is read, after
+ * a seek. With -z the last byte of an output is written first, after a seek, so that the file is sparse until the rest is
+ * there. The path - is standard input or output. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdint.h>
@@ -25,7 +27,7 @@ struct group {
 };
 
 static unsigned char table[PRIME + MOST], buffer[MOST];
-static long block = MOST, us_per_file, us_per_mib, sync_all;
+static long block = MOST, us_per_file, us_per_mib, sync_all, part, parts = 1, sparse;
 
 static void fail(const char *what, const char *path)
 {
@@ -88,6 +90,10 @@ static int out_open(void)
     if (out_fd < 0) fail("cannot be made", out_path);
     if (out_fd == 1) fcntl(1, F_SETPIPE_SZ, 1 << 20);
     out_at = 0;
+    if (!sparse || g->size == 0) return 1;
+    if (lseek(out_fd, g->size - 1, SEEK_SET) < 0 || write(out_fd, bytes_at(out_seed, (uint64_t)g->size - 1), 1) != 1 ||
+        lseek(out_fd, 0, SEEK_SET) != 0)
+        fail("cannot be written after a seek", out_path);
     return 1;
 }
 
@@ -141,9 +147,12 @@ static void read_file(const struct group *g, long index, long *read_in_all, long
     uint64_t seed = name_of(g, index, path, sizeof path);
     int fd = strcmp(path, "-") ? open(path, O_RDONLY) : 0;
     if (fd < 0) fail("cannot be opened", path);
-    long at = 0;
+    long at = g->size / parts * part, end = part + 1 == parts ? g->size : g->size / parts * (part + 1);
+    if (at && lseek(fd, at, SEEK_SET) != at) fail("cannot be sought", path);
     for (;;) {
-        long n = read(fd, buffer, (size_t)block);
+        /* The last part is read to the end of the file, which must be where it should be. */
+        long n = end < g->size && end - at < block ? end - at : block;
+        n = n ? read(fd, buffer, (size_t)n) : 0;
         if (n < 0) fail("cannot be read", path);
         if (n == 0) break;
         if (at + n > g->size) fail("is too long", path);
@@ -153,8 +162,8 @@ static void read_file(const struct group *g, long index, long *read_in_all, long
         compute(us_per_mib * n / (1 << 20));
         if (out_total) write_up_to((long)((double)*read_in_all / (double)in_total * (double)out_total), 0);
     }
-    if (at != g->size) {
-        fprintf(stderr, "stream-step: %s: %ld of %ld bytes\n", path, at, g->size);
+    if (at != end) {
+        fprintf(stderr, "stream-step: %s: %ld of %ld bytes\n", path, at, end);
         exit(1);
     }
     if (sync_all) posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
@@ -180,11 +189,13 @@ int main(int argc, char **argv)
     int in_count = 0, option;
     long in_total = 0, done = 0, most = 0;
     fill_table();
-    while ((option = getopt(argc, argv, "+b:f:m:s")) > 0) {
+    while ((option = getopt(argc, argv, "+b:f:m:p:sz")) > 0) {
         if (option == 'b') block = atol(optarg);
         else if (option == 'f') us_per_file = atol(optarg);
         else if (option == 'm') us_per_mib = atol(optarg);
+        else if (option == 'p' && sscanf(optarg, "%ld/%ld", &part, &parts) == 2 && part >= 0 && part < parts) continue;
         else if (option == 's') sync_all = 1;
+        else if (option == 'z') sparse = 1;
         else return 2;
     }
     if (block < 1 || block > (long)MOST) return 2;

@@ -40,3 +40,20 @@ export function manyToOne(many: Many): Workflow {
   const consumer: Step = { name: 'consumer', args: [...options(many), 'IN', all(many)], inputs: ['data*'] }
   return { stages: [[producer], [consumer]] }
 }
+
+/** One sparse file, written after a seek, of which each consumer reads a part. */
+export function partitions({ size, buffer, several }: Omit<Many, 'files'>): Workflow {
+  const file = `data:0:1:1:${size}`
+  const producer: Step = {
+    name: 'producer',
+    args: ['-b', String(buffer), '-z', 'OUT', file],
+    outputs: ['data'],
+  }
+  const consumer: Step = {
+    name: 'consumer',
+    args: ['-b', String(buffer)],
+    instances: Array.from({ length: several }, (_, i) => ['-p', `${i}/${several}`, 'IN', file]),
+    inputs: ['data'],
+  }
+  return { stages: [[producer], [consumer]] }
+}

@@ -1,4 +1,9 @@
-import { DASHBOARD, DASHBOARD_COMMAND, DASHBOARD_PORT } from './dashboard/dashboard-command.ts'
+import {
+  DASHBOARD,
+  DASHBOARD_COMMAND,
+  DASHBOARD_CONTROL,
+  DASHBOARD_PORT,
+} from './dashboard/dashboard-command.ts'
 import { reportCommands } from './report/report-commands.ts'
 import type { CommandSpec, OperandSpec, OptionSpec } from './spec.ts'
 import { simulateCommand } from './simulate/simulate-command.ts'
@@ -7,7 +12,7 @@ import { STREAM_COMMANDS } from './stream/stream-commands.ts'
 // The names are repeated here, because the modules that own them are heavier than all of the parser; a test
 // compares them.
 export const POLICY_NAMES = ['fifo', 'lifo', 'fifo-data', 'hrf', 'lifo+hrf', 'rank'] as const
-export const IO_POLICY_NAMES = ['fcfs', 'priority', 'backfill'] as const
+export const IO_POLICY_NAMES = ['fcfs', 'priority', 'backfill', 'priority-paper', 'backfill-paper'] as const
 export const FLUSH_MODES = ['off', 'idle', 'always'] as const
 export const PROGRESS_MODES = ['live', 'plain', 'json', 'none'] as const
 
@@ -57,7 +62,7 @@ export const RUN_OPTIONS: readonly OptionSpec[] = [
     value: 'POLICY',
     kind: 'choice',
     choices: IO_POLICY_NAMES,
-    help: [IO_POLICY_NAMES.join(', ')],
+    help: ['fcfs, priority, backfill, priority-paper, …'],
   },
   {
     name: 'io-executors',
@@ -95,6 +100,7 @@ export const RUN_OPTIONS: readonly OptionSpec[] = [
     help: [`${PROGRESS_MODES.join(', ')}`],
   },
   DASHBOARD,
+  DASHBOARD_CONTROL,
   DASHBOARD_PORT,
 ]
 

@@ -29,7 +29,7 @@ const TEXTS = {
   otlp: 'otlp',
 } as const
 
-const FLAGS = ['color', 'journal', 'dashboard'] as const
+const FLAGS = ['color', 'journal', 'dashboard', 'control'] as const
 
 /** What `run` and `make` were given, as options of the run; `exports` are the files that the run is to write. */
 export function runOptionsOf(given: Given, exports: readonly (typeof EXPORTS)[number][]): RunOptions {
@@ -63,6 +63,8 @@ export function runOptionsOf(given: Given, exports: readonly (typeof EXPORTS)[nu
   }
   if (options.dashboard && options.journal === false)
     throw contradiction('--dashboard reads the journal, which --no-journal leaves out')
+  if (options.control && !options.dashboard)
+    throw contradiction('--control is for the live page, which --dashboard serves')
   return options
 }
 

@@ -59,6 +59,10 @@ export function mapCalls(definition: Definition, list: unknown, rest: readonly u
       hint: 'Call it for each value; each call gives a stream.',
     })
   }
+  if (definition.returnsOf) {
+    const what = `${definition.name}.map: a task whose \`returns\` is a function cannot be mapped`
+    throw new MillraceError('MR_OPTION', what, { hint: 'Call it for each value.' })
+  }
   if (list instanceof Future) return call(definition, 'split', [list, ...rest]) as Future<unknown[]>
   if (!isList(list)) {
     throw new MillraceError('MR_OPTION', `${definition.name}.map needs a list, and got ${typeof list}`, {

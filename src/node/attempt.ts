@@ -4,6 +4,7 @@ import type { Task } from '../core/tasks/task.ts'
 import type { ReturnWhy } from '../core/why.ts'
 import type { Stored } from '../model/encoding/stored.ts'
 import type { EarlyStart } from './threads/early-wire.ts'
+import type { SentList } from './threads/sent-lists.ts'
 import type { Timeout } from './timeouts.ts'
 
 /**
@@ -122,6 +123,8 @@ export class Attempt {
   /** What it has to know of values that earlier attempts released. */
   early: EarlyStart | null = null
   memory: AttemptMemory | null = null
+  /** Lists that went with it, of which the thread may have had the beginning. */
+  lists: readonly SentList[] | null = null
   program: Program | null = null
   timeout: Timeout | null = null
 
@@ -185,6 +188,7 @@ export class Attempt {
     this.state = 'preparing'
     this.#story = 0
     this.position = null
+    this.lists = null
     return true
   }
 }

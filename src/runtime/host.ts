@@ -19,13 +19,14 @@ import { bindSettings, describeNode, describedNode } from './describe-node.ts'
 import { describedStorage, ioOptions, makeFolders } from './describe-storage.ts'
 import { keepLearned, learnedBefore, measureUnknown } from './known-devices.ts'
 import type { Remark } from './known-devices.ts'
+import { RunControl } from './run-control.ts'
 import { USAGE_CODES, optionsAreUsed, runOptions } from './run-options.ts'
 import type { RunOptions } from './run-options.ts'
 import { openKeeper, resumedBy } from './resume/open-keeper.ts'
 import type { Resuming } from './resume/open-keeper.ts'
 import { Runtime } from './runtime.ts'
 import { recover } from '../storage/recover.ts'
-import { taskError } from './failure.ts'
+import { cancelledError, taskError } from './failure.ts'
 import { startCluster } from './cluster-run.ts'
 import type { ClusterRun } from './cluster-run.ts'
 import { packageVersion } from './version.ts'
@@ -176,6 +177,8 @@ export class EmbeddedHost implements Host {
       simulated: false,
     }
     this.#run = { runtime, reporting, options, warm, clusterRun, started, resuming }
+    runtime.tellsArguments = options.dashboard === true
+    if (options.control) reporting.controlBy(new RunControl(runtime, () => this.#onSignal('SIGINT')))
     runtime.engine.observer?.(started)
     if (reporting.isUnrecorded) {
       const text = `${process.cwd()} cannot be written: this run leaves no journal and no logs`
@@ -284,6 +287,9 @@ export class EmbeddedHost implements Host {
 
   async #endOnce(failed: boolean, failure: unknown): Promise<void> {
     const run = this.#run
+    // What a person took out of the run is missing from its results.
+    const taken = run?.runtime.engine.root.missing
+    if (!failed && taken?.why?.kind === 'person') return this.#endOnce(true, cancelledError(taken))
     const unhandled = run ? [...run.runtime.main.unhandled] : []
     const interrupted = this.#interrupts > 0
     let outcome: Outcome = interrupted ? 'interrupted' : failed || unhandled.length > 0 ? 'failed' : 'ok'

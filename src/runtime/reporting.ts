@@ -13,6 +13,7 @@ import { clean } from '../report/text.ts'
 import type { RunOptions } from './run-options.ts'
 import { startDashboard, type Dashboard } from './dashboard.ts'
 import { ProgramObservers } from './observers.ts'
+import type { RunControl } from './run-control.ts'
 import { divert, goToSamePlace, writerOf } from './standard-output.ts'
 
 /** Everyone who wants to see the events of a run, and what is written when it has ended. */
@@ -123,14 +124,21 @@ export class Reporting {
   }
 
   #serve(journal: string): Dashboard {
-    const { dashboardPort } = this.#options
+    const { dashboardPort, control = false } = this.#options
     const port = dashboardPort === undefined ? {} : { port: Number(dashboardPort) }
-    return startDashboard({ journal, ...port }, lines => {
+    return startDashboard({ journal, control, ...port }, lines => {
       const text = lines.map(line => `  ${line}\n`).join('')
       // It was asked for: where there is no display, it is written by itself.
       if (this.#terminal && this.mode !== 'json') this.#terminal.above(text)
       else writerOf(process.stderr)(text)
     })
+  }
+
+  /** Pages may act on the run, if that was asked for. */
+  controlBy(control: RunControl): void {
+    if (!this.#dashboard || !this.#options.control) return
+    this.#dashboard.carryOut = order => control.carryOut(order)
+    this.#dashboard.onGone = () => control.pageGone()
   }
 
   get journalPath(): string | null {

@@ -28,7 +28,7 @@ export interface RunOptions {
   machine?: string
   /** I/O tasks that run at one time. */
   ioExecutors?: number | string
-  /** In which order I/O tasks get storage: fcfs, priority or backfill. @default fcfs */
+  /** In which order I/O tasks get storage: fcfs, priority, backfill, priority-paper or backfill-paper. @default fcfs */
   ioPolicy?: string
   /** When data that no task will read move to slower storage: off, idle or always. @default always, if there are layers */
   flush?: string
@@ -59,6 +59,8 @@ export interface RunOptions {
   dashboard?: boolean
   /** Port of the page. @default any that is free */
   dashboardPort?: number | string
+  /** Let people pause, cancel and reorder tasks on the page; a second address allows it. @default false */
+  control?: boolean
   /** Called with each event of the run; or objects with a handler for each type of event that is of interest. */
   observers?: readonly (Observer | EventHandlers)[]
   /** Use results that earlier runs kept: all, or those of the run with this name. @default false */
@@ -107,6 +109,7 @@ const KNOWN: (keyof RunOptions)[] = [
   'otlp',
   'dashboard',
   'dashboardPort',
+  'control',
   'observers',
   'resume',
   'checkpoint',
@@ -187,6 +190,7 @@ export function runOptions(): RunOptions {
   if (env['MILLRACE_PROGRESS']) options.progress = env['MILLRACE_PROGRESS']
   if (env['MILLRACE_BIND']) options.bind = env['MILLRACE_BIND']
   if (env['MILLRACE_DASHBOARD']) options.dashboard = !isOff(env['MILLRACE_DASHBOARD'])
+  if (env['MILLRACE_CONTROL']) options.control = !isOff(env['MILLRACE_CONTROL'])
   if (env['MILLRACE_RESUME']) options.resume = !isOff(env['MILLRACE_RESUME'])
   if (env['MILLRACE_CHECKPOINT']) options.checkpoint = env['MILLRACE_CHECKPOINT']
   if (env['MILLRACE_CACHE']) options.cache = env['MILLRACE_CACHE']

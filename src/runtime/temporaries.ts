@@ -35,6 +35,8 @@ export class Temporaries {
   /** The program wants it at its path: there it stays. */
   wanted(datum: Datum): void {
     this.#kept.delete(datum)
+    // Else the end of the run would not wait until it is there.
+    datum.aside = false
   }
 
   /** The program calls no more tasks. */

@@ -86,7 +86,7 @@ function sshOf(run: number, index: number): number {
 
 /** Nothing is left in /tmp by these runs. */
 async function nothingIsLeft(known: readonly string[]): Promise<void> {
-  assert.deepEqual(readdirSync(sockets), [])
+  await until(() => readdirSync(sockets).length === 0)
   await until(() => sshSockets().every(name => known.includes(name)))
 }
 

@@ -52,3 +52,28 @@ test('variants: all places where samples differ are found, with I/O tasks and wi
   )
   assert.equal(plain, io)
 })
+
+test(
+  'references: what fits to each reference is what BWA finds without tasks, byte for byte',
+  { skip: missing('bwa') },
+  async () => {
+    const folder = copyOf('references')
+    const small = { REFERENCES_SAMPLES: '3', REFERENCES_READS: '300', REFERENCES_LENGTH: '20000' }
+    for (const [out, env] of [
+      ['tasks', small],
+      ['plain', { ...small, REFERENCES_SEQUENTIAL: '1' }],
+    ] as const) {
+      const { code, stderr } = await millrace(folder, ['run', 'references.ts', '--', out], env)
+      assert.equal(code, 0, stderr)
+    }
+    for (let sample = 0; sample < 3; sample++) {
+      const [relative, own] = [1, 2].map(reference => {
+        const name = `s${sample}-ref${reference}.sam`
+        const [ours, plain] = ['tasks', 'plain'].map(out => readFileSync(join(folder, out, name), 'utf8'))
+        assert.equal(ours, plain, name)
+        return (ours as string).length
+      }) as [number, number]
+      assert.ok(relative > 0 && relative < own / 2, `${relative} and ${own} bytes`)
+    }
+  },
+)

@@ -45,3 +45,16 @@ test('qr: Q R is the matrix, Q is orthogonal, blocks are those of a plain loop, 
   assert.equal(ours.inData, plain.inData)
   assert.ok(ours.inData < ours.blocks)
 })
+
+test('warc: the words that tell pages apart are those of a plain loop', async () => {
+  const folder = copyOf('warc')
+  const small = { WARC_RECORDS: '120' }
+  interface Result {
+    records: number
+    digest: string
+  }
+  const ours = await result<Result>(folder, 'warc.ts', small)
+  const plain = await result<Result>(folder, 'warc.ts', { ...small, WARC_SEQUENTIAL: '1' })
+  assert.equal(ours.records, 120)
+  assert.equal(ours.digest, plain.digest)
+})

@@ -301,6 +301,7 @@ test('what cannot be kept is refused with the path to it', () => {
     [[[Symbol('x')]], /^the value at \[0\]\[0\] is a symbol$/],
     [{ [Symbol('key')]: 1 }, /symbol keys/],
     [Object.assign([1], { [Symbol('key')]: 1 }), /an array with symbol keys/],
+    [Object.assign(Array.from({ length: 100 }), { [Symbol('key')]: 1 }), /an array with symbol keys/],
     [Object.assign(new Map(), { extra: 1 }), /a Map with properties of its own/],
     [
       Object.defineProperty(new Vector(), 'z', { value: 1 }),

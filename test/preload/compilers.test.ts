@@ -36,6 +36,23 @@ for (const cc of compilers)
       }
     })
 
+// One of each family: they differ in the flags that they take.
+const newest = ['gcc', 'clang'].flatMap(family => compilers.findLast(cc => cc.startsWith(family)) ?? [])
+for (const cc of new Set(['cc', ...newest]))
+  test(`${cc} builds the library`, { skip }, () => {
+    const made = mkdtempSync(join(tmpdir(), 'millrace-built-'))
+    try {
+      const env = { ...process.env, CC: cc, MILLRACE_WERROR: '1' }
+      const build = ['sh', join(preload, 'build.sh'), made] as const
+      const { status, stderr } = spawnSync(build[0], build.slice(1), { env, encoding: 'utf8' })
+      assert.equal(status, 0, stderr)
+      const echo = [`LD_PRELOAD=${join(made, 'libmillrace.so')}`, 'echo', 'runs']
+      assert.equal(spawnSync('env', echo, { encoding: 'utf8' }).stdout, 'runs\n')
+    } finally {
+      rmSync(made, { recursive: true })
+    }
+  })
+
 for (const folder of folders)
   test(`a compiler that warns of each file builds ${folder.slice(root.length + 1)}`, { skip }, () => {
     const made = mkdtempSync(join(tmpdir(), 'millrace-warned-'))

@@ -120,8 +120,8 @@ test('what a task has called others to make goes when that task has ended, also 
 })
 
 test('a temporary file that the program asked for stays at its path', async () => {
-  const { code, folder } = await run(`make('x', 'work/kept'); void waitOnFile('work/kept')`, null, {})
-  assert.equal(code, 0)
+  const { code, folder, stderr } = await run(`make('x', 'work/kept'); void waitOnFile('work/kept')`, null, {})
+  assert.equal(code, 0, stderr)
   assert(existsSync(join(folder, 'work', 'kept')))
 })
 

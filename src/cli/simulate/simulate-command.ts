@@ -17,7 +17,7 @@ export const simulateCommand = (policies: readonly string[], files: readonly Opt
       name: 'io-policy',
       value: 'POLICY',
       kind: 'choice',
-      choices: ['fcfs', 'priority', 'backfill'],
+      choices: ['fcfs', 'priority', 'backfill', 'priority-paper', 'backfill-paper'],
       help: ['fcfs, priority, backfill (default: fcfs)'],
     },
     {

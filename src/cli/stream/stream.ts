@@ -116,7 +116,11 @@ async function run(config: string, given: Given, io: StreamIo, signal: AbortSign
 function node(signal: AbortSignal): Promise<number> {
   return new Promise(() => {
     // What was said last may still be on its way; the input stays open until the coordinator ends.
-    const one = new StreamNode(packageVersion(), () => process.stdout.write('', () => process.exit(0)))
+    const end = (): void => {
+      process.stdout.write('', () => process.exit(0))
+      setTimeout(() => process.exit(1), 60_000)
+    }
+    const one = new StreamNode(packageVersion(), end)
     signal.addEventListener('abort', () => void one.stop())
   })
 }

@@ -46,6 +46,11 @@ export class FrameLink<In, Out> {
     passOn(this.#output, frame, sources)
   }
 
+  /** What the other side says is left unread, until there is room for it. */
+  get isHeld(): boolean {
+    return this.#input.isPaused()
+  }
+
   pause(): void {
     this.#input.pause()
   }

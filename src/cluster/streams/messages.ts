@@ -17,6 +17,11 @@ export const RELAY = {
   go: 71,
 } as const
 
+/** Coordinator and nodes say that they live, each so many milliseconds. */
+export const PULSE = 1000
+/** A node that hears nothing for so many milliseconds ends its steps: the coordinator may have been stopped for a while. */
+export const SILENCE_OF_COORDINATOR = 600_000
+
 /** Instances of a step on one node. */
 export interface PlacedCommand extends StepCommand {
   /** The number of the first. */
@@ -53,6 +58,7 @@ export type ToStreamNode =
   | { readonly do: 'start'; readonly orders: StreamOrders }
   | { readonly do: 'stop' }
   | { readonly do: 'finish'; readonly isOk: boolean }
+  | { readonly do: 'pulse' }
 
 export interface NodeResult {
   readonly kept: Kept
@@ -66,6 +72,7 @@ export interface NodeResult {
 export type FromStreamNode =
   | { readonly say: 'hello'; readonly version: string; readonly cpus: number }
   | { readonly say: 'started' }
+  | { readonly say: 'pulse' }
   | { readonly say: 'line'; readonly step: string; readonly text: string; readonly to: 'stdout' | 'stderr' }
   | { readonly say: 'note'; readonly text: string }
   | { readonly say: 'ended'; readonly instance: Instance }

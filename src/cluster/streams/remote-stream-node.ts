@@ -6,6 +6,7 @@ import { commandOn } from '../launch/command-on.ts'
 import type { NodeSpec } from '../launch/node-spec.ts'
 import type { FrameReader } from '../link/frames.ts'
 import { FrameLink } from './frame-link.ts'
+import { PULSE } from './messages.ts'
 import type { FromStreamNode, NodeResult, StreamOrders, ToStreamNode } from './messages.ts'
 
 export interface StreamNodeEvents {
@@ -19,6 +20,8 @@ export interface StreamNodeEvents {
 }
 
 const SAID = 2000
+/** Milliseconds for what is left in the pipes of a process that has ended. */
+const LINGERING = 5000
 
 /** A node of a streaming workflow, as the coordinator sees it. */
 export class RemoteStreamNode {
@@ -30,6 +33,10 @@ export class RemoteStreamNode {
   result: NodeResult | null = null
   isGone = false
   readonly #child: ChildProcess
+  readonly #lose: (reason: string) => void
+  /** Pulses of ours since it was heard last. */
+  #silent = 0
+  #hasCalled = false
 
   constructor(spec: NodeSpec, events: StreamNodeEvents) {
     this.name = spec.name
@@ -47,18 +54,25 @@ export class RemoteStreamNode {
     })
     this.hello.catch(() => undefined)
     let fault: string | null = null
+    let lingering: NodeJS.Timeout | undefined
     const gone = (reason: string): void => {
       if (this.isGone) return
+      clearTimeout(lingering)
       this.isGone = true
       const why = fault ?? [reason, said.trim()].filter(Boolean).join(': ')
       refuse(new Error(why))
       events.gone(this.result ? null : why)
     }
     this.link = new FrameLink(child.stdout, child.stdin, {
-      relayed: (type, frame, content) => events.relayed(type, frame, content),
+      relayed: (type, frame, content) => {
+        this.#silent = 0
+        events.relayed(type, frame, content)
+      },
       message: message => {
+        this.#silent = 0
         switch (message.say) {
           case 'hello':
+            this.#hasCalled = true
             return greet({ cpus: spec.cpus ?? message.cpus, version: message.version })
           case 'line':
             return events.line(message.step, message.text, message.to)
@@ -76,6 +90,7 @@ export class RemoteStreamNode {
             fault = message.hint ? `${message.message} (${message.hint})` : message.message
             return
           case 'started':
+          case 'pulse':
             return
         }
       },
@@ -84,9 +99,17 @@ export class RemoteStreamNode {
       const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT'
       gone(isMissing ? `${program} is not installed` : error.message)
     })
-    child.on('close', (code, signal) =>
-      gone(signal ? `its process was ended by ${signal}` : `its process ended with ${code}`),
-    )
+    const ended = (code: number | null, signal: NodeJS.Signals | null): void =>
+      gone(signal ? `its process was ended by ${signal}` : `its process ended with ${code}`)
+    // What it said last is read first. A process that it left behind may hold its output open.
+    child.on('exit', (code, signal) => {
+      if (!this.isGone) lingering = setTimeout(() => ended(code, signal), LINGERING)
+    })
+    child.on('close', ended)
+    this.#lose = reason => {
+      gone(reason)
+      child.kill('SIGKILL')
+    }
   }
 
   start(orders: StreamOrders): void {
@@ -101,8 +124,20 @@ export class RemoteStreamNode {
     this.link.say({ do: 'finish', isOk })
   }
 
-  /** It ends by itself when its input ends. */
+  /** Called each second: counts how long nothing came, of the time in which this process ran and listened. */
+  pulse(patience: number): void {
+    if (this.isGone) return
+    this.link.say({ do: 'pulse' })
+    if (!this.link.isHeld) this.#silent++
+    if (this.#silent * PULSE <= patience) return
+    const seconds = `${Math.round(patience / 1000)} s`
+    this.#lose(this.#hasCalled ? `nothing was heard of it for ${seconds}` : `no call within ${seconds}`)
+  }
+
+  /** It ends by itself when its input ends. One that never called has nothing to end. */
   close(): void {
     this.#child.stdin?.end()
+    if (!this.#hasCalled) this.#child.kill('SIGKILL')
+    if (!this.isGone) this.#child.unref()
   }
 }

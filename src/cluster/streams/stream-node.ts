@@ -17,14 +17,19 @@ import { forgetState, writeState } from '../../stream/run/up-state.ts'
 import { watchOver } from '../../stream/run/watch.ts'
 import { FrameSplitter } from '../link/frames.ts'
 import { FrameLink, passOn } from './frame-link.ts'
-import { RELAY } from './messages.ts'
 import { pathOf, wantedFrames } from './relay-frame.ts'
-import type { FromStreamNode, StreamOrders, ToStreamNode } from './messages.ts'
+import { PULSE, RELAY, SILENCE_OF_COORDINATOR } from './messages.ts'
+import type { FromStreamNode, NodeResult, StreamOrders, ToStreamNode } from './messages.ts'
+import { within } from './within.ts'
 
 /** Milliseconds between looks at the board. */
 const INTERVAL = 250
 /** Milliseconds that steps get to end after the first signal. */
 const PATIENCE = 3000
+/** Milliseconds to get a board and a directory; the library may have to be compiled. */
+const START_LIMIT = 300_000
+/** Milliseconds for one question to the board. */
+const BOARD_LIMIT = 60_000
 const HEADER = 5
 
 /** One node of a streaming workflow: a board, the steps that were placed here, and a relay to the other nodes. */
@@ -33,42 +38,68 @@ export class StreamNode {
   /** Files whose home is another node. */
   readonly #remote = new Set<string>()
   readonly #ended: () => void
+  readonly #pulse: NodeJS.Timeout
   #live: Live | null = null
+  #starting: Promise<void> | null = null
+  #stopping: Promise<void> | null = null
+  #leaving: Promise<void> | null = null
   /** Frames that came before the relay was there. */
   #early: Buffer[] | null = []
-  #isStopping = false
+  #heard = 0
   #isOver = false
 
   constructor(version: string, ended: () => void) {
     this.#ended = ended
     this.#link = new FrameLink(process.stdin, process.stdout, {
-      message: message => void this.#hear(message),
+      message: message => this.#hear(message),
       relayed: (type, frame, content) => {
         if (type === RELAY.begin && frame.at(-1) === 0) this.#remote.add(pathOf(content.bytes, content.at))
         if (this.#early) this.#early.push(frame)
         else if (this.#live?.relay.stdin) passOn(this.#live.relay.stdin, frame, [this.#link])
       },
     })
-    process.stdin.on('end', () => void this.#abandoned())
+    process.stdin.on('end', () => void this.#leave('killed'))
     this.#link.say({ say: 'hello', version, cpus: availableParallelism() })
+    this.#pulse = setInterval(() => this.#beat(), PULSE)
   }
 
-  async #hear(message: ToStreamNode): Promise<void> {
+  /** Both sides say that they live. A cut network ends no connection: without this they would wait for ever. */
+  #beat(): void {
+    this.#link.say({ say: 'pulse' })
+    this.#heard++
+    if (this.#heard > SILENCE_OF_COORDINATOR / PULSE) void this.#leave('killed')
+  }
+
+  #hear(message: ToStreamNode): void {
+    this.#heard = 0
     switch (message.do) {
-      case 'start':
-        return this.#start(message.orders).catch(error => this.#fail(error))
+      case 'start': {
+        const start = this.#start(message.orders)
+        this.#starting = within(START_LIMIT, start, 'a board and a directory').catch(error =>
+          this.#fail(error),
+        )
+        return
+      }
       case 'stop':
-        return this.stop()
-      default:
-        return this.#finish(message.isOk).catch(error => this.#fail(error))
+        void this.stop()
+        return
+      case 'finish':
+        void this.#leave(message.isOk ? 'well' : 'failed')
+        return
+      case 'pulse':
+        return
     }
   }
 
   #fail(error: unknown): void {
+    this.#sayFault(error)
+    void this.#leave('killed', false)
+  }
+
+  #sayFault(error: unknown): void {
     const hint = error instanceof MillraceError ? error.hint : ''
     const message = error instanceof MillraceError ? error.shortMessage : String(error)
     this.#link.say({ say: 'fault', message, hint })
-    void this.#abandoned()
   }
 
   async #start(orders: StreamOrders): Promise<void> {
@@ -111,7 +142,7 @@ export class StreamNode {
     for (const frame of this.#early ?? []) live.relay.stdin?.write(frame)
     this.#early = null
     this.#link.say({ say: 'started' })
-    if (this.#isStopping) return
+    if (this.#stopping || this.#leaving) return
     for (const command of orders.commands) {
       for (let n = 0; n < command.times; n++)
         runner.start(command, command.first + n, dir, { MILLRACE_PLACE: place })
@@ -150,9 +181,12 @@ export class StreamNode {
     }
   }
 
-  async stop(): Promise<void> {
-    if (this.#isStopping) return
-    this.#isStopping = true
+  /** Ends the steps, and starts none that were not started yet. */
+  stop(): Promise<void> {
+    return (this.#stopping ??= this.#stop())
+  }
+
+  async #stop(): Promise<void> {
     const live = this.#live
     if (!live) return
     live.runner.kill('SIGTERM')
@@ -162,7 +196,7 @@ export class StreamNode {
 
   async #killAll({ runner, board }: Live): Promise<void> {
     // Those that left their group are known to the board.
-    const snapshot = await board.ps().catch(() => undefined)
+    const snapshot = await within(BOARD_LIMIT, board.ps(), 'the list of processes').catch(() => undefined)
     runner.kill('SIGKILL')
     for (const { pid } of snapshot?.processes ?? []) {
       try {
@@ -173,12 +207,34 @@ export class StreamNode {
     }
   }
 
-  async #finish(isOk: boolean): Promise<void> {
+  /**
+   * The end of this node, once, whatever asks for it first: the coordinator, its loss, or a fault here. The end may be asked
+   * for while the node still starts; what was begun is then finished and taken back.
+   */
+  #leave(how: 'well' | 'failed' | 'killed', waitsForStart = true): Promise<void> {
+    return (this.#leaving ??= this.#leaveNow(how, waitsForStart))
+  }
+
+  async #leaveNow(how: 'well' | 'failed' | 'killed', waitsForStart: boolean): Promise<void> {
+    if (how !== 'well') this.#stopping ??= this.#stop()
+    if (waitsForStart) await this.#starting
+    await this.#stopping
     const live = this.#live
-    if (!live || this.#isOver) return
+    try {
+      if (live && how === 'killed') await this.#killAll(live)
+      if (live) this.#link.say({ say: 'result', result: await this.#finish(live, how === 'well') })
+    } catch (error) {
+      this.#sayFault(error)
+    }
+    this.#isOver = true
+    clearInterval(this.#pulse)
+    this.#ended()
+  }
+
+  async #finish(live: Live, isOk: boolean): Promise<NodeResult> {
     this.#isOver = true
     const { board, keeper, workspace, plan, orders, relay, allIsWell } = live
-    const last = await board.ps()
+    const last = await within(BOARD_LIMIT, board.ps(), 'the state of the files')
     const kept = await keeper.finish(last, isOk, orders.keep)
     const isLeft = orders.keep === true || kept.stuck.length > 0
     const all = isLeft ? undefined : await removeTemporary(plan, workspace)
@@ -186,25 +242,11 @@ export class StreamNode {
     const removed = all === undefined ? undefined : Math.max(0, all - this.#remote.size)
     if (isLeft) await holdOn(workspace)
     relay.stdin?.end()
-    await board.destroy(true)
+    await within(BOARD_LIMIT, board.destroy(true), 'the end of the board')
     await forgetState(board)
     allIsWell()
     const files = last?.files.filter(({ path }) => !this.#remote.has(path)) ?? []
-    const result = { kept, removed, dir: workspace.dir, last: last && { ...last, files } }
-    this.#link.say({ say: 'result', result })
-    this.#ended()
-  }
-
-  /** The coordinator is gone: what is complete is kept, the rest goes. */
-  async #abandoned(): Promise<void> {
-    if (this.#isOver) return
-    const live = this.#live
-    if (live) {
-      await this.#killAll(live)
-      await this.#finish(false).catch(() => undefined)
-    }
-    this.#isOver = true
-    this.#ended()
+    return { kept, removed, dir: workspace.dir, last: last && { ...last, files } }
   }
 }
 

@@ -19,7 +19,7 @@ import { environmentToSend } from '../launch/environment.ts'
 import type { NodeSpec } from '../launch/node-spec.ts'
 import type { FrameReader } from '../link/frames.ts'
 import { endedFrame, Homes } from './homes.ts'
-import { RELAY } from './messages.ts'
+import { PULSE, RELAY } from './messages.ts'
 import type { PlacedCommand } from './messages.ts'
 import { placeSteps } from './place-steps.ts'
 import { RemoteStreamNode } from './remote-stream-node.ts'
@@ -34,7 +34,12 @@ export interface StreamNodesOptions {
   readonly reserve?: number
   /** Milliseconds between lines of progress when there is no terminal. */
   readonly heartbeat?: number
+  /** Milliseconds after which a node that says nothing is lost. */
+  readonly silence?: number
 }
+
+/** Nodes that live get so many times the silence to put their files in place, before the run ends without them. */
+const CLOSING = 10
 
 /** Runs a streaming workflow whose steps are on several nodes. */
 export function streamRunOnNodes(
@@ -97,6 +102,9 @@ class NodesRun {
       this.#wake()
     }
     signal?.addEventListener('abort', stop)
+    const pulse = setInterval(() => {
+      for (const node of this.#nodes) node.pulse(this.#silence)
+    }, PULSE)
     try {
       await this.#reach(specs)
       this.#start(specs.some(({ by }) => by === 'ssh'))
@@ -106,9 +114,14 @@ class NodesRun {
       return await this.#close()
     } finally {
       signal?.removeEventListener('abort', stop)
+      clearInterval(pulse)
       for (const node of this.#nodes) node.close()
       this.#screen.clear()
     }
+  }
+
+  get #silence(): number {
+    return this.#options.silence ?? 60_000
   }
 
   get #running(): number {
@@ -282,8 +295,7 @@ class NodesRun {
   async #close(): Promise<number> {
     const failed = this.#instances.filter(({ code }) => code !== 0)
     const isOk = failed.length === 0 && !this.#isCut && this.#lost.length === 0
-    for (const node of this.#nodes) node.finish(isOk)
-    while (this.#nodes.some(node => !node.isGone)) await this.#news()
+    await this.#letGo(isOk)
     this.#screen.clear()
     const last = this.#snapshot(node => node.result?.last)
     const kept = this.#kept()
@@ -310,7 +322,30 @@ class NodesRun {
       }),
     )
     if (this.#isCut) return 130
-    return isOk && kept.stuck.length === 0 && doubt === '' ? 0 : 1
+    return isOk && this.#lost.length === 0 && kept.stuck.length === 0 && doubt === '' ? 0 : 1
+  }
+
+  /** Waits until all nodes have put their files in place and are gone. */
+  async #letGo(isOk: boolean): Promise<void> {
+    for (const node of this.#nodes) node.finish(isOk)
+    const began = Date.now()
+    for (let spoke = began; ; await this.#news()) {
+      const here = this.#nodes.filter(node => !node.isGone).map(({ name }) => name)
+      if (here.length === 0) return
+      const now = Date.now()
+      const names = `${here.length === 1 ? 'node' : 'nodes'} ${here.join(', ')}`
+      if (now - began > this.#silence * CLOSING) {
+        const time = durationText(now - began)
+        this.#lost.push(`${names} did not end`)
+        this.#screen.print(
+          `error: after ${time} ${names} had not put all files in place, and may go on with it alone\n`,
+        )
+        return
+      }
+      if (now - spoke < (this.#options.heartbeat ?? 30_000)) continue
+      spoke = now
+      this.#screen.print(`waiting for ${names} to put files in place\n`)
+    }
   }
 
   #kept(): Kept {

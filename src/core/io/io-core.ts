@@ -166,7 +166,10 @@ export class IoCore {
     const hasDropped = this.limits.dropIdleClaims()
     if (hasDropped && this.queue.size > 0) this.#startSome(now, host)
     if (this.queue.size > 0) this.#telling.waiting(this, now)
-    if (this.bound) this.#telling.held(this, now)
+    if (this.bound) {
+      this.#telling.held(this, now)
+      this.#telling.intermediate(this.bound, now)
+    }
     if (this.moves.isOn) {
       for (const version of this.#fresh.splice(0)) this.moves.unread(version)
       const isQuiet = this.queue.size === 0 && !this.isBusy

@@ -69,17 +69,19 @@ const fcfs: IoPolicy = {
   },
 }
 
-/** By priority, then bandwidth, then age. */
-const wider: TaskOrder = (a, b) => {
-  if (a.priority !== b.priority) return a.priority > b.priority
-  const ofA = staticBandwidth(a.demand.storage?.bandwidth)
-  const ofB = staticBandwidth(b.demand.storage?.bandwidth)
-  return ofA === ofB ? before(a, b) : ofA > ofB
-}
+/** By priority unless the user's does not count, then bandwidth, then age. */
+const wider =
+  (isPaper: boolean): TaskOrder =>
+  (a, b) => {
+    if (!isPaper && a.priority !== b.priority) return a.priority > b.priority
+    const ofA = staticBandwidth(a.demand.storage?.bandwidth)
+    const ofB = staticBandwidth(b.demand.storage?.bandwidth)
+    return ofA === ofB ? before(a, b) : ofA > ofB
+  }
 
-const walkByWidth = (round: IoRound): IoWalk =>
+const walkByWidth = (round: IoRound, isPaper: boolean): IoWalk =>
   new IoWalk(round.queue, round, (a, b) => {
-    if (a.task.priority !== b.task.priority) return a.task.priority > b.task.priority
+    if (!isPaper && a.task.priority !== b.task.priority) return a.task.priority > b.task.priority
     return a.bandwidth === b.bandwidth ? before(a.task, b.task) : a.bandwidth > b.bandwidth
   })
 
@@ -98,13 +100,13 @@ function startPassed(round: IoRound): Task | null {
  * Those that ask for the most bandwidth first (Algorithm 3). Nothing overtakes, and a task also waits if a
  * higher layer will soon be free and is worth it.
  */
-const priority: IoPolicy = {
-  name: 'priority',
-  order: wider,
+const priority = (name: string, isPaper: boolean): IoPolicy => ({
+  name,
+  order: wider(isPaper),
   run(round) {
     // If nothing will end and let it in, it waits for room, which only others can make.
     if (startPassed(round) && round.isBusy()) return
-    const walk = walkByWidth(round)
+    const walk = walkByWidth(round, isPaper)
     while (round.hasSlots()) {
       const next = walk.next()
       if (!next) return
@@ -122,7 +124,7 @@ const priority: IoPolicy = {
       walk.goOn(next)
     }
   },
-}
+})
 
 /** Whether it is quicker to wait for a higher layer than to start on this one (Algorithm 4). */
 function canMaximize(round: IoRound, task: Task, { device: assigned }: Spot): boolean {
@@ -138,15 +140,18 @@ function canMaximize(round: IoRound, task: Task, { device: assigned }: Spot): bo
   return false
 }
 
-/** As `priority`, but others may go past one that waits if they will have ended before it can start (Algorithm 5). */
-const backfill: IoPolicy = {
-  name: 'backfill',
-  order: wider,
+/**
+ * As `priority`, but others may go past one that waits if they will have ended before it can start (Algorithm 5). In the
+ * paper's way they start on the highest layer with room or not at all; else lower layers are tried too.
+ */
+const backfill = (name: string, isPaper: boolean): IoPolicy => ({
+  name,
+  order: wider(isPaper),
   run(round) {
     const passed = startPassed(round)
     /** Milliseconds until the first that does not fit may start; null while all fit. */
     let waitingTime = passed && estimateWaiting(round, passed)
-    const walk = walkByWidth(round)
+    const walk = walkByWidth(round, isPaper)
     const tooSlow = new Map<Kind, ReadonlySet<Device>>()
     while (round.hasSlots()) {
       const next = walk.next()
@@ -158,7 +163,8 @@ const backfill: IoPolicy = {
         if (!avoid) tooSlow.set(task.kind, (avoid = slowDevices(round, task, waitingTime)))
       }
       // The end of a task without a device is unknown.
-      const spot = avoid && !task.io?.needsDevice ? null : round.find(task, avoid)
+      let spot = avoid && !task.io?.needsDevice ? null : round.find(task, isPaper ? undefined : avoid)
+      if (spot?.device && avoid?.has(spot.device)) spot = null
       if (spot) round.start(task, spot)
       if (spot || task.state !== 'ready') walk.goOn(next)
       else {
@@ -167,7 +173,7 @@ const backfill: IoPolicy = {
       }
     }
   },
-}
+})
 
 /** Where a task will not have ended in that time, or that is unknown. */
 const slowDevices = (round: IoRound, task: Task, time: number): ReadonlySet<Device> =>
@@ -181,7 +187,13 @@ function estimateWaiting(round: IoRound, task: Task): number {
   return least === Infinity ? 0 : least
 }
 
-const POLICIES: Record<string, IoPolicy> = { fcfs, priority, backfill }
+const POLICIES: Record<string, IoPolicy> = {
+  fcfs,
+  priority: priority('priority', false),
+  backfill: backfill('backfill', false),
+  'priority-paper': priority('priority-paper', true),
+  'backfill-paper': backfill('backfill-paper', true),
+}
 
 export const IO_POLICIES: readonly string[] = Object.keys(POLICIES)
 

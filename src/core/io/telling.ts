@@ -1,4 +1,5 @@
 import type { Observer } from '../events.ts'
+import type { Bound } from './bound.ts'
 import type { Device } from './device.ts'
 import { explainIo } from './explain.ts'
 import type { IoCore } from './io-core.ts'
@@ -13,6 +14,8 @@ const MOST_LOOKED_AT = 8
 export class Telling {
   readonly #observer: () => Observer | null
   readonly #toldAt: number[] = []
+  #lastAlive = 0
+  #aliveToldAt = -Infinity
 
   constructor(observer: () => Observer | null) {
     this.#observer = observer
@@ -35,6 +38,15 @@ export class Telling {
       running: running.size,
       waiting: waiting(device),
     })
+  }
+
+  /** What temporary files take; at most every so often, unless it is nothing. */
+  intermediate({ alive, limit }: Bound, now: number): void {
+    const observer = this.#observer()
+    if (!observer || alive === this.#lastAlive || (alive > 0 && now - this.#aliveToldAt < PAUSE)) return
+    this.#lastAlive = alive
+    this.#aliveToldAt = now
+    observer({ type: 'intermediate', at: now, bytes: Math.max(0, Math.round(alive)), limit })
   }
 
   /** The same for tasks with CPUs that the bound holds back. */

@@ -3,7 +3,6 @@ import { ByteWriter } from './byte-writer.ts'
 import { bytesOf, codeOf } from './typed-arrays.ts'
 import {
   BUILT_IN,
-  PRINTED_ITEMS,
   hasHidden,
   hasPrivateFields,
   hasSymbols,
@@ -196,9 +195,7 @@ export class Encoder extends ByteWriter {
 
   #array(value: unknown[]): void {
     const { length } = value
-    if (length < PRINTED_ITEMS && hasSymbols(value) && !this.#hooks?.lenient) {
-      this.#refuse(value, 'an array with symbol keys')
-    }
+    if (hasSymbols(value) && !this.#hooks?.lenient) this.#refuse(value, 'an array with symbol keys')
     if (isSparse(value) || isNamed(value)) {
       this.byte(TAG.namedArray)
       this.varint(length)

@@ -4,13 +4,17 @@ import { bytesOf } from './typed-arrays.ts'
 
 /** A value in its encoded form: bytes, and the buffers that go beside them. */
 export class Stored {
-  readonly bytes: Uint8Array
+  readonly #bytes: Uint8Array
   /** Shared buffers can be read by many at once; plain ones exist once and are lent or moved. */
   blobs: readonly ArrayBufferLike[]
 
   constructor(bytes: Uint8Array, blobs: readonly ArrayBufferLike[]) {
-    this.bytes = bytes
+    this.#bytes = bytes
     this.blobs = blobs
+  }
+
+  get bytes(): Uint8Array {
+    return this.#bytes
   }
 
   /** Has buffers that only one thread can have at a time. */

@@ -38,6 +38,8 @@ export const TAG = {
   /** A view, or the whole, of memory that several objects of the value have in common. */
   regionView: 29,
   regionBuffer: 30,
+  /** In the place of a list that a task wrote: how many elements it had, how many were added, and these; see grown-list.ts. */
+  more: 31,
 } as const
 
 /** Errors are encoded by their place in this list: the encoder and the decoder must agree on it. */

@@ -11,6 +11,7 @@ import type { CommandRequest } from '../processes/command-process.ts'
 import type { LiveBoard } from '../../stream/board/live-board.ts'
 import type { FileStore } from '../../storage/file-store.ts'
 import { jobOf } from '../job.ts'
+import type { StreamTelling } from './stream-telling.ts'
 import type { NodeEvents, NodeHost } from '../node.ts'
 
 /** A file that one attempt of a command writes under the rules of a stream. */
@@ -39,6 +40,8 @@ interface Hooks {
   announce(folder: string): void
   /** Ends the program of a task that has lost its input. */
   stop(task: Task): void
+  /** Tells observers how far a file is; null without observers. */
+  tell: ConstructorParameters<typeof StreamTelling>[2] | null
 }
 
 /**
@@ -56,6 +59,7 @@ export class Streaming {
   /** On disk, for what finds no room in memory. */
   #layer: string | undefined
   #board: LiveBoard | null = null
+  #telling: StreamTelling | null = null
   #starting: Promise<LiveBoard> | null = null
   #count = 0
 
@@ -158,6 +162,10 @@ export class Streaming {
 
   /** Its program was started, so tasks that read its output as it grows may start. */
   began(task: Task): void {
+    for (const { write } of task.accesses) {
+      const stream = write && this.#streamOf(write)
+      if (stream) this.#telling?.began(stream)
+    }
     this.#hooks.events.flows(task)
   }
 
@@ -228,7 +236,10 @@ export class Streaming {
   over(task: Task): void {
     for (const { read, write } of task.accesses) {
       const own = write && this.#streamOf(write)
-      if (own && own.task === task) own.end()
+      if (own && own.task === task) {
+        own.end()
+        this.#telling?.over(own)
+      }
       for (const version of [read, write]) {
         const stream = version && this.#streamOf(version)
         if (stream) setImmediate(() => void this.#removeUnread(stream))
@@ -237,6 +248,7 @@ export class Streaming {
   }
 
   async end(): Promise<void> {
+    this.#telling?.end()
     this.#board?.end()
     for (const folder of [this.#root, this.#layer])
       if (folder) await rm(folder, { recursive: true, force: true })
@@ -279,6 +291,12 @@ export class Streaming {
       this.#layer,
       (path, failure) => void this.#heard(path, failure),
     )
+    const { tell } = this.#hooks
+    if (tell) {
+      const { StreamTelling: Telling } = await import('./stream-telling.ts')
+      this.#telling = new Telling(name, () => this.#byName.values(), tell)
+      this.#telling.start()
+    }
     return this.#board
   }
 

@@ -72,6 +72,7 @@ export class MpiTasks implements TaskForm {
     this.#parts = parts
     this.#writer = new TaskWriter(
       parts.buffers,
+      null,
       () => false,
       () => null,
     )

@@ -21,6 +21,9 @@ import type { ThreadEnd } from './guilty.ts'
 import type { ThreadMessage } from './lane-thread.ts'
 import { STATUS } from './protocol.ts'
 import { readRelease, readResult } from './results.ts'
+import type { Result } from './results.ts'
+import { extendLists } from './sent-lists.ts'
+import type { SentList } from './sent-lists.ts'
 import { ResultPolling } from './result-polling.ts'
 import { Threads } from './threads.ts'
 import type { OpenThread } from './threads.ts'
@@ -165,7 +168,8 @@ export class Functions implements TaskForm {
   }
 
   left(task: Task): void {
-    if (task.demand.io || attemptOf(task).thread >= this.#parts.machine.cpus) this.threads.left(task)
+    const { thread, lists } = attemptOf(task)
+    if (task.demand.io || lists || thread >= this.#parts.machine.cpus) this.threads.left(task)
   }
 
   /** No CPU waits for results that are there. */
@@ -244,6 +248,7 @@ export class Functions implements TaskForm {
       this.#expectPublished(task.id, attempt.memory.published)
     }
     const result = readResult(decoder, end, blobs)
+    if (attempt.lists) this.#extendLists(task, attempt.lists, result)
     // Results come in bunches, and most of a bunch were there when the clock was looked at for the first of them.
     if (result.startedAt + result.took > this.#lookedAt) this.#lookedAt = host.now()
     const now = this.#lookedAt
@@ -251,6 +256,12 @@ export class Functions implements TaskForm {
     if (task.state === 'stopping' || attempt.isOverdue) return endings.lose(task, true, task.reason)
     if (result.status === STATUS.failed) endings.fail(task, result.error, result.printed, result.outputs)
     else endings.finish(task, result, now)
+  }
+
+  #extendLists(task: Task, lists: readonly SentList[], { status, outputs }: Result): void {
+    const isOk = status === STATUS.ok
+    if (isOk) this.threads.hasRead(lists)
+    extendLists(outputs, isOk ? jobOf(task).definition.returns || 1 : 0, lists)
   }
 
   #message(message: ThreadMessage, thread: number): void {

@@ -113,7 +113,7 @@ export class LaneThread implements ThreadPort {
   }
 
   sendCounted(
-    message: Extract<ToThread, { type: 'task' | 'kind' | 'memory' | 'environment' }>,
+    message: Extract<ToThread, { type: 'task' | 'kind' | 'memory' | 'environment' | 'forget-list' }>,
     transfer?: readonly ArrayBuffer[],
   ): void {
     this.#messages++

@@ -15,6 +15,8 @@ import type { WireArgument, WireKept, WireStored } from './wire.ts'
  *                slots; arguments; what earlier attempts released (see early-wire.ts); the list of its buffers, when
  *                they are not beside it, and where that begins, in four bytes
  * slot           how it is shared (SHARE), then its value or path
+ * list           the number of its log, or 0 when it is not kept; how many elements the thread has; the value, or, when it has
+ *                some, how many there are in all, and the others
  * argument       VALUE with the value, or SLOT with the slot, or INSIDE with the slot and the rest of a path
  * result record  task, status (STATUS), whether it printed, start, duration; the outputs, or the error and,
  *                when they are wanted, the outputs as far as they came
@@ -42,6 +44,10 @@ export const SHARE = {
   publish: 6,
   /** As inPlace, but a copy is kept and put back when the attempt fails. */
   guarded: 7,
+  /** A list of which the thread may have the beginning (see kept-lists.ts), and that the task writes. */
+  list: 8,
+  /** The same for a task that reads it. */
+  readList: 9,
 } as const
 
 export const ARGUMENT = { value: 0, slot: 1, inside: 2 } as const
@@ -172,6 +178,7 @@ export type ToThread =
   /** Variables that the program has set, or deleted, since the thread began. */
   | { type: 'environment'; changes: readonly [string, string | undefined][] }
   | { type: 'forget-memory'; number: number }
+  | { type: 'forget-list'; number: number }
   /** The task was cancelled while it waited: it gets no answers any more. */
   | { type: 'abandon'; task: number }
   | {

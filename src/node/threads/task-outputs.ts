@@ -5,6 +5,8 @@ import type { Graph } from '../../model/encoding/identity.ts'
 import { isReaders, isShared } from '../../model/encoding/memory.ts'
 import { shareCopy } from '../../model/encoding/stored.ts'
 import { hasManyCauses, plainError } from '../../general/thrown.ts'
+import { TAG } from '../../model/encoding/tags.ts'
+import { isExtended } from './kept-lists.ts'
 import { STATUS } from './protocol.ts'
 import { restore } from './task-reader.ts'
 import type { Collection, ReceivedTask } from './task-reader.ts'
@@ -109,8 +111,9 @@ export class OutputWriter {
   }
 
   #written(task: ReceivedTask): void {
-    for (const { value, inPlace, graph } of task.written) {
+    for (const { value, inPlace, graph, base } of task.written) {
       if (inPlace) this.#encoder.varint(0)
+      else if (base && isExtended(value, base)) this.#more(value, base.count)
       else this.#value(value, graph)
     }
   }
@@ -151,6 +154,20 @@ export class OutputWriter {
     else encoder.value(value, this.#hooks)
     writeLength(encoder.bytes, mark, encoder.length - mark - 5 + 1)
     encoder.varint(encoder.blobs.length - encoder.base)
+  }
+
+  /** What was added to a list, in the place of the list. */
+  #more(list: readonly unknown[], count: number): void {
+    const encoder = this.#encoder
+    encoder.reserve(8)
+    const mark = encoder.length
+    encoder.length += 5
+    encoder.byte(TAG.more)
+    encoder.varint(count)
+    encoder.varint(list.length - count)
+    for (let i = count; i < list.length; i++) encoder.value(list[i], this.#hooks)
+    writeLength(encoder.bytes, mark, encoder.length - mark - 5 + 1)
+    encoder.varint(0)
   }
 
   #blob(view: ArrayBufferView): { buffer: ArrayBufferLike; offset: number } {

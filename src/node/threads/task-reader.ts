@@ -6,6 +6,8 @@ import { memoryOf } from '../../model/encoding/typed-arrays.ts'
 import { readGrant } from './grants.ts'
 import type { TaskGrant } from './grants.ts'
 import { readEarly } from './early-wire.ts'
+import { KeptLists } from './kept-lists.ts'
+import type { ListBase } from './kept-lists.ts'
 import type { KeptMemory } from './kept-memory.ts'
 import type { EarlyStart } from './early-wire.ts'
 import { ARGUMENT, FLAG, SHARE } from './protocol.ts'
@@ -36,6 +38,8 @@ export interface WrittenSlot {
   backup: Uint8Array | null
   /** The objects that it had when it came. */
   graph: Graph | null
+  /** A list as it came, when the task may give back what it has added. */
+  base: ListBase | null
 }
 
 /** What holds data of their own; which ones is not for the task to change. */
@@ -74,6 +78,7 @@ type HooksFor = (slots: unknown[] | null) => DecodeHooks
 
 /** Reads task records; see protocol.ts for their layout. */
 export class TaskReader {
+  readonly lists = new KeptLists()
   readonly #memory: KeptMemory
   readonly #isOwn: boolean
 
@@ -177,6 +182,11 @@ export class TaskReader {
   #slot(decoder: Decoder, blobs: readonly ArrayBufferLike[], task: ReceivedTask, index: number): unknown {
     const share = decoder.byte()
     if (share === SHARE.path) return decoder.text()
+    if (share === SHARE.list || share === SHARE.readList) {
+      const slot = this.lists.read(decoder)
+      if (share === SHARE.list) task.written.push(slot)
+      return slot.value
+    }
     const base = decoder.varint()
     const size = decoder.varint()
     let beside = blobs
@@ -194,13 +204,14 @@ export class TaskReader {
     const value = decoder.value()
     for (let at = base; at < base + size; at++) noteMemory(beside[at] as ArrayBufferLike, useOf(share))
     if (share === SHARE.own || share === SHARE.copy)
-      task.written.push({ value, inPlace: false, backup: null, graph: decoder.graph })
-    if (share === SHARE.inPlace) task.written.push({ value, inPlace: true, backup: null, graph: null })
+      task.written.push({ value, inPlace: false, backup: null, graph: decoder.graph, base: null })
+    if (share === SHARE.inPlace)
+      task.written.push({ value, inPlace: true, backup: null, graph: null, base: null })
     if (share === SHARE.guarded) {
       const bytes = memoryOf(value as Uint8Array)
       const backup = new Uint8Array(new SharedArrayBuffer(bytes.length))
       backup.set(bytes)
-      task.written.push({ value, inPlace: true, backup, graph: null })
+      task.written.push({ value, inPlace: true, backup, graph: null, base: null })
     }
     return value
   }

@@ -8,6 +8,7 @@ import { Decoder } from '../../model/encoding/decode.ts'
 import type { DecodeHooks } from '../../model/encoding/decode.ts'
 import { Encoder } from '../../model/encoding/encode.ts'
 import type { EncodeHooks } from '../../model/encoding/encode.ts'
+import { GrownList } from '../../model/encoding/grown-list.ts'
 import { NOTHING, Stored } from '../../model/encoding/stored.ts'
 import type { Kept } from '../../model/encoding/stored.ts'
 import { writeGrant } from './grants.ts'
@@ -17,6 +18,8 @@ import { ARGUMENT, FLAG, SHARE } from './protocol.ts'
 import { attemptOf, jobOf } from '../job.ts'
 import { plainBuffers, shareHere } from './buffer-ownership.ts'
 import type { BufferOwnership } from './buffer-ownership.ts'
+import { isLongList } from './sent-lists.ts'
+import type { SentList, SentLists } from './sent-lists.ts'
 import type { MemoryMessage, SentMemory } from './sent-memory.ts'
 import type { PlacedMemory } from './thread-port.ts'
 
@@ -43,11 +46,17 @@ export class TaskWriter {
   consumed = false
   /** Memory that is written in place, for a thread on another machine. */
   placed: readonly PlacedMemory[] = NO_PLACES
+  /** Lists of which the thread may have the beginning. */
+  sentLists: SentList[] | null = null
   /** What the thread has to have before the record. */
   message: MemoryMessage | null = null
   #before = 0
   #flags = 0
   #isRemote = false
+  #lane = -1
+  /** Values that the task writes, so far. */
+  #written = 0
+  readonly #lists: SentLists | null
   readonly #buffers: BufferOwnership
   readonly #isAlone: (task: Task) => boolean
   readonly #grant: (task: Task) => TaskGrant | null
@@ -55,9 +64,11 @@ export class TaskWriter {
   /** `isAlone`: no other task can end the thread under it. */
   constructor(
     buffers: BufferOwnership,
+    lists: SentLists | null,
     isAlone: (task: Task) => boolean,
     grant: (task: Task) => TaskGrant | null,
   ) {
+    this.#lists = lists
     this.#grant = grant
     this.#buffers = buffers
     this.#isAlone = isAlone
@@ -104,9 +115,9 @@ export class TaskWriter {
 
   /**
    * `before`: how many messages the thread has to have seen. `isRemote`: it is on another machine, which gets copies, so
-   * that nothing is lost with it.
+   * that nothing is lost with it. `lane`: the thread, when it keeps lists.
    */
-  write(task: Task, before: number, isRemote = false): void {
+  write(task: Task, before: number, isRemote = false, lane = -1): void {
     const { args, slots } = jobOf(task)
     const { encoder } = this
     encoder.reset()
@@ -117,6 +128,9 @@ export class TaskWriter {
     this.lent = NO_VALUES
     this.published = NO_VALUES
     this.consumed = false
+    this.sentLists = null
+    this.#lane = lane
+    this.#written = 0
     encoder.word(before)
     encoder.varint(task.id)
     encoder.varint(task.attempt)
@@ -180,6 +194,7 @@ export class TaskWriter {
       return encoder.text(attemptOf(task).paths?.[index] ?? '')
     }
     const access = task.accesses[index] as Access
+    const output = access.mode === 'in' ? -1 : this.#written++
     if (slot.initial && !access.read) return this.#kept(this.#isRemote ? SHARE.copy : SHARE.own, slot.initial)
     const version = this.#version(task, index) as Version
     let kept = version.value as Kept | undefined
@@ -191,6 +206,7 @@ export class TaskWriter {
       : this.#share(task, access, version, kept)
     // A team may have been given memory of its own just now.
     kept = (source(access) as Version).value as Kept
+    if (kept instanceof Stored && this.#isList(share, kept)) return this.#list(kept, output)
     this.#kept(share, kept)
     if (!(kept instanceof Stored) || kept.blobs.length === 0) return
     if (this.#isRemote) return this.#place(access, version, kept, share)
@@ -218,6 +234,16 @@ export class TaskWriter {
       encoder.varint(0)
       encoder.value(kept === NOTHING ? undefined : kept, primitives)
     }
+  }
+
+  #isList(share: number, kept: Stored): boolean {
+    if (this.#lane < 0 || !this.#lists) return false
+    return share === SHARE.read ? kept instanceof GrownList : share === SHARE.own && isLongList(kept)
+  }
+
+  #list(kept: Stored, output: number): void {
+    this.encoder.byte(output < 0 ? SHARE.readList : SHARE.list)
+    ;(this.sentLists ??= []).push((this.#lists as SentLists).write(this.encoder, kept, output, this.#lane))
   }
 
   #share(task: Task, access: Access, version: Version, kept: Kept): number {

@@ -34,7 +34,7 @@ export interface ThreadPort {
   announce(): void
   readonly messages: number
   sendCounted(
-    message: Extract<ToThread, { type: 'task' | 'kind' | 'memory' | 'environment' }>,
+    message: Extract<ToThread, { type: 'task' | 'kind' | 'memory' | 'environment' | 'forget-list' }>,
     transfer?: readonly ArrayBuffer[],
   ): void
   send(message: ToThread, transfer?: readonly ArrayBuffer[]): void

@@ -415,7 +415,7 @@ function announce(): void {
 
 // --- messages ---
 
-const COUNTED: readonly string[] = ['task', 'kind', 'memory', 'environment']
+const COUNTED: readonly string[] = ['task', 'kind', 'memory', 'environment', 'forget-list']
 
 port.on('message', (message: ToThread | null) => {
   if (message !== null) handle(message)
@@ -444,6 +444,9 @@ function handle(message: ToThread): void {
     case 'memory':
       received++
       return memory.add(message.entries, message.buffers)
+    case 'forget-list':
+      received++
+      return reader.lists.forget(message.number)
     case 'forget-memory':
       return memory.forget(message.number)
     case 'abandon':

@@ -10,6 +10,8 @@ import { IoPlaces, mayAbandon } from './io-places.ts'
 import type { Attempt } from '../attempt.ts'
 import { attemptOf, jobOf } from '../job.ts'
 import type { BufferOwnership } from './buffer-ownership.ts'
+import { SentLists } from './sent-lists.ts'
+import type { SentList } from './sent-lists.ts'
 import { SentMemory } from './sent-memory.ts'
 import { TaskWriter } from './task-writer.ts'
 import type { RemoteTask, ThreadPort } from './thread-port.ts'
@@ -75,6 +77,9 @@ export class Threads {
   readonly #memory = new SentMemory((lane, number) =>
     this.#threads[lane]?.send({ type: 'forget-memory', number }),
   )
+  readonly #lists = new SentLists((lane, number) =>
+    this.#threads[lane]?.sendCounted({ type: 'forget-list', number }),
+  )
   #ending = false
   #sent = 0
   #stillborn = 0
@@ -86,6 +91,7 @@ export class Threads {
     this.#buffers = buffers
     this.#writer = new TaskWriter(
       buffers,
+      this.#lists,
       task => events.isAlone(task),
       task => events.grant(task),
     )
@@ -123,7 +129,8 @@ export class Threads {
     this.#nameKind(task, lane, thread)
     if (this.#told[lane] !== this.#environment.version) this.#tellEnvironment(lane, thread)
     try {
-      this.#writer.write(task, thread.messages, thread.sendTask !== null)
+      const isRemote = thread.sendTask !== null
+      this.#writer.write(task, thread.messages, isRemote, isRemote || task.demand.io ? -1 : lane)
     } catch (error) {
       return this.#events.refused(task, error)
     }
@@ -132,6 +139,7 @@ export class Threads {
     if (thread.sendTask) return this.#sendAway(task, attempt, thread, thread.sendTask)
     const { encoder, transfer } = this.#writer
     if (attempt.memory || this.#writer.hasObligations) this.#noteMemory(attempt)
+    if (this.#writer.sentLists) this.#noteLists(attempt)
     const isListed = this.#writer.listMemory(this.#memory, lane)
     const { message } = this.#writer
     attempt.position =
@@ -279,9 +287,15 @@ export class Threads {
     else kill()
   }
 
+  /** The attempt has ended well: its thread has the lists that went with it. */
+  hasRead(lists: readonly SentList[]): void {
+    this.#lists.arrived(lists)
+  }
+
   /** The task is not with its thread any more. */
   left(task: Task): void {
-    const { thread } = attemptOf(task)
+    const { thread, lists } = attemptOf(task)
+    if (lists) this.#lists.left(lists, thread)
     if (this.#apart.get(thread) === task) this.#apart.delete(thread)
     if (!task.demand.io) return
     if (thread >= 0 && this.#places.leave(task, thread)) this.#threads[thread]?.kill('its last task ended')
@@ -338,6 +352,11 @@ export class Threads {
     Object.assign(attempt.withMemory(), { lent, published, consumed })
   }
 
+  #noteLists(attempt: Attempt): void {
+    attempt.lists = this.#writer.sentLists
+    this.#lists.sent(attempt.lists ?? [])
+  }
+
   #sendWhenBack(task: Task, missing: Stored): void {
     const attempt = attemptOf(task)
     if (attempt.state !== 'waiting') attempt.move('waiting', task)
@@ -362,6 +381,7 @@ export class Threads {
     this.#known[lane] = new Set()
     this.#told[lane] = this.#environment.version
     this.#memory.reset(lane)
+    this.#lists.reset(lane)
     const io = this.#places.owns(lane)
     const thread = this.#open(lane, io, {
       result: (decoder, end, blobs, lent) => {

@@ -251,6 +251,7 @@ export class Statistics {
         this.#advance(event.at)
         break
       case 'stream':
+      case 'control':
       case 'thread-died':
       case 'interrupted':
         this.#advance(event.at)

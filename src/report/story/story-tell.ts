@@ -52,6 +52,8 @@ class Teller {
     switch (event.type) {
       case 'submitted':
         return this.#submit(event)
+      case 'arguments':
+        return this.#say(event, `was called with ${clean(event.text)}`)
       case 'ready':
         return this.#ready(event)
       case 'started':

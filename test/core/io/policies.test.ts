@@ -188,6 +188,38 @@ test('Algorithm 5: while nothing is known of what runs, nobody should pass; when
 })
 
 for (const ioPolicy of ['priority', 'backfill']) {
+  test(`${ioPolicy}: the user's priority should come before bandwidth, and not as the paper has it`, () => {
+    for (const isPaper of [false, true]) {
+      const policy = isPaper ? `${ioPolicy}-paper` : ioPolicy
+      const rig = new IoRig({ storage: [device('disk', 30)], ioPolicy: policy })
+      rig.write('wide', { bandwidth: 30 * MB })
+      rig.write('urgent', { bandwidth: 20 * MB }, { priority: 1 })
+      assert.deepEqual(names(rig.go()), [isPaper ? 'wide' : 'urgent'], policy)
+    }
+  })
+}
+
+test('backfill: what goes past may use a lower layer, and not as the paper has it', () => {
+  for (const ioPolicy of ['backfill', 'backfill-paper']) {
+    const rig = new IoRig({ storage: [device('high', 50), device('low', 20)], ioPolicy })
+    // A blue task takes longer than a red one on the high layer, and less on the low one.
+    for (const [name, where, took] of [
+      ['red', 'high', 100],
+      ['blue', 'high', 110],
+      ['blue', 'low', 50],
+    ] as const) {
+      rig.write(name, { bandwidth: 10 * MB, device: where })
+      const [task] = rig.go() as [Task]
+      rig.finish(task, rig.now + took)
+    }
+    rig.many(2, 'red', { bandwidth: 30 * MB, device: 'high' })
+    rig.write('blue', { bandwidth: 10 * MB })
+    const started = rig.go()
+    assert.deepEqual(devicesOf(started), ioPolicy === 'backfill' ? ['high', 'low'] : ['high'], ioPolicy)
+  }
+})
+
+for (const ioPolicy of ['priority', 'backfill', 'priority-paper', 'backfill-paper']) {
   test(`${ioPolicy}: a task that 256 others went past should come first`, () => {
     const rig = new IoRig({ storage: [device('disk', 50)], ioPolicy })
     rig.many(1, 'red', { bandwidth: 50 * MB })

@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { Decoder } from '../../src/model/encoding/decode.ts'
+import { Encoder } from '../../src/model/encoding/encode.ts'
+import { extended, isMore } from '../../src/model/encoding/grown-list.ts'
+import type { GrownList } from '../../src/model/encoding/grown-list.ts'
+import { Stored } from '../../src/model/encoding/stored.ts'
+import { TAG } from '../../src/model/encoding/tags.ts'
+import { KeptLists } from '../../src/node/threads/kept-lists.ts'
+import { SentLists } from '../../src/node/threads/sent-lists.ts'
+import type { SentList } from '../../src/node/threads/sent-lists.ts'
+
+const hooks = { classes: null, blob: (view: ArrayBufferView) => ({ buffer: view.buffer, offset: 0 }) }
+const noHooks = { findClass: () => null, slot: () => undefined }
+
+function stored(value: unknown): Stored {
+  const encoder = new Encoder()
+  encoder.value(value, hooks)
+  return new Stored(encoder.copy(), [])
+}
+
+/** What a thread says when a task has added to a list of `count`. */
+function more(count: number, ...added: unknown[]): Stored {
+  const encoder = new Encoder()
+  encoder.byte(TAG.more)
+  encoder.varint(count)
+  encoder.varint(added.length)
+  for (const one of added) encoder.value(one, hooks)
+  return new Stored(encoder.copy(), [])
+}
+
+const read = (kept: Stored): unknown => new Decoder(kept.bytes, noHooks).value()
+
+test('a list that was extended is encoded as any other', () => {
+  const start = Array.from({ length: 126 }, (_, i) => i)
+  let list: Stored = stored(start)
+  // The number of elements takes another byte on the way.
+  for (let i = 126; i < 140; i++) {
+    assert.ok(isMore(more(i, `${i}`)) && !isMore(list))
+    list = extended(list, more(i, `${i}`))
+    start.push(`${i}` as unknown as number)
+    assert.deepEqual(list.bytes, stored(start).bytes)
+  }
+})
+
+test('two tasks that extend the same version have a list each', () => {
+  const base = extended(stored([1, 2]), more(2, 3))
+  const one = extended(base, more(3, 'one'))
+  const other = extended(base, more(3, 'other', 'more'))
+  const after = extended(one, more(4, 'after'))
+  assert.deepEqual([base, one, other, after].map(read), [
+    [1, 2, 3],
+    [1, 2, 3, 'one'],
+    [1, 2, 3, 'other', 'more'],
+    [1, 2, 3, 'one', 'after'],
+  ])
+  assert.throws(() => extended(base, more(2, 'late')), { code: 'MR_INTERNAL' })
+})
+
+/** A coordinator with one thread; records are read when the test says so. */
+class Pair {
+  readonly forgotten: number[] = []
+  readonly sent = new SentLists((_, number) => {
+    this.forgotten.push(number)
+    this.kept.forget(number)
+  })
+  readonly kept = new KeptLists()
+
+  constructor() {
+    this.sent.reset(0)
+  }
+
+  send(list: Stored): { record: Uint8Array; lists: SentList[] } {
+    const encoder = new Encoder()
+    const lists = [this.sent.write(encoder, list, 0, 0)]
+    this.sent.sent(lists)
+    return { record: encoder.copy(), lists }
+  }
+
+  take(record: Uint8Array): unknown {
+    return this.kept.read(new Decoder(record, noHooks)).value
+  }
+
+  end(lists: SentList[], isWell = true): void {
+    if (isWell) this.sent.arrived(lists)
+    this.sent.left(lists, 0)
+  }
+
+  run(list: Stored): { bytes: number; value: unknown } {
+    const { record, lists } = this.send(list)
+    const value = this.take(record)
+    this.end(lists)
+    return { bytes: record.length, value }
+  }
+}
+
+const long = Array.from({ length: 2000 }, (_, i) => i)
+const grown = (...added: unknown[]): GrownList => extended(stored(long), more(long.length, ...added))
+
+test('a thread is sent what it does not have', () => {
+  const pair = new Pair()
+  const first = grown('a')
+  const second = extended(first, more(2001, 'b'))
+  const third = extended(second, more(2002, 'c'))
+  assert.ok(pair.run(first).bytes > 2000)
+  const { bytes, value } = pair.run(third)
+  assert.deepEqual([bytes < 20, value], [true, [...long, 'a', 'b', 'c']])
+  // An older version, and one of another log that begins alike.
+  assert.deepEqual(pair.run(second).value, [...long, 'a', 'b'])
+  assert.deepEqual(pair.run(extended(first, more(2001, 'x'))).value, [...long, 'a', 'x'])
+})
+
+test('records of one list may be read in any order, taken back, and fail', () => {
+  const pair = new Pair()
+  const first = grown('a')
+  const second = extended(first, more(2001, 'b'))
+  const [late, early, back] = [pair.send(first), pair.send(second), pair.send(second)]
+  pair.end(back.lists, false)
+  assert.deepEqual(pair.take(early.record), [...long, 'a', 'b'])
+  assert.deepEqual(pair.take(late.record), [...long, 'a'])
+  pair.end(early.lists)
+  pair.end(late.lists)
+  assert.ok(pair.run(extended(second, more(2002, 'c'))).bytes < 20)
+  assert.deepEqual(pair.forgotten, [])
+})
+
+test('what a thread keeps has a bound, and nothing is forgotten that is on its way', () => {
+  const pair = new Pair()
+  const lists = Array.from({ length: 70 }, (_, i) => grown(i))
+  pair.run(lists[0] as Stored)
+  const pending = pair.send(lists[0] as Stored)
+  for (const list of lists.slice(1)) pair.run(list)
+  assert.equal(pair.forgotten.length, 6)
+  assert.deepEqual(pair.take(pending.record), [...long, 0])
+  // An attempt that failed may not have read it: the thread has nothing to keep.
+  const unread = grown('unread')
+  pair.end(pair.send(unread).lists, false)
+  assert.equal(pair.forgotten.at(-1), unread.log.number)
+})
