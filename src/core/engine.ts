@@ -272,7 +272,6 @@ export class Engine {
 
   /** A node takes part from now on. */
   nodeAdded(description: NodeDescription): Node {
-    this.#suitable.forget()
     const node = new Node(this.nodes.length, description, this.nodes)
     this.nodes.push(node)
     this.io.storage.joined(node, description)
