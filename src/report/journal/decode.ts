@@ -3,6 +3,7 @@ import {
   FINISHED_USAGE,
   RECORD,
   STARTED_IMPLEMENTATION,
+  STARTED_SHARE,
   SUBMITTED_DEMAND,
   SUBMITTED_FILES,
   SUBMITTED_GROUP,
@@ -13,7 +14,6 @@ import {
   SUBMITTED_SAME_GROUP,
   TAG_EXACT,
   TAG_KIND,
-  cpusOfCode,
 } from './format.ts'
 
 /** The events of one block whose crc has been checked. Throws RangeError if it is not of this format. */
@@ -94,7 +94,7 @@ class BlockDecoder {
       attempt: this.#count(),
       node: this.#count(),
       lane: this.#count(),
-      cpus: cpusOfCode(this.#count()),
+      cpus: tag & STARTED_SHARE ? this.#count() / 1000 : this.#count(),
     }
     if (tag & STARTED_IMPLEMENTATION) event.implementation = this.#text()
     return event

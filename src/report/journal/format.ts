@@ -15,7 +15,7 @@
  *
  *   1 submitted  time task kind flags:u8 [parent] [group] [priority] reads writes [files] [demand] [label]
  *   2 ready      time task
- *   3 started    time task attempt node lane cpus (see codeOfCpus) [implementation]
+ *   3 started    time task attempt node lane cpus [implementation]
  *   4 finished   time task attempt [usage]
  *   5 committed  time version bytes
  *   6 released   time task version
@@ -53,6 +53,8 @@ export const RECORD = {
 export const TAG_KIND = 0x0f
 export const TAG_EXACT = 0x80
 export const STARTED_IMPLEMENTATION = 0x40
+/** Its CPUs are a share of one, in thousandths. */
+export const STARTED_SHARE = 0x20
 export const FINISHED_USAGE = 0x40
 
 export const SUBMITTED_PARENT = 0x01
@@ -76,11 +78,3 @@ export function blockCrc(payload: Uint8Array): number {
   // Loaded at the first block: a program's first result does not have to wait for it.
   return process.getBuiltinModule('node:zlib').crc32(payload, payload.length)
 }
-
-/** CPUs are counts; shares of one are thousandths above this number, which no machine has. */
-const SHARES = 2 ** 40
-
-export const codeOfCpus = (cpus: number): number =>
-  Number.isInteger(cpus) ? cpus : SHARES + Math.round(cpus * 1000)
-
-export const cpusOfCode = (code: number): number => (code > SHARES ? (code - SHARES) / 1000 : code)
