@@ -388,7 +388,7 @@ export class Engine {
     if (group.live === 0) group.parent?.children.delete(group)
   }
 
-  /** The program has been told of the failure: what it calls from now on runs again. */
+  /** The program has seen the failure: what it calls from now on runs again. */
   acknowledge(group: Group): void {
     group.failure = null
   }
@@ -399,7 +399,7 @@ export class Engine {
     return datum.current
   }
 
-  /** After the program was told of a failure, the datum is what it was before. */
+  /** After the program has seen a failure, the datum is what it was before. */
   fallBack(datum: Datum): void {
     this.#versions.fallBack(datum)
   }

@@ -9,12 +9,15 @@ import { Binding } from './cpus/binding.ts'
 import type { BindSettings } from './cpus/binding.ts'
 import { decodeStored } from './decode-stored.ts'
 import { Endings } from './endings.ts'
+import { ApartFiles } from './files/apart-files.ts'
+import type { ApartFolder } from './files/apart-files.ts'
 import type { NodeFiles } from './files/node-files.ts'
 import { attemptOf, beginAttempt, jobOf } from './job.ts'
 import { MpiTasks, RANKS } from './mpi/mpi-tasks.ts'
 import type { NodeEvents, NodeHost, TaskNode } from './node.ts'
 import type { Watchdog } from './processes/watchdog.ts'
 import type { ProcessPort } from './processes/process-port.ts'
+import { isMachineLost } from './processes/command-process.ts'
 import { Programs } from './processes/programs.ts'
 import type { TaskForm } from './task-form.ts'
 import type { BufferOwnership } from './threads/buffer-ownership.ts'
@@ -46,6 +49,8 @@ export interface NodePorts {
   readonly isLocal?: boolean
   /** For an agent: who hears of it. */
   attach?(events: AgentEvents): void
+  /** For an agent that does not see our folders: its own. */
+  readonly folder?: ApartFolder | null
 }
 
 /** What is heard of an agent, beside its threads and programs. */
@@ -71,6 +76,7 @@ export class LocalNode implements TaskNode {
   readonly #events: NodeEvents
   readonly #host: NodeHost
   readonly #endings: Endings
+  readonly #apart: ApartFiles | null
   readonly #functions: Functions
   readonly #programs: Programs
   readonly #mpi: MpiTasks
@@ -88,7 +94,9 @@ export class LocalNode implements TaskNode {
     const { host, files, buffers, modules, logs } = shared
     this.#host = host
     const formOf = (task: Task): TaskForm => this.#formOf(task)
-    const endings = new Endings({ files, buffers, classes: modules, logs, host, events, formOf })
+    const apart = parts.folder ? new ApartFiles(parts.folder, files.store) : null
+    this.#apart = apart
+    const endings = new Endings({ files, apart, buffers, classes: modules, logs, host, events, formOf })
     this.#endings = endings
     const limit = (task: Task): void => this.#limit(task)
     const binding = new Binding(machine, shared.bind, isHere)
@@ -107,7 +115,17 @@ export class LocalNode implements TaskNode {
     const decode = (stored: Stored, slots: unknown[]): unknown => decodeStored(stored, slots, modules)
     const isOnHost = isHere || parts.isLocal === true
     const node = isOnHost ? hostname() : machine.name
-    this.#programs = new Programs({ ...shared, node, binding, events, processes, endings, decode, limit })
+    this.#programs = new Programs({
+      ...shared,
+      node,
+      apart,
+      binding,
+      events,
+      processes,
+      endings,
+      decode,
+      limit,
+    })
     this.#mpi = new MpiTasks({ ...shared, machine, isHere: isOnHost, binding, events, endings, limit })
     this.#forms = { function: this.#functions, command: this.#programs, mpi: this.#mpi }
     this.#all = Object.values(this.#forms)
@@ -126,7 +144,9 @@ export class LocalNode implements TaskNode {
   }
 
   get isAtRest(): boolean {
-    for (const task of this.#endings.running) if (task.state !== 'blocked') return false
+    for (const task of this.#endings.running) {
+      if (task.state !== 'blocked' || jobOf(task).attempt?.state === 'settling') return false
+    }
     return true
   }
 
@@ -155,7 +175,9 @@ export class LocalNode implements TaskNode {
   async #launchAfter(task: Task, form: TaskForm, preparing: Promise<void>): Promise<void> {
     try {
       await preparing
+      if (this.#apart && isLive(task)) await this.#apart.give(task)
     } catch (error) {
+      if (isMachineLost(error)) return this.#endings.lose(task, false, error.shortMessage)
       return this.#endings.fail(task, error, false)
     }
     if (isLive(task)) this.#launch(task, form, true)
@@ -221,6 +243,13 @@ export class LocalNode implements TaskNode {
   answer(place: number, request: number, ok: boolean, value: Stored, isMoved = false): void {
     if (place === RANKS) return this.#mpi.answer(request)
     this.#functions.threads.answer(place, request, ok, value, isMoved)
+  }
+
+  async bringFile(path: string): Promise<string> {
+    if (!this.#apart) return path
+    const { folder } = this.#apart
+    await folder.bring(path)
+    return folder.there(path)
   }
 
   flush(): void {

@@ -19,6 +19,8 @@ export interface NodeDescription extends IoNodeDescription {
   sharesRanks?: boolean
   /** The memory (NUMA) domain of each CPU, by lane, where there are several. */
   domains?: readonly number[]
+  /** It sees no files of others: those of its tasks are brought there. */
+  isApart?: boolean
 }
 
 /**
@@ -92,6 +94,7 @@ export class Node {
   readonly sharesRanks: boolean
   /** The nodes over which the ranks of a task can be spread, this one among them. */
   readonly #peers: readonly Node[]
+  readonly isApart: boolean
   readonly #domains: readonly number[] | null
   /** Tasks with a share of a CPU. */
   #shares = 0
@@ -119,6 +122,7 @@ export class Node {
     this.tags = new Set(description.tags)
     this.lanes = Array.from({ length: description.cpus }, (_, i) => new Lane(i))
     this.gpus = new Gpus(description.gpus ?? [])
+    this.isApart = description.isApart ?? false
     this.#domains = description.domains ?? null
     this.freeMemory = description.memory
     this.freeLanes = description.cpus

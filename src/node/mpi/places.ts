@@ -157,7 +157,7 @@ export const tellRanks = (ranks: Iterable<number>): string => {
   return sorted.length === 1 ? `rank ${sorted[0]}` : `ranks ${sorted.join(', ')}`
 }
 
-/** Ranks that are told of one by one. */
+/** Maximum number of ranks listed. */
 const MOST_TOLD = 16
 
 function tellAll(places: readonly Place[], ended: ReadonlySet<number>): string {

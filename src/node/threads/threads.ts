@@ -164,8 +164,9 @@ export class Threads {
   }
 
   /**
-   * A task that is likely to end its thread gets one apart from those that wait in its own: whoever called it is
-   * among them, and would begin again, call it again, and never end. So does one that shares the CPU of another.
+   * A task that is likely to end its thread does not run on a thread where other tasks wait: its caller is among
+   * them, and would begin again, call it again, and never end.
+   * A task that shares the CPU of another one gets a thread of its own, too.
    */
   #laneOf(task: Task): number {
     const isBeside = task.demand.cpus !== 1 && this.#events.isBeside(task)
