@@ -27,6 +27,7 @@ const PACKAGES = {
   munge: ['munge', 'nodes of a Slurm of its own'],
   'openmpi-bin': ['mpirun.openmpi', 'MPI tasks'],
   'libopenmpi-dev': ['mpicc.openmpi', 'MPI tasks'],
+  'libhdf5-openmpi-dev': ['h5pcc.openmpi', 'datasets of HDF5 in MPI tasks'],
   mpich: ['mpirun.mpich', 'MPI tasks with the other MPI'],
   'libmpich-dev': ['mpicc.mpich', 'MPI tasks with the other MPI'],
 }

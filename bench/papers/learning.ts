@@ -1,5 +1,5 @@
 import type { Learned } from '../../src/core/io/io-core.ts'
-import type { LearningWay } from '../../src/core/io/lessons.ts'
+import type { LearningWay } from '../../src/core/io/trial-registry.ts'
 import type { Bandwidth } from '../../src/core/tasks/demand.ts'
 import { MB, outcome } from './build.ts'
 import type { Build } from './build.ts'

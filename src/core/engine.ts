@@ -1,5 +1,5 @@
 import { homeless } from './schedule/homeless.ts'
-import { Node } from './schedule/machine.ts'
+import { Node, nodesOf } from './schedule/machine.ts'
 import type { NodeDescription } from './schedule/machine.ts'
 import type { EngineOptions } from './engine-options.ts'
 import { markGrowing } from './data/growing.ts'
@@ -69,7 +69,7 @@ export class Engine {
 
   constructor(options: EngineOptions) {
     const sizeOf = options.sizeOf ?? (() => 0)
-    this.nodes = options.nodes.map((node, index) => new Node(index, node))
+    this.nodes = nodesOf(options.nodes)
     this.policy = options.policy ?? fifo
     this.observer = options.observer ?? null
     this.io = new IoCore(
@@ -272,7 +272,7 @@ export class Engine {
 
   /** A node takes part from now on. */
   nodeAdded(description: NodeDescription): Node {
-    const node = new Node(this.nodes.length, description)
+    const node = new Node(this.nodes.length, description, this.nodes)
     this.nodes.push(node)
     this.io.storage.joined(node, description)
     this.#placement.joined(node)

@@ -50,6 +50,11 @@ export const ERRORS = {
     remedy:
       'Install an MPI, for instance openmpi-bin and libopenmpi-dev (Debian), or mpich and libmpich-dev.',
   },
+  MR_HDF5: {
+    meaning: 'HDF5 refused a call of an MPI task, or there is no parallel HDF5 for the MPI of the site.',
+    remedy:
+      'Install libhdf5-openmpi-dev, or libhdf5-mpich-dev for MPICH (Debian), and pkg-config; else look at the file and the names.',
+  },
   MR_MPI_RANK: {
     meaning: 'A process of an MPI task died: it was killed, crashed or called process.exit.',
     remedy: 'Look at what the rank printed; with retries the task starts again from its inputs.',

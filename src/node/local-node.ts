@@ -1,3 +1,4 @@
+import { hostname } from 'node:os'
 import type { Node, NodeDescription } from '../core/schedule/machine.ts'
 import type { Form } from '../core/tasks/form.ts'
 import type { Task } from '../core/tasks/task.ts'
@@ -12,7 +13,7 @@ import { ApartFiles } from './files/apart-files.ts'
 import type { ApartFolder } from './files/apart-files.ts'
 import type { NodeFiles } from './files/node-files.ts'
 import { attemptOf, beginAttempt, jobOf } from './job.ts'
-import { MpiTasks } from './mpi/mpi-tasks.ts'
+import { MpiTasks, RANKS } from './mpi/mpi-tasks.ts'
 import type { NodeEvents, NodeHost, TaskNode } from './node.ts'
 import type { Watchdog } from './processes/watchdog.ts'
 import type { ProcessPort } from './processes/process-port.ts'
@@ -44,6 +45,8 @@ export interface RunParts {
 export interface NodePorts {
   readonly openThread: OpenThread
   readonly processes: ProcessPort
+  /** Its agent is on this machine. */
+  readonly isLocal?: boolean
   /** For an agent: who hears of it. */
   attach?(events: AgentEvents): void
   /** For an agent that does not see our folders: its own. */
@@ -76,6 +79,7 @@ export class LocalNode implements TaskNode {
   readonly #apart: ApartFiles | null
   readonly #functions: Functions
   readonly #programs: Programs
+  readonly #mpi: MpiTasks
   readonly #forms: Readonly<Record<Form, TaskForm>>
   readonly #all: readonly TaskForm[]
   /** Lanes with attempts that are launched when their turn comes. */
@@ -109,9 +113,21 @@ export class LocalNode implements TaskNode {
       limit,
     })
     const decode = (stored: Stored, slots: unknown[]): unknown => decodeStored(stored, slots, modules)
-    this.#programs = new Programs({ ...shared, apart, binding, events, processes, endings, decode, limit })
-    const mpi = new MpiTasks({ ...shared, machine, isHere, binding, events, endings, limit })
-    this.#forms = { function: this.#functions, command: this.#programs, mpi }
+    const isOnHost = isHere || parts.isLocal === true
+    const node = isOnHost ? hostname() : machine.name
+    this.#programs = new Programs({
+      ...shared,
+      node,
+      apart,
+      binding,
+      events,
+      processes,
+      endings,
+      decode,
+      limit,
+    })
+    this.#mpi = new MpiTasks({ ...shared, machine, isHere: isOnHost, binding, events, endings, limit })
+    this.#forms = { function: this.#functions, command: this.#programs, mpi: this.#mpi }
     this.#all = Object.values(this.#forms)
   }
 
@@ -225,6 +241,7 @@ export class LocalNode implements TaskNode {
   }
 
   answer(place: number, request: number, ok: boolean, value: Stored, isMoved = false): void {
+    if (place === RANKS) return this.#mpi.answer(request)
     this.#functions.threads.answer(place, request, ok, value, isMoved)
   }
 
@@ -259,7 +276,7 @@ export class LocalNode implements TaskNode {
     const now = this.#host.now()
     let isBehind = false
     for (const lane of this.machine.lanes) {
-      if (this.machine.freeLanes > 0 && lane.queue.size > 1) isBehind = true
+      if (this.machine.freeLanes > 0 && lane.queue.size > 1 && lane.shared === 0) isBehind = true
       const head = this.#events.laneSilent(lane.index, now) ? lane.queue.peek() : undefined
       if (!head || head.startedAt >= 0) continue
       // The result says when it began. A long task is reported earlier: it began when the task before it ended.

@@ -271,6 +271,7 @@ export class ClusterRun {
     return {
       openThread: (lane, isIo, events) => link.openThread(lane, isIo, events),
       processes: link.processes,
+      isLocal: this.#cluster.isLocal(node),
       folder: link.folder,
       attach: events => {
         link.events = events

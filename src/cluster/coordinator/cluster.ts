@@ -140,6 +140,7 @@ export class Cluster {
       memory: isLocal ? Math.floor(totalmem() / local) : (hello?.memory ?? 0),
       tags: [...tags, ...(spec.tags ?? [])],
       ioExecutors: 16,
+      sharesRanks: isLocal,
       isApart: link.folder !== null,
     }
   }

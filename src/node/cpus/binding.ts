@@ -73,7 +73,7 @@ export class Binding {
 
 /** What libraries look at to know how many threads to start. */
 export function threadVariables(count: number): Record<string, string> {
-  const threads = String(count)
+  const threads = String(Math.max(1, count))
   return { OMP_NUM_THREADS: threads, OPENBLAS_NUM_THREADS: threads, MKL_NUM_THREADS: threads }
 }
 

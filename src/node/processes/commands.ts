@@ -6,7 +6,7 @@ import type { CommandRequest, CommandResult } from './command-process.ts'
 import type { ProcessPort } from './process-port.ts'
 import { SlotArgument } from '../../model/capture/call.ts'
 import { ExitError } from '../../model/errors.ts'
-import { mpiLaunch } from '../mpi/launcher.ts'
+import { mpiLaunch, withoutScheduler } from '../mpi/launcher.ts'
 import { checkShape } from '../../model/options/option-shapes.ts'
 import { NOTHING, Stored } from '../../model/encoding/stored.ts'
 import type { Kept } from '../../model/encoding/stored.ts'
@@ -27,6 +27,8 @@ export interface CommandOutcome extends Omit<CommandResult, 'exitCode'> {
 export interface CommandContext {
   processes: ProcessPort
   run: string
+  /** The name of the machine. */
+  node: string
   /** With MILLRACE_RUN, and variables that say which CPUs the task has. */
   environment(task: Task): Readonly<Record<string, string>>
   logs: string | null
@@ -212,7 +214,7 @@ function prepare(
     typeof value === 'function' ? (value as (...given: unknown[]) => T)(...args) : value
   const file = (position: number | undefined): string | null =>
     position === undefined ? null : (args[position] as string)
-  const mpi = form.mpi ? mpiLaunch(task, form.mpi.cpus) : null
+  const mpi = form.mpi ? mpiLaunch(task, form.mpi.cpus, context.node) : null
   const words = [...(mpi?.words ?? []), ...argv.map(String)]
   const cwd = evaluate<string>(form.cwd) ?? process.cwd()
   const what = `command ${definition.name}`
@@ -227,7 +229,12 @@ function prepare(
     cwd: folder ? folder.there(folder.here(cwd)) : cwd,
     env:
       own || mpi
-        ? { ...context.environment(task), ...mpi?.variables, ...own, MILLRACE_RUN: context.run }
+        ? {
+            ...(mpi ? withoutScheduler(context.environment(task)) : context.environment(task)),
+            ...mpi?.variables,
+            ...own,
+            MILLRACE_RUN: context.run,
+          }
         : context.environment(task),
     stdin: file(form.stdin),
     stdout: file(form.stdout),

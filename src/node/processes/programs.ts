@@ -26,6 +26,8 @@ import type { Watchdog } from './watchdog.ts'
 import type { ProcessPort } from './process-port.ts'
 
 export interface ProgramParts {
+  /** The name of the machine. */
+  readonly node: string
   readonly run: string
   readonly logs: string | null
   readonly binding: Binding
@@ -58,6 +60,7 @@ export class Programs implements TaskForm {
     this.#context = {
       processes: parts.processes,
       run: parts.run,
+      node: parts.node,
       logs: parts.logs,
       environment: task => this.#environmentOf(task),
       cpusOf: task => parts.binding.cpusOf(task),
