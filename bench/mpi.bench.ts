@@ -6,6 +6,7 @@ import { promisify } from 'node:util'
 import { findMpi, launchVariables, launchWords } from '../src/node/mpi/launcher.ts'
 import { bench } from './harness.ts'
 import type { Case } from './harness.ts'
+import { killRanks } from './mpi-kills.ts'
 import { withProgram } from './number-of.ts'
 
 const run = promisify(execFile)
@@ -71,15 +72,15 @@ cases.push({
   better: 'lower',
   take: 'median',
   rounds: 1,
-  about: 'a rank is killed at a random moment of 200 tasks with retries: wrong results',
+  about: 'a rank is killed at 200 random points: results that are wrong, hangs, and things that are left',
   arms: [
     {
       system: OURS,
       missing,
-      run: () =>
-        withProgram('mpi-kill.mjs', ['1', process.env['BENCH_KILLS'] ?? '200'], {
-          BENCH_KILL: String(process.pid),
-        }),
+      run: async () => {
+        const { wrong, isHung, left } = await killRanks(1, Number(process.env['BENCH_KILLS'] ?? 200))
+        return wrong + Number(isHung) + left.length
+      },
     },
   ],
   goals: [{ of: OURS, upTo: 0, unit: 'wrong' }],

@@ -3,6 +3,7 @@ import { copyfileRows } from './papers/copyfile.ts'
 import { eagerRows } from './papers/eager.ts'
 import { hmmerRows } from './papers/hmmer.ts'
 import { kmeansRows } from './papers/kmeans.ts'
+import { learningRows } from './papers/learning.ts'
 import { montageRows } from './papers/montage.ts'
 import { waiting } from './papers/rows.ts'
 import type { Row } from './papers/rows.ts'
@@ -20,6 +21,7 @@ const PARTS: Parts = {
   montage: montageRows,
   hmmer: hmmerRows,
   variants: variantsRows,
+  learning: learningRows,
   kmeans: kmeansRows,
   tiers: tiersRows,
   eager: eagerRows,
@@ -35,7 +37,7 @@ const PARTS: Parts = {
 
 const asJson = process.argv.includes('--json')
 const filters = process.argv.slice(2).filter(word => !word.startsWith('-'))
-const COLUMNS = ['experiment', 'paper', 'ours', 'better', 'turning'] as const
+const COLUMNS = ['experiment', 'paper', 'ours', 'off', 'better', 'turning'] as const
 const rows: Row[] = []
 if (process.argv.includes('--sensitivity')) {
   await showSensitivity()
@@ -51,7 +53,9 @@ for (const [name, part] of Object.entries(PARTS)) {
   }
 }
 if (!asJson) {
-  const widths = COLUMNS.map(column => Math.max(column.length, ...rows.map(row => row[column].length)))
+  const widths = COLUMNS.map(column =>
+    Math.max(column.length, ...rows.map(row => (row[column] ?? '').length)),
+  )
   const line = (cells: readonly string[]): string =>
     cells
       .map((cell, i) => cell.padEnd(widths[i] ?? 0))
@@ -60,7 +64,8 @@ if (!asJson) {
   console.log(line([...COLUMNS]) + '  met')
   for (const row of rows) {
     console.log(
-      line(COLUMNS.map(column => row[column])) + `  ${row.met === null ? '-' : row.met ? 'yes' : 'NO'}`,
+      line(COLUMNS.map(column => row[column] ?? '')) +
+        `  ${row.met === null ? '-' : row.met ? 'yes' : 'NO'}${row.fitted ? ' (fitted)' : ''}`,
     )
   }
 }

@@ -168,7 +168,7 @@ struct mr_instance {
     s32 status; /* of the root: exit status, 128 + signal when killed */
     u32 root_pid;
     u32 spoiled; /* MR_DOUBTFUL: a wait could not end, and it went on without; MR_BROKEN: it was told that an input is broken */
-    u32 pad;
+    u32 unkept; /* its keeper was killed: how its processes end is not known any more */
 };
 
 enum { MR_WAIT_EXISTS, MR_WAIT_COMMIT, MR_WAIT_DATA, MR_WAIT_LIST };
@@ -359,5 +359,6 @@ u64 mr_relieve(u32 but);
 
 /* deadlock.c */
 int mr_deadlocked(u32 wait, char *why, size_t size);
+int mr_cannot_move(u32 proc); /* without the lock: all its threads are in waits of ours, or wait for children */
 
 #endif

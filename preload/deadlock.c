@@ -41,7 +41,7 @@ static int waits_here(u32 proc, u32 tid)
 }
 
 /* All threads of the process are blocked on others. */
-static int cannot_move(u32 proc)
+int mr_cannot_move(u32 proc)
 {
     const struct mr_proc *p = mr_proc_at(proc);
     char path[40], list[1024];
@@ -198,7 +198,7 @@ int mr_deadlocked(u32 wait, char *why, size_t size)
     count(&l);
     settle(&l);
     if (me < l.procs && l.stuck[me]) {
-        for (u32 i = 0; i < l.procs; i++) l.stuck[i] = (u8)(l.stuck[i] && cannot_move(i));
+        for (u32 i = 0; i < l.procs; i++) l.stuck[i] = (u8)(l.stuck[i] && mr_cannot_move(i));
         count(&l);
         settle(&l);
         found = l.stuck[me];

@@ -157,15 +157,20 @@ static void print_process(u32 i)
 {
     const struct mr_proc *p = mr_proc_at(i);
     const char *state = "running";
-    for (u32 k = 0; k < mr_used(MR_WAITS); k++)
-        if (mr_wait_at(k)->slot.used && mr_wait_at(k)->proc == i) state = "waiting";
+    int may_be_blocked = 0; /* the kernel is asked only about instances of which somebody waits for a file */
+    for (u32 k = 0; k < mr_used(MR_WAITS); k++) {
+        const struct mr_wait *w = mr_wait_at(k);
+        if (!w->slot.used) continue;
+        if (w->proc == i) state = "waiting";
+        may_be_blocked |= p->instance != MR_NONE && mr_proc_at(w->proc)->instance == p->instance;
+    }
     if (p->flags & MR_EXECING) state = "unseen";
     if (p->flags & MR_KEEPER) state = "keeper";
     printf("{\"type\":\"process\",\"pid\":%u,\"step\":", p->pid);
     name_or_null(step_name(p->step));
     if (p->instance == MR_NONE) fputs(",\"instance\":null", stdout);
     else printf(",\"instance\":%u", p->instance);
-    printf(",\"state\":\"%s\",\"writing\":[", state);
+    printf(",\"state\":\"%s\",\"blocked\":%s,\"writing\":[", state, may_be_blocked && mr_cannot_move(i) ? "true" : "false");
     int first = 1;
     for (u32 h = p->holds; h; h = mr_hold_at(h - 1)->slot.link) {
         if (!first) putchar(',');

@@ -61,12 +61,13 @@ static void fail(u32 file, const char *why)
 
 /* ---- frames ---- */
 
-static int begin(u32 file, char *path, int is_dir)
+static int begin(u32 file, char *path, u8 flags)
 {
     struct mr_guard g;
     struct mr_file *f = mr_file_at(file);
+    if ((flags & MR_BEGIN_AGAIN) && (f->marks & MR_REMOTE) && mr_load(&f->state) >= MR_GROWING) return 0; /* the same bytes come again */
     make_parents(path);
-    if (is_dir || f->is_dir) {
+    if ((flags & MR_BEGIN_DIR) || f->is_dir) {
         mkdir(path, 0777);
         mr_lock(&g);
         mr_file_begin(file);
@@ -195,7 +196,8 @@ int mr_take_frame(u8 type, const u8 *content, u32 length)
     u32 file = record_of(name);
     if (file == MR_NONE) return 0;
     mr_path_of(path, sizeof path, name);
-    if (type == MR_FRAME_BEGIN) return begin(file, path, (int)number(&c, 1));
+    if (type == MR_FRAME_BEGIN || type == MR_FRAME_CUT) number(&c, 4); /* the generation: relays have nothing to compare it with */
+    if (type == MR_FRAME_BEGIN) return begin(file, path, (u8)number(&c, 1));
     if (!(mr_file_at(file)->marks & MR_REMOTE)) return 0; /* it was refused when it began */
     switch (type) {
     case MR_FRAME_DATA: return data(file, path, c);

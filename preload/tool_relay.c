@@ -12,6 +12,7 @@
 
 u32 *mr_remote_ok, *mr_remote_failed;
 volatile int mr_look_at_all;
+u32 mr_send_again;
 
 void mr_path_of(char *to, size_t size, const char *path)
 {
@@ -96,6 +97,7 @@ static void *take(void *unused)
         if (!read_all(content, length)) break;
         if (head[4] == MR_FRAME_WANT) code = add_want(content, length);
         else if (head[4] == MR_FRAME_GO) has_all_wants = 1;
+        else if (head[4] == MR_FRAME_AGAIN) mr_add(&mr_send_again, 1);
         else code = mr_take_frame(head[4], content, length);
     }
     is_over = 1;

@@ -12,21 +12,27 @@
 #include "tool.h"
 
 enum {
-    MR_FRAME_BEGIN = 64, /* u8: it is a directory that a rule names. Such directories are complete when each node finds them so */
+    MR_FRAME_BEGIN = 64, /* u32 generation, u8 flags: MR_BEGIN_DIR, MR_BEGIN_AGAIN */
     MR_FRAME_DATA,       /* u64 offset, the bytes */
     MR_FRAME_COMPLETE,   /* u64 size (~0: it is not there), u32 mode */
     MR_FRAME_FAIL,       /* text: the reason */
-    MR_FRAME_CUT,        /* u8: it is gone, not just shorter. What was sent of it is void */
+    MR_FRAME_CUT,        /* u32 generation, u8: it is gone, not just shorter. What was sent of it is void */
     MR_FRAME_ENDED,      /* u16 length, name of a step, u32 instances that ended well, u32 that failed, text: the reason. Since the last one */
     MR_FRAME_WANT,       /* begins with a pattern. u8: it has wildcards; text: the step of another node that reads what it names */
     MR_FRAME_GO,         /* all WANTs have come */
+    MR_FRAME_AGAIN,      /* in: what was sent is to be sent again, because a node may not have got it. out: that was done; u32: for how many of them */
 };
+
+/* A directory that a rule names: it is complete when each node finds it so. A file that may have been sent before, with the
+ * same bytes when the generation is the same. */
+enum { MR_BEGIN_DIR = 1, MR_BEGIN_AGAIN = 2 };
 
 #define MR_FRAME_MAX (256u << 10) /* bytes of a file in one frame */
 
 /* Ends of instances on other nodes, by step: they are not ours to tell. Under the board's lock. */
 extern u32 *mr_remote_ok, *mr_remote_failed;
 extern volatile int mr_look_at_all; /* a name that was another node's is free again */
+extern u32 mr_send_again; /* how often all had to be sent again */
 
 void mr_path_of(char *to, size_t size, const char *path);
 

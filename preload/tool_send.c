@@ -42,6 +42,15 @@ static void send_frame(u8 type, const char *name, const void *fixed, u32 fixed_s
     write_all(parts, 4);
 }
 
+/* BEGIN or CUT. */
+static void send_start(u8 type, const char *name, u32 generation, u8 flags)
+{
+    u8 fixed[5];
+    memcpy(fixed, &generation, 4);
+    fixed[4] = flags;
+    send_frame(type, name, fixed, sizeof fixed, 0, 0);
+}
+
 /* ---- what was sent ---- */
 
 struct sent {
@@ -49,10 +58,12 @@ struct sent {
     u32 generation; /* of the bytes that were sent */
     u64 bytes;      /* from the start */
     int is_begun, is_done;
+    int is_again;   /* a node may have it, or a part */
 };
 
 static struct sent *open_files; /* those that are not done, in the order of their records */
 static u32 open_count, open_room, seen;
+static u32 seen_before; /* records below this number may have been sent before */
 
 static void look_for_more(void)
 {
@@ -69,7 +80,7 @@ static void look_for_more(void)
     }
     for (; seen < files; seen++) {
         if (open_count == open_room) open_files = realloc(open_files, (open_room = open_room * 2 + 256) * sizeof *open_files);
-        open_files[open_count++] = (struct sent){.file = seen};
+        open_files[open_count++] = (struct sent){.file = seen, .is_again = seen < seen_before};
     }
 }
 
@@ -160,8 +171,7 @@ static int send_file(struct sent *r)
         return 0;
     }
     if (state == MR_ABSENT) {
-        u8 is_gone = 1;
-        if (r->is_begun) send_frame(MR_FRAME_CUT, name, &is_gone, 1, 0, 0);
+        if (r->is_begun) send_start(MR_FRAME_CUT, name, generation, 1);
         *r = (struct sent){.file = r->file};
         return before.is_begun;
     }
@@ -171,20 +181,19 @@ static int send_file(struct sent *r)
         return 0;
     }
     if (!r->is_begun) {
-        u8 is_dir = f->is_dir != 0;
+        int is_dir = f->is_dir != 0;
         u32 reader = mr_wanted_by(name, is_dir);
         if (!reader) {
             r->is_done = 1;
             return 0;
         }
         note_reader(f, reader - 1);
-        send_frame(MR_FRAME_BEGIN, name, &is_dir, 1, 0, 0);
+        send_start(MR_FRAME_BEGIN, name, generation, (u8)((is_dir ? MR_BEGIN_DIR : 0) | (r->is_again ? MR_BEGIN_AGAIN : 0)));
         r->is_begun = 1;
         r->is_done = is_dir;
         r->generation = generation;
     } else if (generation != r->generation) {
-        u8 is_gone = 0;
-        if (r->bytes) send_frame(MR_FRAME_CUT, name, &is_gone, 1, 0, 0);
+        if (r->bytes) send_start(MR_FRAME_CUT, name, generation, 0);
         r->bytes = 0;
         r->generation = generation;
     }
@@ -210,6 +219,7 @@ struct end {
 int mr_send_news(void)
 {
     static struct end *told;
+    static u32 again_begun, again_told;
     struct mr_guard g;
     u32 steps = mr_used(MR_STEPS), left = 0;
     int news = 0, is_late = 0;
@@ -222,6 +232,12 @@ int mr_send_news(void)
         now[i] = (struct end){s->ended_ok - mr_remote_ok[i], s->ended_failed - mr_remote_failed[i]};
     }
     mr_unlock(&g);
+    u32 again = mr_load(&mr_send_again);
+    if (again != again_begun) {
+        again_begun = again;
+        if (seen > seen_before) seen_before = seen;
+        seen = open_count = 0;
+    }
     look_for_more();
     for (u32 i = 0; i < open_count; i++) {
         struct sent *r = &open_files[i];
@@ -237,6 +253,11 @@ int mr_send_news(void)
         const char *why = s->reason ? mr_text_at(s->reason) : "";
         send_frame(MR_FRAME_ENDED, mr_text_at(s->name), &more, sizeof more, why, (u32)strlen(why));
         told[i] = now[i];
+        news = 1;
+    }
+    if (again_told != again_begun && !is_late) {
+        send_frame(MR_FRAME_AGAIN, "", &again_begun, sizeof again_begun, 0, 0);
+        again_told = again_begun;
         news = 1;
     }
     return news || is_late;

@@ -21,7 +21,7 @@ const ENTRIES = [
         'main waitOn waitOnFile openFile barrier group GroupOptions snapshot cancel remove removeFile Future shared reduce ref Ref granted Granted',
       'Early release and streams': 'ready committed Stream stream StreamFile StreamOptions',
       'MPI tasks':
-        'mpi Comm MpiBody MpiOptions MpiListOptions MpiOneOptions MpiEachOptions MpiProgram ProcessRange Layout MpiArray ReduceOp Received Request MpiFile MpiFileOptions MpiView',
+        'mpi Comm MpiBody MpiOptions MpiListOptions MpiOneOptions MpiEachOptions MpiProgram ProcessRange Layout MpiArray ReduceOp Received Request MpiFile MpiFileOptions MpiView Hdf5File Hdf5Dataset Hdf5Block',
       Bandwidth: 'auto AutoBandwidth BandwidthOption',
       Policies: 'usePolicy fifo lifo fifoData Policy Place Situation',
       'The run': 'configure RunOptions observe Observer EventHandlers RunEvent',

@@ -23,9 +23,11 @@ const PACKAGES = {
   zip: ['zip', 'the same comparison'],
   'openssh-server': ['../sbin/sshd', 'nodes that are reached by ssh, on loopback'],
   'slurm-wlm': ['sbatch', 'nodes of a Slurm of its own, on this machine'],
+  metis: ['gpmetis', 'graphs of tasks that are divided among nodes'],
   munge: ['munge', 'nodes of a Slurm of its own'],
   'openmpi-bin': ['mpirun.openmpi', 'MPI tasks'],
   'libopenmpi-dev': ['mpicc.openmpi', 'MPI tasks'],
+  'libhdf5-openmpi-dev': ['h5pcc.openmpi', 'datasets of HDF5 in MPI tasks'],
   mpich: ['mpirun.mpich', 'MPI tasks with the other MPI'],
   'libmpich-dev': ['mpicc.mpich', 'MPI tasks with the other MPI'],
 }

@@ -31,6 +31,9 @@ export type { Layout } from './model/mpi/form.ts'
 export type {
   Comm,
   MpiArray,
+  Hdf5Block,
+  Hdf5Dataset,
+  Hdf5File,
   MpiFile,
   MpiFileOptions,
   MpiView,

@@ -3,7 +3,7 @@ import type { Demand } from '../../src/core/tasks/demand.ts'
 import { gain, time } from './build.ts'
 import type { Build, Use } from './build.ts'
 import { galileo100 } from './platforms.ts'
-import { percent } from './rows.ts'
+import { percent, points } from './rows.ts'
 import type { Row } from './rows.ts'
 import { UNSTATED } from './unstated.ts'
 
@@ -129,6 +129,9 @@ const genomes =
     }
   }
 
+/** Their rates were chosen among those that meet all of these. */
+const FITTED = /1-to-many|MapReduce/
+
 const isReached = (ours: number, theirs: number): boolean => Math.round(ours * 100) >= theirs * 100
 
 export async function capioRows(): Promise<Row[]> {
@@ -157,6 +160,8 @@ export async function capioRows(): Promise<Row[]> {
       turning: '',
       // To the percent, as they are published.
       met: isReached(Math.min(...growing), least) && isReached(Math.max(...growing), most),
+      off: `${points(least, Math.min(...growing))}, ${points(most, Math.max(...growing))}`,
+      ...(FITTED.test(experiment) && { fitted: true as const }),
     })
   }
   const sizes: [number, number][] = [

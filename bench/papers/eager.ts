@@ -4,7 +4,7 @@ import type { Platform } from '../../src/simulate/machine/platform.ts'
 import { cpus, gain, time } from './build.ts'
 import type { Build, Use } from './build.ts'
 import { mareNostrum4 } from './platforms.ts'
-import { percent } from './rows.ts'
+import { percent, points } from './rows.ts'
 import type { Row } from './rows.ts'
 import { UNSTATED } from './unstated.ts'
 
@@ -110,6 +110,8 @@ export async function eagerRows(): Promise<Row[]> {
       better: '',
       turning: isGrowing ? 'grows' : 'does not grow',
       met: Math.max(...found) >= least && (least > 0 || isGrowing),
+      ...(least > 0 && { off: points(least, Math.max(...found)) }),
+      ...(least === 0.5 && { fitted: true as const }),
     }
   }
   return [

@@ -1,9 +1,9 @@
-import type { LearningWay } from '../../src/core/io/lessons.ts'
+import type { LearningWay } from '../../src/core/io/trial-registry.ts'
 import type { Bandwidth } from '../../src/core/tasks/demand.ts'
 import { MB, cpus, gain, io, time } from './build.ts'
 import type { Build } from './build.ts'
 import { varying, computingBefore, firstNode, mareNostrum4 } from './platforms.ts'
-import { lowest, percent } from './rows.ts'
+import { lowest, percent, points } from './rows.ts'
 import type { Row } from './rows.ts'
 
 /**
@@ -77,6 +77,8 @@ export async function hmmerRows(): Promise<Row[]> {
       better,
       turning: `best constraint ${best} (paper 8)`,
       met: bestGain >= 0.38 && best === 8,
+      off: points(0.38, bestGain),
+      fitted: true,
     },
     {
       experiment: 'HMMER, I/O tasks without constraint',

@@ -10,6 +10,22 @@ export interface Row {
   turning: string
   /** Whether the published gain is reached and the turning point is the same; null while waiting. */
   met: boolean | null
+  /** How far ours is from the paper's number, in either direction; where the paper gives one. */
+  off?: string
+  /** A constant that no paper states was chosen so that this row comes out as it does. */
+  fitted?: true
+}
+
+/** How far a share is from a published one, in points of a percent. */
+export function points(published: number, ours: number): string {
+  const off = Math.round((ours - published) * 100)
+  return `${off > 0 ? '+' : ''}${off} points`
+}
+
+/** How far a number is from a published one, in parts of that. */
+export function parts(published: number, ours: number): string {
+  const off = Math.round((ours / published - 1) * 100)
+  return `${off > 0 ? '+' : ''}${off}%`
 }
 
 export const percent = (share: number): string => `${(share * 100).toFixed(0)}%`

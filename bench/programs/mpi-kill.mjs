@@ -1,14 +1,21 @@
-// `mpi-kill.mjs SEED ROUNDS`: kills a rank at a random moment of a task, again and again. Prints how many results were wrong.
-import { readdirSync, readFileSync } from 'node:fs'
-import { INOUT, main, mpi, waitOn } from 'millrace'
+// `mpi-kill.mjs SEED KILLS`: kills a rank at a random moment of a task, again and again: while the ranks start, while they
+// wait, and inside the task. Prints how many results were wrong.
+import { readFileSync, readdirSync } from 'node:fs'
+import { FILE_OUT, INOUT, main, mpi, waitOn, waitOnFile } from 'millrace'
+
+const STEPS = 200
 
 export const count = mpi(
-  { name: 'count', processes: 2, retries: 30, params: [INOUT], layout: { 0: 'block' }, reduce: 'sum' },
-  (comm, a) => {
+  { name: 'count', processes: 2, retries: 30, params: [INOUT, FILE_OUT], reduce: 'sum' },
+  (comm, a, out) => {
+    const half = a.length / comm.size
+    const own = a.subarray(comm.rank * half, (comm.rank + 1) * half)
+    const file = comm.file(out)
     let sum = 0
-    for (let i = 0; i < 40; i++) {
-      for (let j = 0; j < a.length; j++) a[j] += 1
+    for (let i = 0; i < STEPS; i++) {
+      for (let j = 0; j < own.length; j++) own[j] += 1
       sum = comm.allreduce(1)
+      if (i % 50 === 49) file.writeAtAll(comm.rank * half * 8, own)
     }
     return sum
   },
@@ -17,10 +24,11 @@ export const count = mpi(
 const ranks = () =>
   readdirSync('/proc').filter(name => {
     try {
-      const isRank = /mpi-rank\.js/.test(readFileSync(`/proc/${name}/cmdline`, 'utf8'))
+      // The launcher has the name of the program in its words too.
       return (
-        isRank &&
-        readFileSync(`/proc/${name}/environ`, 'utf8').includes(`BENCH_KILL=${process.env.BENCH_KILL}`)
+        readFileSync(`/proc/${name}/cmdline`, 'utf8').includes('mpi-rank.js') &&
+        /node/.test(readFileSync(`/proc/${name}/comm`, 'utf8')) &&
+        readFileSync(`/proc/${name}/environ`, 'utf8').includes(`BENCH_KILL=${process.env.BENCH_KILL}\0`)
       )
     } catch {
       return false
@@ -31,19 +39,47 @@ main(async () => {
   let state = Number(process.argv[2]) || 1
   const next = () => (state = (Math.imul(state, 1664525) + 1013904223) >>> 0) / 2 ** 32
   let wrong = 0
-  for (let round = 0; round < Number(process.argv[3]); round++) {
-    const a = new Float64Array(20000)
-    const future = count(a)
-    const timer = setTimeout(() => {
-      // The launcher has the name of the program in its words too.
-      const found = ranks().filter(pid => /node/.test(readFileSync(`/proc/${pid}/comm`, 'utf8')))
-      const pid = found[Math.floor(next() * found.length)]
-      if (pid) process.kill(Number(pid), 'SIGKILL')
-    }, next() * 400)
+  let killed = 0
+  const isRight = async (future, a, path) => {
     const sum = await waitOn(future)
-    clearTimeout(timer)
     const values = await waitOn(a)
-    if (sum !== 4 || !values.every(x => x === 40)) wrong++
+    const bytes = readFileSync(await waitOnFile(path))
+    const written = new Float64Array(new Uint8Array(bytes).buffer)
+    return (
+      sum === 4 &&
+      values.every(x => x === STEPS) &&
+      written.length === a.length &&
+      written.every(x => x === STEPS)
+    )
   }
+  for (let round = 0; killed < Number(process.argv[3]); round++) {
+    const path = `r${round % 4}.bin`
+    const isWarm = round % 2 === 1
+    if (isWarm) {
+      const first = new Float64Array(20000)
+      if (!(await isRight(count(first, path), first, path))) wrong++
+    }
+    const there = isWarm ? ranks() : null
+    const a = new Float64Array(20000)
+    const future = count(a, path)
+    let isOver = false
+    const delay = next() * (isWarm ? 30 : 1200)
+    const victim = next()
+    const timer = setTimeout(() => {
+      const found = isOver ? [] : (there ?? ranks())
+      const pid = found[Math.floor(victim * found.length)]
+      if (!pid) return
+      try {
+        process.kill(Number(pid), 'SIGKILL')
+        killed++
+      } catch {
+        // It has ended by itself.
+      }
+    }, delay)
+    if (!(await isRight(future, a, path))) wrong++
+    isOver = true
+    clearTimeout(timer)
+  }
+  console.error(`${killed} killed`)
   console.log(wrong)
 })

@@ -1,7 +1,7 @@
 /* Calls that all ranks of a communicator make together. */
 #include "parts.h"
 
-static MPI_Op op_of(int number) {
+MPI_Op op_of(int number) {
     switch (number) {
     case 1: return MPI_PROD;
     case 2: return MPI_MIN;
@@ -77,7 +77,8 @@ static napi_value scatter(napi_env env, napi_callback_info info) {
     struct group *group = group_at(&call, 0);
     struct array data = array(&call, 1), into = array(&call, 2);
     int root = integer(&call, 3), varies = integer(&call, 6), error;
-    if (!enter(env, group, varies ? CALL_SCATTERV : CALL_SCATTER, varies ? -1 : into.length, into.kind, 0, root)) return NULL;
+    if (!enter(env, group, varies ? CALL_SCATTERV : CALL_SCATTER, varies ? -1 : into.length, into.kind, 0, root))
+        return NULL;
     if (varies) {
         error = MPI_Scatterv(data.data, integers(&call, 4), integers(&call, 5), into.type, into.data, into.length, into.type,
                              root, group->comm);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +53,8 @@ struct array array(const struct call *call, int index) {
         found.kind = napi_uint8_array;
         return found;
     }
-    found.length = (int)length;
+    if (length > INT_MAX) napi_throw_error(call->env, "MR_MPI_MISUSE", "an array has more than 2147483647 elements, which is more than MPI takes");
+    found.length = length > INT_MAX ? -1 : (int)length;
     found.type = type_of(found.kind);
     return found;
 }
@@ -127,7 +129,10 @@ static napi_value create(napi_env env, napi_callback_info info) {
     MPI_Group_free(&members);
     MPI_Group_free(&world);
     if (error != MPI_SUCCESS || comm == MPI_COMM_NULL) return outcome(env, error, "communicator");
-    return number_value(env, add_group(comm, 1));
+    /* Of each task another one: what is left of the calls of an earlier task is not taken for this one's. */
+    int number = add_group(comm, ((uint32_t)integer(&call, 1) + 1u) << 8);
+    groups[number].is_whole = 1;
+    return number_value(env, number);
 }
 
 /* split(comm, color, key): color -1 for none, key as order. Returns the new one, or -1. */
@@ -158,6 +163,12 @@ static napi_value comm_size(napi_env env, napi_callback_info info) {
 static napi_value comm_rank(napi_env env, napi_callback_info info) {
     struct call call = arguments(env, info);
     return number_value(env, group_at(&call, 0)->rank);
+}
+
+/* fortran(comm): the number by which other libraries in this process know it. */
+static napi_value fortran(napi_env env, napi_callback_info info) {
+    struct call call = arguments(env, info);
+    return number_value(env, MPI_Comm_c2f(group_at(&call, 0)->comm));
 }
 
 /* --- begin and end --- */
@@ -229,10 +240,13 @@ static napi_value init(napi_env env, napi_value exports) {
     napi_export(env, exports, "free", free_comm, NULL);
     napi_export(env, exports, "size", comm_size, NULL);
     napi_export(env, exports, "rank", comm_rank, NULL);
+    napi_export(env, exports, "fortran", fortran, NULL);
     napi_export(env, exports, "map", map, NULL);
     add_status(env, exports);
     add_calls(env, exports);
     add_collectives(env, exports);
+    add_requests(env, exports);
+    add_binding(env, exports);
     add_files(env, exports);
     return exports;
 }

@@ -26,6 +26,7 @@ struct array {
 struct group {
     MPI_Comm comm;
     uint32_t id;
+    int32_t is_whole; /* all ranks of the task */
     int32_t size, rank;
     int32_t collectives;
     int32_t splits;
@@ -33,7 +34,7 @@ struct group {
     int32_t before, after;
 };
 
-/* Numbers of the calls, as src/node/mpi/calls.ts has them. */
+/* Numbers of the calls, in the order of src/node/mpi/places.ts. */
 enum call_kind {
     CALL_NONE,
     CALL_BARRIER,
@@ -48,6 +49,14 @@ enum call_kind {
     CALL_SCATTERV,
     CALL_ALLTOALL,
     CALL_ALLTOALLV,
+    CALL_IBARRIER,
+    CALL_IBCAST,
+    CALL_IREDUCE,
+    CALL_IALLREDUCE,
+    CALL_IGATHER,
+    CALL_IALLGATHER,
+    CALL_ISCATTER,
+    CALL_IALLTOALL,
     CALL_SPLIT,
     CALL_FILE_OPEN,
     CALL_FILE_READ_ALL,
@@ -56,13 +65,19 @@ enum call_kind {
     CALL_FILE_SIZE,
     CALL_FILE_SYNC,
     CALL_FILE_CLOSE,
-    CALL_LAST_COLLECTIVE = CALL_FILE_CLOSE,
+    CALL_HDF5_OPEN,
+    CALL_HDF5_DATASET,
+    CALL_HDF5_WRITE,
+    CALL_HDF5_READ,
+    CALL_HDF5_CLOSE,
+    CALL_LAST_COLLECTIVE = CALL_HDF5_CLOSE,
     CALL_SEND,
     CALL_RECV,
     CALL_WAIT,
     CALL_PROBE,
     CALL_FILE_READ,
-    CALL_FILE_WRITE
+    CALL_FILE_WRITE,
+    CALL_SENDRECV
 };
 
 /* Arguments. A wrong one leaves zero: the side of JavaScript has checked them. */
@@ -86,10 +101,31 @@ napi_value outcome(napi_env env, int error, const char *what);
  */
 int enter(napi_env env, struct group *group, enum call_kind kind, int64_t count, int type, int op, int root);
 void leave(void);
+/* For calls of two ranks: `peer` and `tag` are -1 for any. */
+void enter_message(struct group *group, enum call_kind kind, int peer, int tag);
+/* The rank waits for a request that was begun by `kind`. */
+void enter_wait(struct group *group, enum call_kind kind, int peer, int tag);
+/* Requests that have begun and are not complete. */
+void count_pending(enum call_kind kind, int change);
+
+/* A request that has begun: JavaScript knows it by the number that is returned. */
+struct pending {
+    MPI_Request request;
+    MPI_Datatype type;
+    enum call_kind kind;
+    int peer, tag;
+    int used;
+};
+struct pending *new_pending(int *number, MPI_Datatype type, enum call_kind kind, int peer, int tag);
+/* The number, or what went wrong; the request is forgotten then. */
+napi_value begun(napi_env env, int number, int error, const char *what);
+MPI_Op op_of(int number);
 
 void add_status(napi_env env, napi_value exports);
 void add_calls(napi_env env, napi_value exports);
 void add_collectives(napi_env env, napi_value exports);
+void add_requests(napi_env env, napi_value exports);
+void add_binding(napi_env env, napi_value exports);
 void add_files(napi_env env, napi_value exports);
 
 #endif

@@ -22,10 +22,14 @@ struct place {
     uint32_t comm;
     int32_t size, sequence, calls;
     int64_t count;
-    int32_t rank; /* in the task */
-    int32_t unused;
+    int32_t rank;    /* in the task */
+    int32_t sending; /* sends that have begun and are not complete */
     struct signature history[HISTORY];
     char where[320]; /* the line of the program, as far as it is known */
+    int32_t peer, tag; /* of messages, -1 for any */
+    int32_t awaits;    /* in a wait: the call that began the request */
+    int32_t receiving; /* receives that have begun and are not complete */
+    int32_t is_whole;  /* the communicator has all ranks of the task */
 };
 
 #define PLACE_BYTES 1024
@@ -44,27 +48,31 @@ static napi_value set_places(napi_env env, napi_callback_info info) {
     return NULL;
 }
 
-static const char *NAMES[] = {"nothing",     "barrier",        "bcast",          "reduce",        "allreduce",
-                              "gather",      "gatherv",        "allgather",      "allgatherv",    "scatter",
-                              "scatterv",    "alltoall",       "alltoallv",      "split",         "file open",
-                              "readAtAll",   "writeAtAll",     "setView",        "setSize",       "sync",
-                              "file close",  "send",           "recv",           "wait",          "probe",
-                              "readAt",      "writeAt"};
+static const char *NAMES[] = {"nothing",    "barrier",    "bcast",     "reduce",     "allreduce",  "gather",
+                              "gatherv",    "allgather",  "allgatherv", "scatter",   "scatterv",   "alltoall",
+                              "alltoallv",  "ibarrier",   "ibcast",    "ireduce",    "iallreduce", "igather",
+                              "iallgather", "iscatter",   "ialltoall", "split",      "file open",  "readAtAll",
+                              "writeAtAll", "setView",    "setSize",   "sync",       "file close", "hdf5 open",
+                              "hdf5 dataset", "hdf5 write", "hdf5 read", "hdf5 close", "send",     "recv",
+                              "wait",       "probe",      "readAt",    "writeAt",    "sendrecv"};
 static const char *TYPES[] = {"int8",  "uint8",  "uint8",   "int16",   "uint16", "int32",
                               "uint32", "float32", "float64", "bigint64", "biguint64", "values"};
 static const char *OPS[] = {"sum", "prod", "min", "max", "land", "lor", "band", "bor"};
 
 static int describe(char *text, size_t size, const struct signature *it) {
-    int at = snprintf(text, size, "%s", NAMES[it->kind <= CALL_FILE_WRITE ? it->kind : 0]);
+    int at = snprintf(text, size, "%s", NAMES[it->kind <= CALL_SENDRECV ? it->kind : 0]);
     if (it->count >= 0) at += snprintf(text + at, size - at, " of %lld %s", (long long)it->count, TYPES[it->type % 12]);
-    if (it->kind == CALL_REDUCE || it->kind == CALL_ALLREDUCE) at += snprintf(text + at, size - at, " by %s", OPS[it->op % 8]);
+    else if (it->kind == CALL_GATHERV || it->kind == CALL_ALLGATHERV || it->kind == CALL_SCATTERV || it->kind == CALL_ALLTOALLV)
+        at += snprintf(text + at, size - at, " of %s", TYPES[it->type % 12]);
+    int reduces = it->kind == CALL_REDUCE || it->kind == CALL_ALLREDUCE || it->kind == CALL_IREDUCE || it->kind == CALL_IALLREDUCE;
+    if (reduces) at += snprintf(text + at, size - at, " by %s", OPS[it->op % 8]);
     if (it->root >= 0) at += snprintf(text + at, size - at, " with root %d", it->root);
     return at;
 }
 
 static int differs(const struct signature *a, const struct signature *b) {
-    if (a->kind != b->kind || a->root != b->root || a->op != b->op) return 1;
-    return a->count >= 0 && b->count >= 0 && (a->count != b->count || a->type != b->type);
+    if (a->kind != b->kind || a->root != b->root || a->op != b->op || a->type != b->type) return 1;
+    return a->count >= 0 && b->count >= 0 && a->count != b->count;
 }
 
 static int told(char *text, size_t size, const struct signature *it, const struct place *place) {
@@ -101,6 +109,7 @@ int enter(napi_env env, struct group *group, enum call_kind kind, int64_t count,
     place->op = op;
     place->root = root;
     place->comm = group->id;
+    place->is_whole = group->is_whole;
     place->size = group->size;
     place->sequence = group->collectives;
     place->count = count;
@@ -120,21 +129,64 @@ int enter(napi_env env, struct group *group, enum call_kind kind, int64_t count,
     return 0;
 }
 
+void enter_message(struct group *group, enum call_kind kind, int peer, int tag) {
+    if (!pages) return;
+    struct place *place = place_of(own_rank);
+    place->comm = group->id;
+    place->is_whole = group->is_whole;
+    place->size = group->size;
+    place->sequence = group->collectives;
+    place->peer = peer < 0 ? -1 : peer;
+    place->tag = tag < 0 ? -1 : tag;
+    place->awaits = CALL_NONE;
+    place->calls++;
+    atomic_store(&place->kind, kind);
+}
+
+void enter_wait(struct group *group, enum call_kind kind, int peer, int tag) {
+    enter_message(group, CALL_WAIT, peer, tag);
+    if (pages) place_of(own_rank)->awaits = kind;
+}
+
+void count_pending(enum call_kind kind, int change) {
+    if (!pages) return;
+    if (kind == CALL_SEND) place_of(own_rank)->sending += change;
+    if (kind == CALL_RECV) place_of(own_rank)->receiving += change;
+}
+
 void leave(void) {
     if (pages) atomic_store_explicit(&place_of(own_rank)->kind, CALL_NONE, memory_order_release);
 }
 
-/* begin(rank): a task begins, in which this process has that rank. */
+/* begin(rank): a task begins, in which this process has that rank. Its calls stay until then: others may come to them later. */
 static napi_value begin(napi_env env, napi_callback_info info) {
     struct call call = arguments(env, info);
     if (!pages) return NULL;
     struct place *place = place_of(own_rank);
-    memset(place, 0, sizeof *place);
+    place->kind = CALL_NONE;
+    place->sequence = place->calls = place->sending = place->receiving = 0;
+    memset(place->where, 0, sizeof place->where);
     place->rank = integer(&call, 0);
+    return NULL;
+}
+
+/* enter(comm, kind) and leave(): for collective calls that another add-on makes. */
+static napi_value enter_call(napi_env env, napi_callback_info info) {
+    struct call call = arguments(env, info);
+    enter(env, group_at(&call, 0), (enum call_kind)integer(&call, 1), -1, 0, 0, -1);
+    return NULL;
+}
+
+static napi_value leave_call(napi_env env, napi_callback_info info) {
+    (void)env;
+    (void)info;
+    leave();
     return NULL;
 }
 
 void add_status(napi_env env, napi_value exports) {
     napi_export(env, exports, "places", set_places, NULL);
     napi_export(env, exports, "begin", begin, NULL);
+    napi_export(env, exports, "enter", enter_call, NULL);
+    napi_export(env, exports, "leave", leave_call, NULL);
 }

@@ -5,9 +5,10 @@ import {
   DASHBOARD_PORT,
 } from './dashboard/dashboard-command.ts'
 import { reportCommands } from './report/report-commands.ts'
+import { PARTITION } from './partition-option.ts'
 import type { CommandSpec, OperandSpec, OptionSpec } from './spec.ts'
 import { simulateCommand } from './simulate/simulate-command.ts'
-import { STREAM_COMMANDS } from './stream/stream-commands.ts'
+import { streamCommands } from './stream/stream-commands.ts'
 
 // The names are repeated here, because the modules that own them are heavier than all of the parser; a test
 // compares them.
@@ -46,6 +47,20 @@ const OTLP: OptionSpec = {
   isRare: true,
   help: ['send spans and metrics to an OpenTelemetry', 'collector: http://localhost:4318'],
 }
+
+const PROGRESS: OptionSpec = {
+  name: 'progress',
+  value: 'MODE',
+  kind: 'choice',
+  choices: PROGRESS_MODES,
+  help: [`${PROGRESS_MODES.join(', ')}`],
+}
+const JSON_EVENTS: OptionSpec = {
+  name: 'json',
+  help: ['same as --progress json: events on stdout, as NDJSON'],
+}
+const COLOR: OptionSpec = { name: 'color', negative: 'both', help: ['colours (default: on a terminal)'] }
+const NO_JOURNAL: OptionSpec = { name: 'journal', negative: 'only', help: ['keep nothing in .millrace'] }
 
 /** How tasks are run, whatever they come from: `run` and `make` have them all. */
 export const RUN_OPTIONS: readonly OptionSpec[] = [
@@ -92,13 +107,7 @@ export const RUN_OPTIONS: readonly OptionSpec[] = [
   },
   { name: 'max-intermediate', value: 'SIZE', kind: 'size', help: ['room that temporary files may take'] },
   { name: 'policy', value: 'POLICY', help: [`${POLICY_NAMES.join(', ')} or FILE`] },
-  {
-    name: 'progress',
-    value: 'MODE',
-    kind: 'choice',
-    choices: PROGRESS_MODES,
-    help: [`${PROGRESS_MODES.join(', ')}`],
-  },
+  PROGRESS,
   DASHBOARD,
   DASHBOARD_CONTROL,
   DASHBOARD_PORT,
@@ -106,6 +115,8 @@ export const RUN_OPTIONS: readonly OptionSpec[] = [
 
 /** Help of `make` has no room for these on its first screen. */
 const RARE_IN_MAKE = ['machine', 'max-intermediate', 'nodes', 'memory']
+
+const rare = (option: OptionSpec): OptionSpec => ({ ...option, isRare: true })
 
 export const COMMANDS: readonly CommandSpec[] = [
   {
@@ -168,14 +179,14 @@ export const COMMANDS: readonly CommandSpec[] = [
         value: 'PATH',
         help: ['keep results in PATH and share them; PATH:ro reads'],
       },
-      { name: 'json', help: ['same as --progress json: events on stdout, as NDJSON'] },
-      { name: 'color', negative: 'both', help: ['colours (default: on a terminal)'] },
+      JSON_EVENTS,
+      COLOR,
       TRACE,
       GRAPH,
       PICTURE,
       PARAVER,
       OTLP,
-      { name: 'journal', negative: 'only', help: ['keep nothing in .millrace'] },
+      NO_JOURNAL,
     ],
     notes: ['Exit codes: 0 ok, 1 a task or the program failed, 2 usage, 130 interrupted.'],
     load: () => import('./run/run.ts'),
@@ -196,6 +207,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       ...RUN_OPTIONS.map(option =>
         RARE_IN_MAKE.includes(option.name) ? { ...option, isRare: true } : option,
       ),
+      PARTITION,
       { name: 'dry-run', short: 'n', help: ['print what would be run, and run nothing'] },
       { name: 'explain', help: ['say why each task is run'] },
       { name: 'keep-going', short: 'k', help: ['after a failure, do what does not need it'] },
@@ -214,9 +226,16 @@ export const COMMANDS: readonly CommandSpec[] = [
       { name: 'watch', help: ['go on, and make again when a source changes'] },
       {
         name: 'cache',
-        value: 'DIR',
+        value: 'PATH',
         isRare: true,
-        help: ['take outputs from DIR where it has them; keep them'],
+        help: ['take outputs from PATH and keep them; PATH:ro reads'],
+      },
+      {
+        name: 'keep',
+        isRare: true,
+        value: 'SIZE',
+        kind: 'size',
+        help: ['what the cache may take (default: 20GB)'],
       },
       { name: 'graph', value: 'FILE', isRare: true, help: ['write the graph of the workflow, in DOT'] },
       TRACE,
@@ -315,5 +334,12 @@ export const COMMANDS: readonly CommandSpec[] = [
     load: () => import('./agent/agent.ts'),
   },
   simulateCommand(POLICY_NAMES, [TRACE, GRAPH, PICTURE, PARAVER]),
-  ...STREAM_COMMANDS,
+  ...streamCommands([
+    PROGRESS,
+    DASHBOARD,
+    DASHBOARD_CONTROL,
+    DASHBOARD_PORT,
+    TRACE,
+    ...[JSON_EVENTS, COLOR, GRAPH, PICTURE, PARAVER, OTLP, NO_JOURNAL].map(rare),
+  ]),
 ]

@@ -1,5 +1,7 @@
-import { Node, suits } from './schedule/machine.ts'
+import { homeless } from './schedule/homeless.ts'
+import { Node, nodesOf } from './schedule/machine.ts'
 import type { NodeDescription } from './schedule/machine.ts'
+import type { EngineOptions } from './engine-options.ts'
 import { markGrowing } from './data/growing.ts'
 import type { Access, Datum, Version } from './data/datum.ts'
 import { whyNeverRead } from './data/graph.ts'
@@ -10,7 +12,6 @@ import { Instructions } from './instruction.ts'
 import type { AccessRequest, Instruction } from './instruction.ts'
 import { explain } from './io/explain.ts'
 import { IoCore } from './io/io-core.ts'
-import type { IoOptions } from './io/io-core.ts'
 import { Placement } from './schedule/placement.ts'
 import type { Orders } from './schedule/placement.ts'
 import { fifo } from './schedule/policy.ts'
@@ -25,6 +26,7 @@ import { Endings } from './tasks/endings.ts'
 import { createGroup, join, members } from './tasks/group.ts'
 import type { Group } from './tasks/group.ts'
 import type { Looks } from './tasks/looks.ts'
+import { taskAgain } from './tasks/make-again.ts'
 import { Losses } from './tasks/losses.ts'
 import type { AfterLoss, LostWith } from './tasks/losses.ts'
 import { snapshotOf } from './tasks/snapshot.ts'
@@ -40,20 +42,7 @@ export type { AccessRequest, Instruction } from './instruction.ts'
  * The engine decides, others do. What happened comes in through the methods below, each with the time; what
  * is to be done comes out of `decide`. There is no clock, no timer and no I/O here, so the real runtime and
  * the simulator drive the same code.
- *
- * Its parts: `Versions` (data), `Placement` (which task runs next, and where), `Readiness` (what brings a task to the
- * queue), `Cancellations` (what must not run), `Endings` (what follows when a task ends), `IoCore` (devices).
  */
-
-export interface EngineOptions extends IoOptions {
-  nodes: NodeDescription[]
-  policy?: Policy
-  observer?: Observer | null
-  /** Bytes of what was made, of files and folders; 0 if they are not known. */
-  sizeOf?: (version: Version) => number
-  /** Nodes may join, so a task may wait for one. */
-  mayGrow?: boolean
-}
 
 export class Engine {
   readonly root: Group = createGroup('', null)
@@ -80,7 +69,7 @@ export class Engine {
 
   constructor(options: EngineOptions) {
     const sizeOf = options.sizeOf ?? (() => 0)
-    this.nodes = options.nodes.map((node, index) => new Node(index, node))
+    this.nodes = nodesOf(options.nodes)
     this.policy = options.policy ?? fifo
     this.observer = options.observer ?? null
     this.io = new IoCore(
@@ -119,10 +108,21 @@ export class Engine {
       task.accesses = [this.#versions.access(task, accesses[0] as AccessRequest, now)]
     else if (accesses.length > 0) this.#accessAll(task, accesses, now)
     for (let i = 0; i < accesses.length; i++) if (accesses[i]?.grows) markGrowing(task.accesses[i] as Access)
+    if (spec.parent) (spec.parent.calls ??= new Set()).add(task)
+    return this.#admit(task, spec.queues === true, now)
+  }
+
+  /** Versions that the task had made are lost and still needed: a task like it makes them again, of the same inputs. */
+  makeAgain(done: Task, lost: readonly Version[], now: number): Task {
+    const task = taskAgain(++this.#lastTask, done, now)
+    for (const version of lost) this.#versions.unmake(version, task)
+    return this.#admit(task, done.queueable, now)
+  }
+
+  #admit(task: Task, queues: boolean, now: number): Task {
     const doom = this.#versions.waitForInputs(task)
     this.io.bound?.submitted(task)
-    task.queueable = this.#placement.canQueue(task, spec.queues === true)
-    if (spec.parent) (spec.parent.calls ??= new Set()).add(task)
+    task.queueable = this.#placement.canQueue(task, queues)
     join(task)
     this.#placement.added(task)
     if (this.observer) tellSubmitted(this.observer, task, this.#told, now)
@@ -272,7 +272,7 @@ export class Engine {
 
   /** A node takes part from now on. */
   nodeAdded(description: NodeDescription): Node {
-    const node = new Node(this.nodes.length, description)
+    const node = new Node(this.nodes.length, description, this.nodes)
     this.nodes.push(node)
     this.io.storage.joined(node, description)
     this.#placement.joined(node)
@@ -296,8 +296,7 @@ export class Engine {
     if (this.#suitable.mayGrow) return
     const isLast = this.nodes.every(one => one.isLost)
     const reason = isLast ? this.#cancellations.close('nodes-lost') : why
-    const canRun = (task: Task): boolean => this.nodes.some(one => suits(one, task))
-    for (const task of members(this.root)) if (!canRun(task)) this.#cancellations.add(task, null, reason)
+    for (const task of homeless(members(this.root), this.nodes)) this.#cancellations.add(task, null, reason)
     this.#endings.cancelAll(now)
   }
 
@@ -388,7 +387,7 @@ export class Engine {
     if (group.live === 0) group.parent?.children.delete(group)
   }
 
-  /** The program has been told of the failure: what it calls from now on runs again. */
+  /** The program has seen the failure: what it calls from now on runs again. */
   acknowledge(group: Group): void {
     group.failure = null
   }
@@ -399,7 +398,7 @@ export class Engine {
     return datum.current
   }
 
-  /** After the program was told of a failure, the datum is what it was before. */
+  /** After the program has seen a failure, the datum is what it was before. */
   fallBack(datum: Datum): void {
     this.#versions.fallBack(datum)
   }

@@ -36,6 +36,11 @@ export const ERRORS = {
     meaning: 'A node has another version of Millrace or of Node.',
     remedy: 'Install the same versions on all nodes, or use a folder that all of them see.',
   },
+  MR_TRANSFER: {
+    meaning: 'A file could not be brought to a node that does not see your folders, or from there.',
+    remedy:
+      'See whether the file was changed while the run read it, and whether the disk of the node is full.',
+  },
   MR_SLURM: {
     meaning: 'Slurm refused to give nodes: the partition, the account, the time or the size is not possible.',
     remedy: 'Try the words of --slurm with `sbatch --test-only`; `sinfo` has the partitions.',
@@ -44,6 +49,11 @@ export const ERRORS = {
     meaning: 'MPI tasks cannot run: there is no MPI, it cannot be started, or the run uses other machines.',
     remedy:
       'Install an MPI, for instance openmpi-bin and libopenmpi-dev (Debian), or mpich and libmpich-dev.',
+  },
+  MR_HDF5: {
+    meaning: 'HDF5 refused a call of an MPI task, or there is no parallel HDF5 for the MPI of the site.',
+    remedy:
+      'Install libhdf5-openmpi-dev, or libhdf5-mpich-dev for MPICH (Debian), and pkg-config; else look at the file and the names.',
   },
   MR_MPI_RANK: {
     meaning: 'A process of an MPI task died: it was killed, crashed or called process.exit.',

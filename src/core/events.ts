@@ -27,6 +27,8 @@ export interface FailureFacts {
   /** The command line of a command task, as one would type it. */
   command?: string
   cwd?: string
+  /** The command cannot be tried by itself: it reads what other tasks of the run write at the same time. */
+  needsRun?: true
   /** What the task printed: all of it, or its first and last lines. */
   tail?: string
   /** Of a `tail` that is not all: how many of its lines are the first ones, and how many lines there are, if counted. */

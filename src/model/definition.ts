@@ -7,6 +7,7 @@ import type { CommandForm } from './command-form.ts'
 import type { Direction } from './options/directions.ts'
 import type { MpiForm } from './mpi/form.ts'
 import { globalState } from './global-state.ts'
+import { urlHere } from './module-root.ts'
 import type { CommonOptions, Defaults, StreamRoom } from './options/options.ts'
 
 /** One way to carry out a task. The first is the one that `task` was given, `implement` adds others. */
@@ -182,7 +183,7 @@ function callerModule(): string {
     const name = site.getFileName()
     if (!name || name.startsWith('node:')) continue
     const url = name.startsWith('file:') ? name : pathToFileURL(name).href
-    if (!url.startsWith(own)) return url.replace(/[?#].*$/, '')
+    if (!url.startsWith(own)) return urlHere(url.replace(/[?#].*$/, ''))
   }
   throw new MillraceError('MR_NOT_TOP_LEVEL', 'the module that defines this task cannot be told', {
     hint: 'Define tasks in a file, not in code given to eval or on the command line.',

@@ -1,3 +1,4 @@
+import { isThenable } from '../general/async.ts'
 import { availableParallelism } from 'node:os'
 import { MillraceError } from '../core/errors.ts'
 import { currentClient } from './client.ts'
@@ -123,9 +124,6 @@ function joined(parts: readonly List[]): unknown[] {
 }
 
 // --- what runs in threads ---
-
-const isThenable = (value: unknown): value is PromiseLike<unknown> =>
-  typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
 
 /** A value that fails is tried again by a task of its own, where its definition says what a failure means. */
 const hasOwnFailures = ({ options }: Definition): boolean =>

@@ -22,7 +22,7 @@ import {
 } from './options/options.ts'
 import type { StreamSettings } from './options/options.ts'
 import type { Future } from './future.ts'
-import { checkNode, countsOf, cpusOf, wrong } from './mpi/processes.ts'
+import { countsOf, cpusOf, spreadOf, wrong } from './mpi/processes.ts'
 import type {
   Arguments,
   CommandParameters,
@@ -76,7 +76,7 @@ export interface SingleOptions<A extends readonly unknown[]> extends TaskOptions
   returns?: never
 }
 
-const isGenerator = (run: Function): boolean => /Generator/.test(run.constructor.name)
+export const isGenerator = (run: Function): boolean => /Generator/.test(run.constructor.name)
 
 /**
  * Marks a function as a task. Define tasks at the top level of a module: compute threads load the module
@@ -310,8 +310,8 @@ function withProcesses(
     )
   }
   const [count] = countsOf(what, program.processes)
-  checkNode(what, program.perNode, [count])
-  return { ...options, cpus: cpusOf(what, count as Constraint<readonly unknown[]>, cpus) }
+  const spread = spreadOf(what, program.perNode, cpus)
+  return { ...options, spread, cpus: cpusOf(what, count as Constraint<readonly unknown[]>, cpus) }
 }
 
 /**

@@ -1,3 +1,4 @@
+import { hostname } from 'node:os'
 import type { Node, NodeDescription } from '../core/schedule/machine.ts'
 import type { Form } from '../core/tasks/form.ts'
 import type { Task } from '../core/tasks/task.ts'
@@ -8,12 +9,15 @@ import { Binding } from './cpus/binding.ts'
 import type { BindSettings } from './cpus/binding.ts'
 import { decodeStored } from './decode-stored.ts'
 import { Endings } from './endings.ts'
+import { ApartFiles } from './files/apart-files.ts'
+import type { ApartFolder } from './files/apart-files.ts'
 import type { NodeFiles } from './files/node-files.ts'
 import { attemptOf, beginAttempt, jobOf } from './job.ts'
-import { MpiTasks } from './mpi/mpi-tasks.ts'
+import { MpiTasks, RANKS } from './mpi/mpi-tasks.ts'
 import type { NodeEvents, NodeHost, TaskNode } from './node.ts'
 import type { Watchdog } from './processes/watchdog.ts'
 import type { ProcessPort } from './processes/process-port.ts'
+import { isMachineLost } from './processes/command-process.ts'
 import { Programs } from './processes/programs.ts'
 import type { TaskForm } from './task-form.ts'
 import type { BufferOwnership } from './threads/buffer-ownership.ts'
@@ -41,8 +45,12 @@ export interface RunParts {
 export interface NodePorts {
   readonly openThread: OpenThread
   readonly processes: ProcessPort
+  /** Its agent is on this machine. */
+  readonly isLocal?: boolean
   /** For an agent: who hears of it. */
   attach?(events: AgentEvents): void
+  /** For an agent that does not see our folders: its own. */
+  readonly folder?: ApartFolder | null
 }
 
 /** What is heard of an agent, beside its threads and programs. */
@@ -68,8 +76,10 @@ export class LocalNode implements TaskNode {
   readonly #events: NodeEvents
   readonly #host: NodeHost
   readonly #endings: Endings
+  readonly #apart: ApartFiles | null
   readonly #functions: Functions
   readonly #programs: Programs
+  readonly #mpi: MpiTasks
   readonly #forms: Readonly<Record<Form, TaskForm>>
   readonly #all: readonly TaskForm[]
   /** Lanes with attempts that are launched when their turn comes. */
@@ -84,7 +94,9 @@ export class LocalNode implements TaskNode {
     const { host, files, buffers, modules, logs } = shared
     this.#host = host
     const formOf = (task: Task): TaskForm => this.#formOf(task)
-    const endings = new Endings({ files, buffers, classes: modules, logs, host, events, formOf })
+    const apart = parts.folder ? new ApartFiles(parts.folder, files.store) : null
+    this.#apart = apart
+    const endings = new Endings({ files, apart, buffers, classes: modules, logs, host, events, formOf })
     this.#endings = endings
     const limit = (task: Task): void => this.#limit(task)
     const binding = new Binding(machine, shared.bind, isHere)
@@ -101,9 +113,21 @@ export class LocalNode implements TaskNode {
       limit,
     })
     const decode = (stored: Stored, slots: unknown[]): unknown => decodeStored(stored, slots, modules)
-    this.#programs = new Programs({ ...shared, binding, events, processes, endings, decode, limit })
-    const mpi = new MpiTasks({ ...shared, machine, isHere, binding, events, endings, limit })
-    this.#forms = { function: this.#functions, command: this.#programs, mpi }
+    const isOnHost = isHere || parts.isLocal === true
+    const node = isOnHost ? hostname() : machine.name
+    this.#programs = new Programs({
+      ...shared,
+      node,
+      apart,
+      binding,
+      events,
+      processes,
+      endings,
+      decode,
+      limit,
+    })
+    this.#mpi = new MpiTasks({ ...shared, machine, isHere: isOnHost, binding, events, endings, limit })
+    this.#forms = { function: this.#functions, command: this.#programs, mpi: this.#mpi }
     this.#all = Object.values(this.#forms)
   }
 
@@ -120,7 +144,9 @@ export class LocalNode implements TaskNode {
   }
 
   get isAtRest(): boolean {
-    for (const task of this.#endings.running) if (task.state !== 'blocked') return false
+    for (const task of this.#endings.running) {
+      if (task.state !== 'blocked' || jobOf(task).attempt?.state === 'settling') return false
+    }
     return true
   }
 
@@ -149,7 +175,9 @@ export class LocalNode implements TaskNode {
   async #launchAfter(task: Task, form: TaskForm, preparing: Promise<void>): Promise<void> {
     try {
       await preparing
+      if (this.#apart && isLive(task)) await this.#apart.give(task)
     } catch (error) {
+      if (isMachineLost(error)) return this.#endings.lose(task, false, error.shortMessage)
       return this.#endings.fail(task, error, false)
     }
     if (isLive(task)) this.#launch(task, form, true)
@@ -213,7 +241,15 @@ export class LocalNode implements TaskNode {
   }
 
   answer(place: number, request: number, ok: boolean, value: Stored, isMoved = false): void {
+    if (place === RANKS) return this.#mpi.answer(request)
     this.#functions.threads.answer(place, request, ok, value, isMoved)
+  }
+
+  async bringFile(path: string): Promise<string> {
+    if (!this.#apart) return path
+    const { folder } = this.#apart
+    await folder.bring(path)
+    return folder.there(path)
   }
 
   flush(): void {
@@ -240,7 +276,7 @@ export class LocalNode implements TaskNode {
     const now = this.#host.now()
     let isBehind = false
     for (const lane of this.machine.lanes) {
-      if (this.machine.freeLanes > 0 && lane.queue.size > 1) isBehind = true
+      if (this.machine.freeLanes > 0 && lane.queue.size > 1 && lane.shared === 0) isBehind = true
       const head = this.#events.laneSilent(lane.index, now) ? lane.queue.peek() : undefined
       if (!head || head.startedAt >= 0) continue
       // The result says when it began. A long task is reported earlier: it began when the task before it ended.

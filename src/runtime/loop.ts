@@ -85,7 +85,7 @@ export class Loop {
   /** No task runs or could start: the program, or a value that is taken, has to come first. */
   get isAtRest(): boolean {
     const { engine, nodes } = this.#parts
-    return engine.readyCount === 0 && engine.looks.isIdle && nodes.every(node => node.isAtRest)
+    return engine.readyCount === 0 && engine.looks.count === 0 && nodes.every(node => node.isAtRest)
   }
 
   /** The program, or a task, waits for a task. */

@@ -154,7 +154,7 @@ export class Nested {
         const slot = { datum, kind, mode, initial: initial ? new Stored(initial.bytes, initial.blobs) : null }
         return { ...slot, ...(stream && { stream }), ...(named && { named }) }
       })
-      const { cpus, memory, tags, io, storage, gpus } = request.demand
+      const { cpus, memory, tags, io, storage, gpus, spread } = request.demand
       this.#runtime.submit(
         {
           definition,
@@ -169,7 +169,7 @@ export class Nested {
         {
           demand:
             storage?.size == null
-              ? demandOf(cpus, memory, tags, io, storage, gpus)
+              ? demandOf(cpus, memory, tags, io, storage, gpus, spread)
               : withSize(
                   demandOf(cpus, memory, tags, io, { ...storage, size: roundMemory(storage.size) }, gpus),
                   storage.size,
@@ -266,7 +266,7 @@ export class Nested {
       case 'file': {
         const datum = runtime.paths.find(Paths.absolute(question.path))
         if (datum && session.task) rejectNestedCycle(session.task, 'waitOnFile', [{ datum, mode: 'in' }])
-        return runtime.waitOnFile(question.path)
+        return runtime.nodeOf(task).bringFile(await runtime.waitOnFile(question.path))
       }
       case 'barrier': {
         if (question.isEnd) runtime.channels.callerEnded(task)

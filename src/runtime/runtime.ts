@@ -262,7 +262,7 @@ export class Runtime implements Client {
     group: Group,
     wishes = wishesOf(call.definition, call.given),
   ): Task {
-    const { demand, priority, label } = wishes
+    const { demand, priority, label, near = -1 } = wishes
     const { definition, args, slots } = call
     const job = new Job(definition, args, slots, caller)
     if (this.keeper) this.keeper.called(job, call, caller.task)
@@ -288,6 +288,7 @@ export class Runtime implements Client {
         timed: definition.timeout > 0,
         queues: !call.alone && !streams,
         label,
+        near,
         payload: job,
       },
       accesses,

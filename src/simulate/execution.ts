@@ -34,6 +34,8 @@ export interface Surroundings {
   release(task: Task, version: Version): void
   /** The task waits for this and holds no CPU meanwhile; then `then` rings. */
   wait(task: Task, version: Version, then: Alarm): void
+  /** Whether what was to be read is gone. If so the task has been given back, and begins again when it is there. */
+  isGone(task: Task, version: Version): boolean
   /** The task has done all that it does. */
   end(task: Task, now: number): void
 }
@@ -49,6 +51,7 @@ export class Execution implements Alarm {
   /** Values that it has taken, and milliseconds that it has computed. */
   #taken = 0
   #computed = 0
+  #isOver = false
 
   constructor(task: Task, node: ModelNode, around: Surroundings, to: ModelDevice | null = null) {
     this.#task = task
@@ -57,8 +60,14 @@ export class Execution implements Alarm {
     this.#to = to
   }
 
+  /** Its node is lost, and the task may run elsewhere: nothing of this attempt counts any more. */
+  cut(): void {
+    this.#isOver = true
+  }
+
   ring(now: number): void {
     const task = this.#task
+    if (this.#isOver) return
     // It was stopped meanwhile: what is under way ends, and nothing follows.
     if (task.state !== 'running') return
     const { stores } = this.#around
@@ -69,6 +78,7 @@ export class Execution implements Alarm {
       if (at < count) {
         const version = task.accesses[at]?.read
         const size = bytes?.[at] ?? 0
+        if (version && size > 0 && this.#around.isGone(task, version)) return
         if (version && size > 0) return stores.read(version.id, size, this.#node, this)
       } else if (at === count) {
         if (read > 0) return stores.read(null, read, this.#node, this)
@@ -121,7 +131,7 @@ export class Execution implements Alarm {
     const version = this.#task.accesses[access]?.write
     if (!version) return
     const { clock } = this.#around
-    clock.after(this.#node.alone(after), () => this.#around.release(this.#task, version))
+    clock.after(this.#node.alone(after), () => this.#release(version))
   }
 
   #releaseEvenly(compute: number): void {
@@ -129,6 +139,10 @@ export class Execution implements Alarm {
     const made = task.accesses.flatMap(({ write }) => write ?? [])
     const step = this.#node.alone(compute) / made.length
     const { clock } = this.#around
-    made.forEach((version, i) => clock.after((i + 1) * step, () => this.#around.release(task, version)))
+    made.forEach((version, i) => clock.after((i + 1) * step, () => this.#release(version)))
+  }
+
+  #release(version: Version): void {
+    if (!this.#isOver) this.#around.release(this.#task, version)
   }
 }

@@ -15,6 +15,12 @@ export interface SimulatedOutcome {
   /** Bytes that were read from page caches, and that had to come from elsewhere. */
   cacheHits: number
   cacheMisses: number
+  /** Bytes that went from one node to another. */
+  between: number
+  /** Nodes that were lost or ended, tasks that were run again because what they had made was lost, and CPU seconds of attempts that were cut off. */
+  nodesLost: number
+  remade: number
+  lostTime: number
 }
 
 /** Devices of one name, of all nodes together. */
@@ -50,10 +56,14 @@ export function outcomeOf(simulation: Simulation): SimulatedOutcome {
   return {
     makespan: clock.now / 1000,
     tasksEnded: simulation.lastEnd / 1000,
-    tasks: ended,
+    tasks: ended - (simulation.lineage?.remade ?? 0),
+    nodesLost: engine.nodes.filter(({ isLost }) => isLost).length,
+    remade: simulation.lineage?.remade ?? 0,
+    lostTime: simulation.lostTime / 1000,
     cpuUse: clock.now > 0 ? cpuTime / (cpus * clock.now) : 0,
     computing: clock.now > 0 ? computeTime / (capacity * clock.now) : 0,
     devices: [...devices.values()],
+    between: stores.between,
     cacheHits: stores.nodes.reduce((all, { cache }) => all + cache.hits, 0),
     cacheMisses: stores.nodes.reduce((all, { cache }) => all + cache.misses, 0),
   }

@@ -2,6 +2,8 @@ import type { Observer } from '../core/events.ts'
 import type { Policy } from '../core/schedule/policy.ts'
 import { deviceFacts, ioFacts } from '../core/io/facts.ts'
 import type { IoOptions } from '../core/io/io-core.ts'
+import type { FailureOptions } from './failures.ts'
+import type { PartitionWay } from '../node/processes/gpmetis.ts'
 import type { Platform } from './machine/platform.ts'
 import { outcomeOf } from './outcome.ts'
 import type { SimulatedOutcome } from './outcome.ts'
@@ -19,6 +21,10 @@ export interface SimulateOptions extends IoOptions {
   seed?: number
   /** Bytes per second that each I/O task asks for, instead of what it says itself. */
   bandwidth?: number
+  /** The graph is divided among the nodes before it runs. */
+  partition?: PartitionWay
+  /** Nodes that are lost, end and join. */
+  failures?: FailureOptions
 }
 
 /** How a simulated run calls itself. */
@@ -31,7 +37,7 @@ export interface RunFacts {
   cwd: string
 }
 
-const NOBODY: RunFacts = {
+const NO_PROGRAM: RunFacts = {
   run: 'simulated',
   version: '',
   wallTime: '1970-01-01T00:00:00.000Z',
@@ -44,7 +50,7 @@ const NOBODY: RunFacts = {
 export async function simulate(
   workload: Workload,
   options: SimulateOptions,
-  facts: RunFacts = NOBODY,
+  facts: RunFacts = NO_PROGRAM,
 ): Promise<SimulatedOutcome> {
   const simulation = new Simulation(options)
   const { engine } = simulation

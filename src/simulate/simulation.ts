@@ -3,9 +3,10 @@ import type { AccessRequest, Instruction } from '../core/engine.ts'
 import type { Version } from '../core/data/datum.ts'
 import { MillraceError } from '../core/errors.ts'
 import type { Observer } from '../core/events.ts'
+import { lost } from '../core/why.ts'
 import type { ReturnWhy } from '../core/why.ts'
 import type { IoOptions } from '../core/io/io-core.ts'
-import type { Lane } from '../core/schedule/machine.ts'
+import type { Lane, Node } from '../core/schedule/machine.ts'
 import { LOOK_AT_LANES } from '../core/schedule/recalls.ts'
 import type { Policy } from '../core/schedule/policy.ts'
 import { demandOf } from '../core/tasks/demand.ts'
@@ -21,6 +22,12 @@ import type { Platform } from './machine/platform.ts'
 import { randomFrom } from './machine/random.ts'
 import { Movers } from './machine/movers.ts'
 import { Stores } from './machine/stores.ts'
+import { Failures } from './failures.ts'
+import type { FailureOptions } from './failures.ts'
+import { Lineage } from './lineage.ts'
+import { membersOf } from './members.ts'
+import { Partitioning } from './partition.ts'
+import type { PartitionWay } from '../node/processes/gpmetis.ts'
 
 export interface SimulationOptions extends IoOptions {
   platform: Platform
@@ -30,6 +37,10 @@ export interface SimulationOptions extends IoOptions {
   seed?: number
   /** Bytes per second that each I/O task asks for, instead of what it says itself. */
   bandwidth?: number
+  /** The graph is divided among the nodes before it runs. */
+  partition?: PartitionWay
+  /** Nodes that are lost, end and join. */
+  failures?: FailureOptions
 }
 
 export type SimulatedSpec = Omit<TaskSpec, 'group' | 'payload'> & { group?: Group }
@@ -63,8 +74,15 @@ export class Simulation implements Surroundings {
   readonly #jitter: number
   readonly #bandwidth: number | null
   readonly #random: () => number
+  readonly #partitioning: Partitioning | null
+  /** Where nodes are lost: who made what lies on them, and what runs. */
+  readonly lineage: Lineage | null
+  readonly #running: Map<Task, Execution> | null
+  /** CPU time of attempts that came to nothing; milliseconds times CPUs. */
+  lostTime = 0
 
-  constructor({ platform, policy, observer, jitter, seed, bandwidth, ...io }: SimulationOptions) {
+  constructor(options: SimulationOptions) {
+    const { platform, policy, observer, jitter, seed, bandwidth, partition, failures, ...io } = options
     this.stores = new Stores(this.clock, platform)
     this.#jitter = jitter ?? 0
     this.#bandwidth = bandwidth ?? null
@@ -74,8 +92,17 @@ export class Simulation implements Surroundings {
       ...(policy ? { policy } : {}),
       ...io,
       observer: observer ?? null,
+      mayGrow: failures?.replaceAfter !== undefined,
       sizeOf: ({ value }) => (typeof value === 'number' ? value : 0),
     })
+    const homeOf = ({ id }: Version): number | null => this.stores.placeOf(id)?.node ?? null
+    this.#partitioning = partition ? new Partitioning(this.engine, partition, homeOf) : null
+    this.lineage = failures ? new Lineage(this.engine, this.stores) : null
+    this.#running = failures ? new Map() : null
+    if (failures) {
+      const plan = new Failures(failures, platform, membersOf(this), this.#random)
+      this.clock.waitsAside = () => plan.expectsNodes && this.engine.root.live > 0
+    }
     this.#movers = new Movers(this.clock, this.stores, move => this.engine.io.moved(move, this.clock.now))
   }
 
@@ -117,7 +144,9 @@ export class Simulation implements Surroundings {
     if (retries !== undefined) full.retries = retries
     if (timed !== undefined) full.timed = timed
     if (label) full.label = label
-    return this.engine.submit(full, accesses, this.clock.now)
+    const task = this.engine.submit(full, accesses, this.clock.now)
+    this.#partitioning?.submitted(task)
+    return task
   }
 
   #demand(demand: Demand): Demand {
@@ -173,7 +202,7 @@ export class Simulation implements Surroundings {
 
   expectEnd(): void {
     const { live } = this.engine.root
-    if (live === 0) return
+    if (live === 0) return this.#expectNodes()
     throw new MillraceError(
       'MR_SIMULATION',
       `${live} tasks can never start: nothing runs that could release what they wait for`,
@@ -181,9 +210,19 @@ export class Simulation implements Surroundings {
     )
   }
 
+  /** What was cancelled because no node was left is no result. */
+  #expectNodes(): void {
+    if (!this.engine.isClosed || this.ended >= this.engine.taskCount) return
+    const left = this.engine.taskCount - this.ended
+    throw new MillraceError('MR_SIMULATION', `no node is left, and ${left} tasks have not ended`, {
+      hint: 'Lose nodes less often than tasks end, or let others take their place: --replace-after 1min.',
+    })
+  }
+
   #carryOut(instruction: Instruction): void {
     switch (instruction.type) {
       case 'look':
+        this.#partitioning?.assign()
         return this.engine.unanswered(instruction.task, this.clock.now)
       case 'start':
         return this.#begin(instruction.task)
@@ -209,6 +248,7 @@ export class Simulation implements Surroundings {
   }
 
   #discard(version: Version): void {
+    this.lineage?.discarded(version)
     version.value = undefined
     this.stores.forget(version.id)
     this.engine.io.gone(version)
@@ -223,7 +263,9 @@ export class Simulation implements Surroundings {
     if (!node) throw new MillraceError('MR_INTERNAL', `${task.name} was started on no node`)
     const device = task.io?.device
     const to = device ? (this.stores.devices[device.index] ?? null) : null
-    new Execution(task, node, this, to).ring(this.clock.now)
+    const execution = new Execution(task, node, this, to)
+    this.#running?.set(task, execution)
+    execution.ring(this.clock.now)
   }
 
   /** Called when a task has made something before its end. */
@@ -231,6 +273,45 @@ export class Simulation implements Surroundings {
     if (task.state !== 'running') return
     version.value ??= true
     this.engine.release(task, version, this.clock.now, this.clock.now)
+  }
+
+  /** Called before a task reads something: with a node it may be gone since the task was ready. */
+  isGone(task: Task, version: Version): boolean {
+    if (!this.lineage || version.state !== 'pending') return false
+    const lane = this.engine.nodes[task.node]?.lanes[task.lane]
+    this.#giveBack(task, lost('what it reads was lost with a node, and is made again'))
+    this.#beginNext(lane)
+    return true
+  }
+
+  /** Nothing that ran, or waited, on the node counts any more. A task that several nodes were lost under fails. */
+  cutOff(node: Node, reason: string): void {
+    const why = lost(`node ${node.name}: ${reason}`)
+    const begun = [...(this.#running?.keys() ?? [])].filter(task => task.node === node.index)
+    const behind = node.lanes.flatMap(lane => [...lane.queue].filter(task => task.startedAt < 0))
+    for (const task of begun) {
+      this.lostTime += (this.clock.now - task.startedAt) * (task.implementation.demand ?? task.demand).cpus
+      if (this.engine.afterLoss(task, 'node') !== 'repeatedly') continue
+      throw new MillraceError(
+        'MR_SIMULATION',
+        `${task.title} was running on three nodes that were lost in turn`,
+        {
+          hint: 'Lose nodes less often, or let tasks take less time.',
+        },
+      )
+    }
+    for (const task of [...begun, ...behind]) this.#giveBack(task, why)
+  }
+
+  #giveBack(task: Task, why: ReturnWhy): void {
+    this.#running?.get(task)?.cut()
+    this.#running?.delete(task)
+    if (this.#waiting.delete(task)) {
+      for (const [version, taker] of this.#takers) if (taker === task) this.#takers.delete(version)
+    }
+    if (task.state === 'running' || task.state === 'blocked' || task.state === 'stopping') {
+      this.engine.returned(task, why, this.clock.now)
+    }
   }
 
   /** Called when a task has done all that it does. */
@@ -242,6 +323,8 @@ export class Simulation implements Surroundings {
     this.cpuTime += (now - task.startedAt) * cpus
     this.computeTime += (task.payload as Work).compute * cpus
     this.#store(task)
+    this.#running?.delete(task)
+    this.lineage?.made(task)
     const lane = this.engine.nodes[task.node]?.lanes[task.lane]
     this.engine.finished(task, now)
     if (this.#afterEnds.size > 0) {

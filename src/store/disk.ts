@@ -24,6 +24,14 @@ export const openAppender: OpenAppender = async path => {
   }
 }
 
+/** The names in a folder are on the disk. Some file systems cannot, and need not, do that. */
+export async function syncFolder(path: string): Promise<void> {
+  const folder = await openFile(path, 'r').catch(() => null)
+  if (folder === null) return
+  await syncFile(folder).catch(() => undefined)
+  await closeFile(folder)
+}
+
 async function writeAll(file: number, bytes: Uint8Array): Promise<void> {
   for (let at = 0; at < bytes.length;) {
     at += await new Promise<number>((resolve, reject) =>

@@ -1,10 +1,24 @@
 import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
-import { copyFile, link, lstat, mkdir, open, readdir, rename, rm } from 'node:fs/promises'
+import { copyFile, link, lstat, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { digestFile } from './file-digest.ts'
+import { syncFolder } from './disk.ts'
+import { digestFile, writtenOf } from './file-digest.ts'
 import { hexOf, sameDigest } from './digest.ts'
 import type { Digest } from './digest.ts'
+
+/** A file that is held until its digest is known. */
+export interface Held {
+  readonly path: string
+  /** What it looked like, where it is a link to a file that others can write to. */
+  readonly written: string | null
+}
+
+/** A copy of a smaller file costs as much as a link, and is not changed by who writes to the file; bytes. */
+const SMALL = 64 * 1024
+
+const yes = (): boolean => true
+const no = (): boolean => false
 
 /** Content of files, by digest. An object is there whole or not at all, and is compared with its digest when it is used. */
 export class Objects {
@@ -30,18 +44,36 @@ export class Objects {
 
   /**
    * Takes hold of a file as it is now: by sharing its blocks or as another link to it where the file system can, else by
-   * a copy. Returns where it is held. A link costs nothing, and what is written to the file in its place later is seen by
-   * the digest.
+   * a copy. A link costs nothing, and what is written to the file in its place later is seen by its times or by the digest.
    */
-  async hold(path: string): Promise<string> {
+  async hold(path: string): Promise<Held> {
     const held = join(this.#folder, 'new', randomBytes(9).toString('hex'))
     await this.#makeFolder(dirname(held))
     try {
       await copyFile(path, held, constants.COPYFILE_FICLONE_FORCE)
     } catch {
-      await link(path, held).catch(() => copyFile(path, held, constants.COPYFILE_EXCL))
+      const { size } = await stat(path)
+      const isLinked = size > SMALL && (await link(path, held).then(yes, no))
+      if (isLinked) return { path: held, written: writtenOf(await stat(held, { bigint: true })) }
+      await copyFile(path, held, constants.COPYFILE_EXCL)
     }
-    return held
+    return { path: held, written: null }
+  }
+
+  /** What was held becomes an object, and its digest is returned; null when it was written to meanwhile. */
+  async keepHeld({ path, written }: Held): Promise<Digest | null> {
+    try {
+      const digest = await digestFile(path)
+      if (written !== null && writtenOf(await stat(path, { bigint: true })) !== written) {
+        await this.drop(path)
+        return null
+      }
+      await this.keep(path, digest)
+      return digest
+    } catch (error) {
+      await this.drop(path)
+      throw error
+    }
   }
 
   /** What was held becomes the object with this digest. */
@@ -63,6 +95,7 @@ export class Objects {
       await file?.sync().catch(() => undefined)
       await file?.close()
     }
+    for (const folder of new Set(paths.map(path => dirname(path)))) await syncFolder(folder)
   }
 
   async drop(held: string): Promise<void> {

@@ -1,13 +1,13 @@
-import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { MillraceError } from '../core/errors.ts'
 import { thisProcess } from '../storage/owner.ts'
-import { PieceReader, openAppender } from './disk.ts'
+import { PieceReader, openAppender, syncFolder } from './disk.ts'
 import type { OpenAppender } from './disk.ts'
 import type { Digest } from './digest.ts'
 import { hexOf } from './digest.ts'
-import { ENTRY, ENTRY_WORDS, FORMAT_TEXT, KEY_BYTES, STORE_VERSION } from './format.ts'
+import { ENTRY, ENTRY_BYTES, ENTRY_WORDS, FORMAT_TEXT, KEY_BYTES, STORE_VERSION } from './format.ts'
 import type { EntryType } from './format.ts'
 import { Objects } from './objects.ts'
 import { SegmentWriter, otherVersion, payloadless, readSegment } from './segment.ts'
@@ -40,6 +40,8 @@ export class Store {
   #writer: Promise<SegmentWriter> | null = null
   #writing: Promise<void> = Promise.resolve()
   #own = -1
+  /** The names of its files are on the disk. */
+  #isNamed = false
   /** The first error of a write: from then on nothing is kept. */
   broken: Error | null = null
 
@@ -61,12 +63,14 @@ export class Store {
   }
 
   #load(): void {
-    for (const name of segmentNames(this.folder)) {
+    const names = segmentNames(this.folder)
+    // All at once: each time that it grows, the table is made anew.
+    this.table.reserve(names.reduce((sum, name) => sum + mostEntries(this.folder, name), 0))
+    for (const name of names) {
       const number = this.#segments.length
       const base = join(segmentsFolder(this.folder), name)
       try {
         readSegment(`${base}.keys`, (entries, count) => {
-          this.table.reserve(count)
           for (let i = 0; i < count; i++) this.table.add(entries, i * ENTRY_WORDS, number)
         })
       } catch (error) {
@@ -168,6 +172,8 @@ export class Store {
         if (!isSynced) return
         await this.objects.sync()
         await writer.sync()
+        if (!this.#isNamed) await syncFolder(segmentsFolder(this.folder))
+        this.#isNamed = true
       } catch (error) {
         this.broken = error as Error
       }
@@ -187,6 +193,7 @@ export class Store {
   #take(additions: readonly Addition[], entries: Int32Array): void {
     for (const [i, addition] of additions.entries()) {
       this.table.add(entries, i * ENTRY_WORDS, this.#own)
+      if (addition.type === ENTRY.used) continue
       const hex = hexOf(addition.key)
       if (this.#fresh.get(hex) === addition) this.#fresh.delete(hex)
     }
@@ -201,6 +208,11 @@ export class Store {
 }
 
 export const segmentsFolder = (folder: string): string => join(folder, 'segments')
+
+function mostEntries(folder: string, name: string): number {
+  const stats = statSync(join(segmentsFolder(folder), `${name}.keys`), { throwIfNoEntry: false })
+  return Math.ceil((stats?.size ?? 0) / ENTRY_BYTES)
+}
 
 /** In the order in which they were begun, which their names begin with. */
 export function segmentNames(folder: string): string[] {
@@ -220,12 +232,25 @@ function expectFormat(folder: string): void {
   try {
     text = readFileSync(join(folder, 'format'), 'utf8')
   } catch {
+    expectNoCache(folder)
     return
   }
   // A power cut may have left it empty.
   if (text === FORMAT_TEXT || text.replaceAll('\0', '') === '') return
   const version = /^millrace store (\d+)/.exec(text)?.[1]
   throw otherVersion(folder, version === undefined ? 'an unknown kind' : `version ${version}`)
+}
+
+/** Workflows once had a cache of their own: a folder for each entry, below folders with names of two digits. */
+function expectNoCache(folder: string): void {
+  let names: string[]
+  try {
+    names = readdirSync(folder)
+  } catch {
+    return
+  }
+  if (names.some(name => /^[0-9a-f]{2}$/.test(name)))
+    throw otherVersion(folder, 'the kind that `make --cache` wrote before version 1')
 }
 
 function makeStore(folder: string): void {

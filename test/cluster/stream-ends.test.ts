@@ -45,11 +45,11 @@ const ordersFor = (place: string): StreamOrders => ({
   text: config,
   place,
   commands: [{ step: 'make', run: 'sleep 100 > f', first: 0, times: 1 }],
-  instances: [
-    ['make', 1],
-    ['use', 1],
+  node: 0,
+  nodes: [
+    { name: 'one', addresses: [], steps: [['make', 1, 0]] },
+    { name: 'two', addresses: [], steps: [['use', 1, 0]] },
   ],
-  wanted: [],
   environment: {},
 })
 

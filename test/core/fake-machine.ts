@@ -46,6 +46,17 @@ export interface Work {
   inside: ((task: Task) => Inside) | null
 }
 
+/** The coordinator is gone, in the middle of whatever it did. */
+export class Killed extends Error {}
+
+/** Results of earlier runs, where a program is resumed. */
+export interface Kept {
+  wants(task: Task): boolean
+  /** What each of its accesses made, by what it reads; null when that is not known. */
+  find(uid: string, inputs: readonly string[]): readonly (Value | null)[] | null
+  keep(uid: string, inputs: readonly string[], made: readonly (Value | null)[]): void
+}
+
 export interface Inside {
   group: Group
   data: Datum[]
@@ -81,6 +92,10 @@ const boxOf = (version: Version): Box => {
   return version.value
 }
 
+/** What a task will read, as it is when it is ready. */
+const inputsOf = (task: Task): string[] =>
+  task.accesses.flatMap(({ read }) => (read ? [show(boxOf(read).value as Value)] : []))
+
 export class FakeMachine {
   readonly engine: Engine
   readonly random: Random
@@ -103,15 +118,32 @@ export class FakeMachine {
   /** In-place data: the value that a version had before somebody wrote over it. */
   readonly #saved = new Map<Version, Value>()
   readonly #waitingInside = new Map<Group, Task>()
+  readonly #kept: Kept | null
+  #steps: number
+  readonly #early = new Map<Version, Value>()
+  /** Tasks that did not run, because their results were known. */
+  readonly answered = new Set<Task>()
 
-  constructor(options: { nodes: NodeDescription[]; policy?: Policy; seed: number; deaths?: number }) {
+  constructor(options: {
+    nodes: NodeDescription[]
+    policy?: Policy
+    seed: number
+    deaths?: number
+    kept?: Kept | null
+    /** It is killed after so many. */
+    steps?: number
+  }) {
     this.random = new Random(options.seed)
     this.deaths = options.deaths ?? 0
+    this.#kept = options.kept ?? null
+    this.#steps = options.steps ?? Infinity
     this.engine = new Engine({
       nodes: options.nodes,
       ...(options.policy ? { policy: options.policy } : {}),
       observer: event => this.#observe(event),
     })
+    const { kept } = options
+    if (kept) this.engine.looks.wants = task => kept.wants(task)
   }
 
   #observe(event: RunEvent): void {
@@ -165,6 +197,7 @@ export class FakeMachine {
 
   /** Lets time pass until something happens, and lets the engine decide. */
   step(): void {
+    if (this.#steps-- <= 0) throw new Killed()
     const next = this.#planned.pop()
     assert(next, this.deadlock('nothing is going to happen'))
     this.now = Math.max(this.now, next.at)
@@ -228,7 +261,7 @@ export class FakeMachine {
       case 'pace':
         return assert.fail('told to move data, and flushing is off')
       case 'look':
-        return assert.fail('told to look for results, and nobody asked for that')
+        return this.#look(instruction.task)
       case 'unread':
         return assert.fail('told of readers that nobody watches')
       case 'idle': {
@@ -242,8 +275,32 @@ export class FakeMachine {
     }
   }
 
+  /** Looks for the results of a task, which takes a while, or does not. */
+  #look(task: Task): void {
+    assert(this.#kept, 'told to look for results, and nobody asked for that')
+    const made = this.#kept.find(workOf(task).uid, inputsOf(task))
+    const tell = (): void => {
+      if (!made) return this.engine.unanswered(task, this.now)
+      for (const [i, { write }] of task.accesses.entries())
+        if (write && task.state === 'ready') write.value = new Box(made[i] as Value)
+      if (this.engine.answered(task, this.now)) this.answered.add(task)
+    }
+    if (this.random.chance(0.5)) tell()
+    else this.later(this.random.next(), tell)
+  }
+
+  /** What it made is kept; members of teams have made nothing of their own. */
+  #keep({ task, inputs, own }: Attempt): void {
+    if (!this.#kept?.wants(task)) return
+    const made = task.accesses.map(({ write }) =>
+      write ? (this.#early.get(write) ?? boxOf(write).value) : null,
+    )
+    this.#kept.keep(workOf(task).uid, inputs.slice(0, own), made)
+  }
+
   #start(task: Task): void {
     assert.equal(task.state, 'running')
+    assert(!this.answered.has(task), `${task.name} runs, and its results were known`)
     assert(!this.attempts.has(task), `${task.name} is started while an attempt runs`)
     for (const { read } of task.accesses) {
       assert(!read || read.state === 'ready', `${task.name} starts before what it reads is there`)
@@ -408,6 +465,8 @@ export class FakeMachine {
     const { write } = attempt.task.accesses[index] as Access
     if (write?.state !== 'pending') return
     this.#apply(attempt, false, index)
+    // It may be discarded before the task ends.
+    if (this.#kept) this.#early.set(write, boxOf(write).value as Value)
     this.engine.commit(write, this.now)
   }
 
@@ -451,6 +510,7 @@ export class FakeMachine {
     if (task.attempt <= work.failures) return this.#fail(attempt, this.random.chance(0.3))
     const took = this.now - attempt.beganAt
     this.#apply(attempt, false)
+    this.#keep(attempt)
     this.#over(attempt, false)
     // Threads report in batches, so that the end of a task may be told a little late.
     const late = work.inside ? 0 : this.random.next()
@@ -461,7 +521,10 @@ export class FakeMachine {
     const { task } = attempt
     const keeps = this.engine.afterFailure(task) === 'ignore'
     const stopping = task.state === 'stopping'
-    if (keeps && !stopping) this.#apply(attempt, true)
+    if (keeps && !stopping) {
+      this.#apply(attempt, true)
+      this.#keep(attempt)
+    }
     this.#over(attempt, !keeps || stopping)
     const name = timedOut ? 'TimeoutError' : 'Error'
     this.engine.failed(task, { name, message: 'planned', timedOut }, new Error('planned'), this.now)

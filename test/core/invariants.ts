@@ -41,7 +41,7 @@ export function checkMachine(machine: FakeMachine): void {
       holders.set(write, task)
     }
   }
-  assert.equal(engine.readyCount, ready, 'the ready queue has lost count')
+  assert.equal(engine.readyCount + engine.looks.count, ready, 'the ready queue has lost count')
   checkGroup(engine.root, live, members)
 }
 
@@ -76,6 +76,7 @@ function checkNode(node: Node, onLane: Set<Task>): void {
     assert(!lane.lentTo || lane.queue.size === 0, 'a lane is lent and in use')
     checkLoad(lane)
     let position = 0
+    let shares = 0
     for (const task of lane.queue) {
       assert(!onLane.has(task), `${task.name} is on two lanes`)
       onLane.add(task)
@@ -87,7 +88,11 @@ function checkNode(node: Node, onLane: Set<Task>): void {
         `${task.name} runs where its tags are not`,
       )
       memory += demand.memory
-      if (position++ === 0) {
+      if (lane.shared > 0) {
+        assert(demand.cpus < 1, `${task.name} is on a lane that others share`)
+        shares += demand.cpus
+        cpus += demand.cpus
+      } else if (position++ === 0) {
         heads.add(task)
         cpus += demand.cpus
       } else {
@@ -95,6 +100,7 @@ function checkNode(node: Node, onLane: Set<Task>): void {
         assert(!task.timed, `${task.name} has a timeout and queues`)
       }
     }
+    assert(shares <= 1 && lane.shared === Math.round(shares * 1000), `shares of a lane: ${shares}`)
     for (const task of lane.resuming) assert.equal(task.state, 'blocked')
   }
   for (const head of heads) assert.equal(lent.get(head) ?? 0, demandOf(head).cpus - 1, 'CPUs held')
@@ -109,7 +115,7 @@ function checkNode(node: Node, onLane: Set<Task>): void {
 
 function checkLoad(lane: Lane): void {
   let load = 0
-  for (const task of lane.queue) load += task.charge
+  if (lane.shared === 0) for (const task of lane.queue) load += task.charge
   if (load === Infinity) assert.equal(lane.load, Infinity)
   else assert(Math.abs(lane.load - load) < 1e-6, `load of a lane is ${lane.load}, its tasks have ${load}`)
 }
@@ -123,6 +129,7 @@ export function checkEnd(machine: FakeMachine): void {
     assert.equal(task.calls?.size ?? 0, 0, `${task.name} holds on to what it called`)
   }
   assert.equal(engine.readyCount, 0)
+  assert.equal(engine.looks.count, 0)
   assert.equal(machine.attempts.size, 0)
   for (const node of engine.nodes) {
     assert.equal(node.freeLanes, node.cpus)

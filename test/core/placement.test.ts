@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { LANE_DEPTH } from '../../src/core/schedule/machine.ts'
 import { fifoData } from '../../src/core/schedule/policy.ts'
-import type { Kind, Task } from '../../src/core/tasks/task.ts'
+import type { Implementation, Kind, Task } from '../../src/core/tasks/task.ts'
+import type { Demand } from '../../src/core/tasks/demand.ts'
 import { demandOf, roundMemory } from '../../src/core/tasks/demand.ts'
 import { lost } from '../../src/core/why.ts'
 import { Rig, cpus, fails, kindOf } from './rig.ts'
@@ -77,6 +78,115 @@ test('given an impossible demand but a version of the task that fits, we should 
   const task = rig.call('any', [], { kind, demand: cpus(64) })
   assert.deepEqual(rig.go(), [task])
   assert.equal(task.implementation, kind.implementations[1])
+})
+
+test('given a version with a GPU that is much faster, tasks wait for it as long as that ends earlier', () => {
+  const rig = new Rig({ nodes: [{ cpus: 3, gpus: ['0'] }] })
+  const kind = kindOf('blur', [null, demandOf(1, 0, [], false, null, 1)])
+  const [slow, fast] = kind.implementations as [Implementation, Implementation]
+  for (const [one, took] of [
+    [slow, 100],
+    [fast, 20],
+  ] as const) {
+    one.begun = 1
+    one.record(took)
+  }
+  const call = (): Task => rig.call('blur', [], { kind })
+  const [first] = [call(), call()]
+  // The second one would take 100 without the GPU, and ends after 40 with it.
+  assert.deepEqual(rig.go(), [first])
+  assert.equal(first?.implementation, fast)
+  for (let i = 0; i < 9; i++) call()
+  // The GPU would need 200 for all of them: some run without it.
+  const others = rig.go()
+  assert.equal(others.length, 2)
+  for (const task of others) assert.equal(task.implementation, slow)
+  // A GPU whose task waits for others may be held for long.
+  const held = new Rig({ nodes: [{ cpus: 3, gpus: ['0'] }] })
+  const [holder] = [held.call('blur', [], { kind }), held.call('blur', [], { kind })] as [Task, Task]
+  assert.deepEqual(held.go(), [holder])
+  held.engine.started(holder, held.now)
+  held.engine.blocked(holder, 'it waits', held.now)
+  assert.equal(held.go().length, 1)
+})
+
+test('given a task for several nodes, it has all its CPUs at once, and gives them back', () => {
+  const spread = (n: number, perNode: number, unit = 1): Demand =>
+    demandOf(n, 0, [], false, null, 0, { unit, perNode })
+  const rig = new Rig({ nodes: [1, 2, 3].map(() => ({ cpus: 3, sharesRanks: true })) })
+  const { nodes } = rig.engine
+  const free = (): number[] => nodes.map(node => node.freeLanes)
+  const small = rig.call('small')
+  rig.go()
+  const wide = rig.call('wide', [], { demand: spread(7, 100) })
+  assert.deepEqual(rig.go(), [wide])
+  // Filled one by one.
+  assert.equal(
+    free().reduce((a, b) => a + b),
+    1,
+  )
+  rig.finish(wide)
+  const even = rig.call('even', [], { demand: spread(6, 2) })
+  assert.deepEqual(rig.go(), [even])
+  assert.deepEqual(free(), [0, 1, 1])
+  // Ranks of two CPUs are whole on a node: two of them do not fit into what is left.
+  const pairs = rig.call('pairs', [], { demand: spread(4, 100, 2) })
+  assert.deepEqual(rig.go(), [])
+  rig.finish(small)
+  rig.finish(even)
+  assert.deepEqual(rig.go(), [pairs])
+  assert.deepEqual(free(), [1, 1, 3])
+  rig.finish(pairs)
+  rig.go()
+  rig.assertIdle()
+  for (const [n, perNode] of [
+    [10, 100],
+    [7, 2],
+  ] as const) {
+    assert.throws(
+      () => rig.call('huge', [], { demand: spread(n, perNode) }),
+      fails('MR_CONSTRAINT', /ranks can be spread have 3 \+ 3 \+ 3/),
+    )
+  }
+})
+
+test('given small tasks without end, one for several nodes comes to its turn', () => {
+  const rig = new Rig({ nodes: [1, 2].map(() => ({ cpus: 2, sharesRanks: true })) })
+  const running: Task[] = []
+  const more = (): void => {
+    for (let i = 0; i < 3; i++) rig.call('small')
+    running.push(...rig.go())
+  }
+  more()
+  const wide = rig.call('wide', [], { demand: demandOf(4, 0, [], false, null, 0, { unit: 1, perNode: 2 }) })
+  let isBegun = false
+  for (let i = 0; i < 200 && !isBegun; i++) {
+    more()
+    isBegun = running.includes(wide)
+    if (!isBegun) rig.finish(running.shift() as Task)
+  }
+  assert.ok(isBegun)
+})
+
+test('given shares of CPUs, as many run beside each other as fit into whole ones', () => {
+  const rig = new Rig({ cpus: 2 })
+  const [node] = rig.engine.nodes
+  for (let i = 0; i < 7; i++) rig.call('third', [], { demand: cpus(1 / 3) })
+  const thirds = rig.go()
+  assert.equal(thirds.length, 6)
+  assert.deepEqual(
+    node?.lanes.map(lane => lane.shared),
+    [999, 999],
+  )
+  rig.call('whole')
+  // Until the last of them has gone, the CPU is not for a task that wants it for itself.
+  const last = thirds.filter(task => task.lane === 1)
+  for (const task of last.slice(0, 2)) rig.finish(task, 1)
+  assert.deepEqual(
+    rig.go().map(task => task.kind.name),
+    ['third'],
+  )
+  assert.equal(node?.freeLanes, 0)
 })
 
 test('given a task that needs all CPUs, small ones should pass it only so often', () => {

@@ -8,7 +8,7 @@ import { Implementation } from '../../src/core/tasks/task.ts'
 import type { Group } from '../../src/core/tasks/group.ts'
 import type { Kind, Task } from '../../src/core/tasks/task.ts'
 import { Box, FakeMachine } from './fake-machine.ts'
-import type { Inside } from './fake-machine.ts'
+import type { Inside, Kept } from './fake-machine.ts'
 import { checkEnd } from './invariants.ts'
 import { earlyIndex } from './oracle.ts'
 import { INSIDE_DATA, usesOf } from './program.ts'
@@ -32,13 +32,15 @@ export class Player {
   readonly #program: Program
   readonly #kinds: Kind[]
 
-  constructor(program: Program, deaths: number) {
+  constructor(program: Program, deaths: number, kept: Kept | null = null, steps = Infinity) {
     this.#program = program
     this.machine = new FakeMachine({
       nodes: program.nodes,
       policy: policyOf(program),
       seed: program.seed,
       deaths,
+      kept,
+      steps,
     })
     this.data = program.data.map(({ inPlace, path }, i) => this.machine.datum(inPlace, path, `initial${i}`))
     this.#kinds = program.kinds.map(({ form, demands }, id) => ({

@@ -91,6 +91,7 @@ interface DemandSeed {
   memory: number
   tagged: boolean
   plain: boolean
+  share: number
 }
 
 const demandSeed: fc.Arbitrary<DemandSeed> = fc.record({
@@ -99,6 +100,7 @@ const demandSeed: fc.Arbitrary<DemandSeed> = fc.record({
   memory: fc.constantFrom(0, 0, 0.3, 1),
   tagged: flag(0.2),
   plain: flag(0.6),
+  share: fc.constantFrom(0, 0, 0.5, 0.3),
 })
 
 /** A demand that at least one of the nodes can meet. */
@@ -106,7 +108,7 @@ function demandFor(nodes: readonly Omit<NodeDescription, 'name'>[], seed: Demand
   if (seed.plain) return demandOf(1, 0, [])
   const on = nodes[seed.node % nodes.length] as NodeDescription
   return demandOf(
-    1 + (seed.cpus % Math.min(3, on.cpus)),
+    seed.share > 0 ? seed.share : 1 + (seed.cpus % Math.min(3, on.cpus)),
     Math.floor(on.memory * seed.memory),
     seed.tagged ? on.tags.slice(0, 1) : [],
   )

@@ -2,9 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import type { Group } from '../../src/core/tasks/group.ts'
-import { exactly, interpret } from './oracle.ts'
-import type { Expectation, Judge, Summary } from './oracle.ts'
+import { interpret } from './oracle.ts'
+import type { Judge } from './oracle.ts'
 import { Player } from './play.ts'
+import { assertSequential, outputs } from './sequential.ts'
 import { programs } from './program.ts'
 import type { Program } from './program.ts'
 
@@ -25,43 +26,7 @@ const check = (
   })
 }
 
-/** Every task ends as a sequential run says, and every datum has the value that it says. */
-function sameAsSequential(program: Program): void {
-  const player = new Player(program, 3).play()
-  const expected = interpret(program, exactly)
-  for (const [uid, { task }] of player.tasks) {
-    const outcome = expected.tasks.get(uid)
-    // What a task calls in attempts that fail has no place in a sequential run.
-    if (!outcome && uid.includes('/')) continue
-    const { verdict, causes, inputsOk } = outcome ?? assert.fail(`${uid} is unknown`)
-    const end = { ok: 'done', partial: 'ignored', bad: inputsOk ? 'failed' : 'cancelled' }[verdict.end]
-    assert.equal(task.state, end, `call ${uid}: ${task.story()}`)
-    if (end === 'cancelled') assertCause(player, task.cause, causes)
-  }
-  for (const {
-    datum,
-    expected: { ok, value, causes },
-    name,
-  } of outputs(player, expected)) {
-    assert.equal(player.valueOf(datum), ok ? value : null, name)
-    if (!ok) assertCause(player, datum.current.cause, causes)
-  }
-}
-
-/** Everything that a run leaves, with what it should be. */
-function outputs(player: Player, { data, results }: Expectation) {
-  assert.equal(player.results.length, results.length)
-  return [
-    ...player.data.map((datum, i) => ({ datum, expected: data[i] as Summary, name: `datum ${i}` })),
-    ...player.results.map((datum, i) => ({ datum, expected: results[i] as Summary, name: `result ${i}` })),
-  ]
-}
-
-/** The task that is named as the cause is one that can be. */
-function assertCause(player: Player, cause: unknown, causes: Set<string>): void {
-  const named = [...causes].map(uid => player.tasks.get(uid)?.task)
-  assert(named.includes(cause as never), `the cause is none of ${[...causes].join(', ')}`)
-}
+const sameAsSequential = (program: Program): void => assertSequential(program, new Player(program, 3).play())
 
 /** Given how each task ended, the values are those of a sequential run in which they ended so. */
 function consistent(program: Program): void {

@@ -14,7 +14,7 @@ interface Line {
 const NEXT: Record<Phase, Partial<Record<RunEvent['type'], Phase>>> = {
   submitted: { ready: 'ready', cancelled: 'ended' },
   // A task that queued on a lane may come back, or be cancelled, before it began.
-  ready: { started: 'started', cancelled: 'ended', returned: 'ready' },
+  ready: { started: 'started', cancelled: 'ended', returned: 'ready', kept: 'ended' },
   started: {
     finished: 'ended',
     failed: 'ended',

@@ -226,12 +226,52 @@ test('what comes from the cache is as it was made, links too, and what is damage
   }
   await check(1)
   await check(0)
-  const paths = readdirSync(cache, { recursive: true, encoding: 'utf8' })
-  for (const name of ['made.json', 'in/a', '/2']) {
-    writeFileSync(join(cache, paths.find(path => path.endsWith(name)) ?? ''), 'x\n')
+  const objects = readdirSync(join(cache, 'objects'), { recursive: true, encoding: 'utf8' })
+  for (const name of objects.filter(path => path.includes('/'))) {
+    writeFileSync(join(cache, 'objects', name), 'x\n')
     await check(1)
     await check(0)
   }
+  const [segment = ''] = readdirSync(join(cache, 'segments')).filter(name => name.endsWith('.data'))
+  writeFileSync(join(cache, 'segments', segment), 'x\n')
+  await check(0)
+  for (const name of readdirSync(join(cache, 'segments')))
+    if (name.endsWith('.data')) writeFileSync(join(cache, 'segments', name), 'x\n')
+  await check(1)
+  await check(0)
+})
+
+test('a cache is a store of results: shared with programs, bounded, read-only with :ro, refused when it is of another kind', async () => {
+  const text = `rule('out', ['in'], ({ out, in: [a] }) => sh\`cat \${a} > \${out}; echo ran >> ran\`)`
+  const cache = join(flow(text), 'cache')
+  const ran = async (input: string, ...options: string[]): Promise<boolean> => {
+    const folder = flow(text, { in: input })
+    await make(folder, options)
+    assert.equal(read(folder, 'out'), input)
+    return existsSync(join(folder, 'ran'))
+  }
+  assert.equal(await ran('x', '--cache', cache), true)
+  const program = flow(text, {
+    'app.mjs': `import { task, main, waitOn } from 'millrace'
+      export const double = task({}, x => 2 * x)
+      main(async () => console.log(await waitOn(double(2))))`,
+  })
+  const run = ['run', 'app.mjs', '--cache', cache, '--checkpoint', 'all', '--progress', 'plain']
+  assert.equal((await millrace(program, run)).stdout, '4\n')
+  assert.match((await millrace(program, run)).stderr, /1 kept from before/)
+  const files = (): string[] => readdirSync(cache, { recursive: true, encoding: 'utf8' }).sort()
+  const before = files()
+  assert.equal(await ran('x', '--cache', `${cache}:ro`), false)
+  assert.equal(await ran('y', '--cache', `${cache}:ro`), true)
+  assert.deepEqual(files(), before)
+  const big = 'b'.repeat(200_000)
+  assert.equal(await ran(big, '--cache', cache, '--keep', '100KB'), true)
+  assert.equal(await ran(big, '--cache', cache), true, 'it was too large to stay')
+  const old = flow(text, { in: 'x', 'old/ab/made.json': '[]' })
+  const refused = await millrace(old, ['make', '--cache', 'old'])
+  assert.equal(refused.code, 2)
+  assert.match(refused.stderr, /MR_STORE_VERSION/)
+  assert.equal(existsSync(join(old, 'out')), false)
 })
 
 test('after a failure --keep-going does what does not need it', async () => {

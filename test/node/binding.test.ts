@@ -216,3 +216,41 @@ main(async () => console.log((await waitOn(both())).join(' ')))
   assert.equal(stdout, 'GPU-1 GPU-2\n', stderr)
   assert.ok(readFileSync(machine))
 })
+
+const SHARES = `
+import { FILE_OUT, command, granted, main, task, waitOn, waitOnFile } from 'millrace'
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
+// Each waits for all the others: they end only if they run at the same time.
+const meet = (i, n) => {
+  writeFileSync('half-' + i, '')
+  const end = Date.now() + 30000
+  while (readdirSync('.').filter(name => name.startsWith('half-')).length < n) if (Date.now() > end) throw new Error('alone')
+}
+export const half = task({ name: 'half', cpus: 0.5 }, (i, n) => { meet(i, n); return granted().cpus })
+export const third = command({ name: 'third', cpus: '0.34', params: [FILE_OUT], stdout: 0 }, () => ['sh', '-c', 'echo $OMP_NUM_THREADS'])
+export const whole = task({ name: 'whole' }, i => i)
+export const caller = task({ name: 'caller', cpus: 0.5 }, async i => (await waitOn(whole(i))) + (await waitOn(whole(1))))
+export const wide = task({ name: 'wide', cpus: 2 }, () => granted().cpus)
+main(async () => {
+  const halves = await waitOn([0, 1, 2, 3].map(i => half(i, 4)))
+  third('a.txt'); third('b.txt'); third('c.txt')
+  const threads = readFileSync(await waitOnFile('c.txt'), 'utf8').trim()
+  const all = []
+  for (let i = 0; i < 40; i++) all.push(i % 4 === 0 ? caller(i) : i % 7 === 0 ? wide() : whole(i))
+  console.log(JSON.stringify([halves, threads, (await waitOn(all)).reduce((a, b) => a + b, 0)]))
+})
+`
+
+test('tasks with a share of a CPU run beside each other', { timeout: 60_000 }, () => {
+  const place = mkdtempSync(join(folder, 'shares-'))
+  mkdirSync(join(place, 'node_modules'))
+  symlinkSync(root, join(place, 'node_modules', 'millrace'))
+  writeFileSync(join(place, 'shares.mjs'), SHARES)
+  const words = [join(root, 'bin', 'millrace.js'), 'run', 'shares.mjs', '--cpus', '2', '--progress', 'none']
+  const { stdout, stderr } = spawnSync(process.execPath, words, {
+    cwd: place,
+    encoding: 'utf8',
+    timeout: 50_000,
+  })
+  assert.equal(stdout, '[[0.5,0.5,0.5,0.5],"1",721]\n', stderr)
+})

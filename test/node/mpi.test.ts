@@ -1,32 +1,14 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, test } from 'node:test'
+import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { programFolder, runProgram, without } from './mpi-program.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
-mkdirSync(join(root, 'test', 'tmp'), { recursive: true })
-const folder = mkdtempSync(join(root, 'test', 'tmp', 'mpi-'))
-mkdirSync(join(folder, 'node_modules'))
-symlinkSync(root, join(folder, 'node_modules', 'millrace'))
-after(() => rmSync(folder, { recursive: true, force: true }))
-
-const has = (name: string): boolean => existsSync(`/usr/bin/${name}`)
-const without = (kind: string): string | false =>
-  has(`mpirun.${kind}`) && has(`mpicc.${kind}`) ? false : `needs ${kind}`
-
-function run(name: string, program: string, mpi: string, cpus = 2): string {
-  writeFileSync(join(folder, name), program)
-  const env = { ...process.env, MILLRACE_MPICC: `mpicc.${mpi}`, MILLRACE_MPIRUN: `mpirun.${mpi}` }
-  const { stdout, stderr } = spawnSync(
-    process.execPath,
-    [join(root, 'bin', 'millrace.js'), 'run', name, '--cpus', String(cpus), '--progress', 'none'],
-    { cwd: folder, env, encoding: 'utf8' },
-  )
-  assert.notEqual(stdout, '', stderr)
-  return stdout
-}
+const folder = programFolder('mpi')
+const run = (name: string, program: string, mpi: string): string => runProgram(folder, name, program, mpi)
 
 const CALLS = `
 import { mpi, main, waitOn } from 'millrace'
@@ -68,6 +50,26 @@ export const calls = mpi({ name: 'calls', processes: 2 }, comm => {
   request.wait(); sent.wait()
   same([...got], [other])
   while (!sent.test());
+  const sum = new Float64Array([rank, 1])
+  comm.iallreduce(sum).wait()
+  same([...sum], [1, 2])
+  const from1 = new Int32Array([rank === 1 ? 7 : 0])
+  comm.ibcast(from1, 1).wait()
+  const list = rank === 0 ? new Int32Array(2) : null
+  comm.igather(new Int32Array([rank + 1]), 0, list).wait()
+  const every = new Int16Array(2)
+  const begun = comm.iallgather(new Int16Array([rank]), every)
+  while (!begun.test());
+  const mine = new Float32Array(1)
+  comm.iscatter(rank === 0 ? new Float32Array([5, 6]) : null, mine).wait()
+  const traded = new Int32Array(2)
+  comm.ialltoall(new Int32Array([rank * 10, rank * 10 + 1]), traded).wait()
+  const product = new Float64Array(1)
+  comm.ireduce(new Float64Array([rank + 2]), 'prod', 1, product).wait()
+  same([from1[0], list && [...list], [...every], mine[0], [...traded], product[0]], [7, rank === 0 ? [1, 2] : null, [0, 1], 5 + rank, [rank, 10 + rank], rank === 1 ? 6 : 0])
+  comm.ibarrier().wait()
+  if (rank === 0) comm.isend({ v: 1 }, 1, 2).wait()
+  else same(comm.recvValue(0, 2), { v: 1 })
   comm.barrier()
   same(comm.iprobe(), null)
   comm.barrier()

@@ -140,6 +140,18 @@ test('a recorded run is simulated with other CPUs, and runs and stories know it'
   assert.match(story.stdout, /it finished/)
 })
 
+test('tasks of a workflow instance keep the ids that its file gives them', async () => {
+  const files = ['--trace', 'ids.json', '--graph', 'ids.dot']
+  const { code, stderr } = await millrace(folder, ['simulate', 'flow.json', '--platform', 'p.yaml', ...files])
+  assert.equal(code, 0, stderr)
+  for (const file of ['ids.json', 'ids.dot']) {
+    const text = readFileSync(join(folder, file), 'utf8')
+    for (const id of ['left_1', 'right_2', 'join_3']) assert.ok(text.includes(id), `${id} in ${file}`)
+  }
+  const story = await millrace(folder, ['story', 'right_2'])
+  assert.match(story.stdout, /right#\d right_2/)
+})
+
 test('a recorded run is replayed on its own machine, and with a slower disk its files take longer', async () => {
   const real = await millrace(folder, ['run', 'io.ts', '--machine', 'machine.json', '--progress', 'none'])
   assert.equal(real.code, 0, real.stderr)

@@ -12,6 +12,7 @@ import { workflowPath } from '../../flow/language/workflow-path.ts'
 import { plural } from '../../report/format.ts'
 import { shellQuote } from '../../general/shell-quote.ts'
 import { makeFoldersNow } from '../../storage/folders.ts'
+import type { PartitionWay } from '../../node/processes/gpmetis.ts'
 import { FlowRun } from '../../runtime/workflow/run.ts'
 import type { RunOptions } from '../../runtime/run-options.ts'
 import { clean } from './clean.ts'
@@ -34,7 +35,7 @@ export async function execute(given: Given): Promise<void> {
   checkTargets(given)
   if (flags.get('watch')) return (await import('./watch.ts')).watch(path)
   const cache = valueOf(given, 'cache')
-  const cacheFolder = cache === undefined ? null : usableCache(resolve(cache))
+  if (cache !== undefined && !cache.endsWith(':ro')) makeCache(resolve(cache.replace(/:rw$/, '')))
   giveParameters(given.rest)
   // The graph is that of the workflow, and not made from the journal.
   const options = runOptionsOf(given, ['trace'])
@@ -43,18 +44,13 @@ export async function execute(given: Given): Promise<void> {
   await checkRunOptions(options)
   const isOver = tellEarlyEnd(basename(path))
   try {
-    await make(given, path, options, cacheFolder)
+    await make(given, path, options)
   } finally {
     isOver()
   }
 }
 
-async function make(
-  given: Given,
-  path: string,
-  options: RunOptions,
-  cacheFolder: string | null,
-): Promise<void> {
+async function make(given: Given, path: string, options: RunOptions): Promise<void> {
   const { flags } = given
   const root = dirname(path)
   const own = resolve(root, '.millrace')
@@ -71,6 +67,7 @@ async function make(
   process.env['MILLRACE_OPTIONS'] = JSON.stringify(options)
   process.argv = [process.execPath, path, ...targets]
   const explain = flags.get('explain') === true
+  const keep = valueOf(given, 'keep')
   const run = new FlowRun(
     registry,
     {
@@ -79,7 +76,9 @@ async function make(
       force: forceOf(given, registry),
       keepGoing: flags.get('keep-going') === true,
       lean: valueOf(given, 'graph') === undefined,
-      cache: cacheFolder,
+      cache: valueOf(given, 'cache') ?? null,
+      ...(keep !== undefined && { keep }),
+      partition: (valueOf(given, 'partition') ?? null) as PartitionWay | null,
       onPlan: (works, flow) => {
         if (explain && !isDry) for (const line of explainLines(works, flow)) remark(line)
       },
@@ -181,10 +180,9 @@ function checkModes({ flags }: Given): void {
 }
 
 /** The cache keeps quiet about what it cannot keep, so a folder that can never be one is reported first. */
-function usableCache(folder: string): string {
+function makeCache(folder: string): void {
   try {
     makeFoldersNow(folder)
-    return folder
   } catch (cause) {
     const reason = existsSync(folder) ? 'it is not a folder' : (cause as Error).message
     throw new MillraceError('MR_OPTION', `--cache ${folder} cannot be used: ${reason}`, {

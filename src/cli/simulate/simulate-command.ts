@@ -1,4 +1,5 @@
 import { DASHBOARD, DASHBOARD_PORT } from '../dashboard/dashboard-command.ts'
+import { PARTITION } from '../partition-option.ts'
 import type { CommandSpec, OptionSpec } from '../spec.ts'
 
 /** `millrace simulate`, as data. */
@@ -33,6 +34,27 @@ export const simulateCommand = (policies: readonly string[], files: readonly Opt
       help: ['a table: fifo,lifo or fcfs,backfill,backfill/flush'],
     },
     { name: 'sweep', value: 'NAME=LIST', help: ['a table: nodes=1,2,4 or ssd.bandwidth=500,1000'] },
+    PARTITION,
+    {
+      name: 'lose-node',
+      value: 'NODE@TIME',
+      repeatable: true,
+      isRare: true,
+      help: ['this node is lost then: n3@90s; may be repeated'],
+    },
+    {
+      name: 'lose-every',
+      value: 'TIME',
+      isRare: true,
+      help: ['nodes are lost by chance, this mean time apart'],
+    },
+    { name: 'wall-time', value: 'TIME', isRare: true, help: ['each node ends by itself after that long'] },
+    {
+      name: 'replace-after',
+      value: 'TIME',
+      isRare: true,
+      help: ['a node that is gone is replaced after that long'],
+    },
     { name: 'split-time', isRare: true, help: ['WfFormat: model I/O beside the CPU time of each task'] },
     { name: 'jitter', value: 'SHARE', help: ['let compute times vary by so much: 0.1'] },
     { name: 'seed', value: 'N', kind: 'count', isRare: true, help: ['what chance begins with (default: 1)'] },

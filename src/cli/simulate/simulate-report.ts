@@ -1,4 +1,4 @@
-import { formatBytes, formatDuration, formatPercent } from '../../report/format.ts'
+import { formatBytes, formatDuration, formatPercent, plural } from '../../report/format.ts'
 import type { Paint } from '../../report/terminal/paint.ts'
 import { busiestOf } from '../../simulate/outcome.ts'
 import type { SimulatedOutcome } from '../../simulate/outcome.ts'
@@ -14,7 +14,7 @@ const right = (...titles: string[]) => titles.map(title => ({ title, align: 'rig
 
 /** Devices of one simulation, and what was busiest. */
 export function outcomeLines(outcome: SimulatedOutcome, paint: Paint): string[] {
-  const { devices, cacheHits, cacheMisses } = outcome
+  const { devices, cacheHits, cacheMisses, between, nodesLost, remade, lostTime } = outcome
   const used = devices.filter(({ read, written }) => read + written > 0)
   const rows = used.map(({ name, read, written, reading, writing }) => [
     name,
@@ -28,6 +28,13 @@ export function outcomeLines(outcome: SimulatedOutcome, paint: Paint): string[] 
   const lines = rows.length === 0 ? [] : ['', ...tableLines(columns, rows, paint)]
   const share = cacheHits / Math.max(1, cacheHits + cacheMisses)
   if (cacheHits > 0) lines.push(`${formatPercent(share)} of the bytes of files came from page caches`)
+  if (between > 0) lines.push(`${formatBytes(between)} went from node to node`)
+  if (nodesLost > 0) {
+    const cut = formatDuration(lostTime * 1000)
+    lines.push(
+      `${plural(nodesLost, 'node')} gone: ${cut} of CPU time cut off, ${plural(remade, 'task')} run again for what was lost`,
+    )
+  }
   return outcome.makespan > 0 ? [...lines, '', ...busiestLines(outcome)] : lines
 }
 
@@ -65,10 +72,11 @@ export function comparisonLines(results: readonly Result[], paint: Paint): strin
   const first = results[0]?.outcome.makespan ?? 0
   const best = Math.min(...results.map(({ outcome }) => outcome.makespan))
   const hasCache = results.some(({ outcome }) => outcome.cacheHits > 0)
+  const hasLinks = results.some(({ outcome }) => outcome.between > 0)
   // With flushing, data are still on their way when the last task has ended.
   const goesOn = results.some(({ outcome: { makespan, tasksEnded } }) => makespan > tasksEnded * 1.001)
   const rows = results.map(({ variant, outcome }) => {
-    const { makespan, tasksEnded, cpuUse, computing, cacheHits, cacheMisses } = outcome
+    const { makespan, tasksEnded, cpuUse, computing, cacheHits, cacheMisses, between } = outcome
     const { device, share } = busiestOf(outcome)
     return [
       variant,
@@ -78,6 +86,7 @@ export function comparisonLines(results: readonly Result[], paint: Paint): strin
       formatPercent(cpuUse),
       formatPercent(computing),
       ...(hasCache ? [formatPercent(cacheHits / Math.max(1, cacheHits + cacheMisses))] : []),
+      ...(hasLinks ? [formatBytes(between)] : []),
       `${device ?? 'CPUs'} ${formatPercent(share)}`,
       makespan === best ? 'best' : '',
     ]
@@ -85,7 +94,7 @@ export function comparisonLines(results: readonly Result[], paint: Paint): strin
   const columns = [
     { title: 'simulated' },
     ...right('time', ...(goesOn ? ['tasks ended'] : []), 'gain', 'cpus held', 'computing'),
-    ...right(...(hasCache ? ['from cache'] : []), 'busiest'),
+    ...right(...(hasCache ? ['from cache'] : []), ...(hasLinks ? ['between nodes'] : []), 'busiest'),
     { title: '' },
   ]
   return tableLines(columns, rows, paint)

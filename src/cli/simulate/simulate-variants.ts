@@ -3,12 +3,14 @@ import { IO_POLICIES } from '../../core/io/io-policy.ts'
 import { POLICIES, findPolicy } from '../../core/schedule/policy.ts'
 import { nearest } from '../../general/nearest.ts'
 import type { Policy } from '../../core/schedule/policy.ts'
+import type { PartitionWay } from '../../node/processes/gpmetis.ts'
 import { isPolicyFile, loadPolicyFile } from '../../runtime/policy-file.ts'
 import type { Platform } from '../../simulate/machine/platform.ts'
 import type { RecordedRun } from '../../simulate/input/recorded-run.ts'
 import type { SimulateOptions } from '../../simulate/simulate.ts'
 import { changed, parseSweep } from '../../simulate/variations.ts'
 import type { Sweep } from '../../simulate/variations.ts'
+import { failuresOf } from './simulate-failures.ts'
 import { valueOf } from '../spec.ts'
 import type { Given } from '../spec.ts'
 import { enableTypescript } from '../run/typescript.ts'
@@ -40,6 +42,10 @@ export async function variantsOf(
   if (ioPolicy !== undefined) base.ioPolicy = ioPolicy
   const flush = valueOf(given, 'flush')
   if (flush !== undefined) base.flush = flush as NonNullable<SimulateOptions['flush']>
+  const partition = valueOf(given, 'partition')
+  if (partition !== undefined) base.partition = partition as PartitionWay
+  const failures = failuresOf(given, first.platform)
+  if (failures) base.failures = failures
   base.seed = seedOf(valueOf(given, 'seed') ?? '1')
   const jitter = valueOf(given, 'jitter')
   if (jitter !== undefined) base.jitter = shareOf(jitter)
@@ -101,7 +107,7 @@ async function policyOf(name: string): Promise<Policy> {
 }
 
 function refusePart(part: string): never {
-  const known = [...POLICIES.map(({ name }) => name), ...IO_POLICIES, 'flush', 'flush-always']
+  const known = [...POLICIES.map(({ name }) => name), ...IO_POLICIES, 'flush', 'flush-always', 'partition']
   const close = nearest(part, known)
   throw new MillraceError(
     'MR_POLICY',
@@ -125,6 +131,7 @@ function compared(list: string, base: SimulateOptions): Promise<Variant[]> {
       for (const part of parts) {
         if (part === 'flush') options.flush = 'idle'
         else if (part === 'flush-always') options.flush = 'always'
+        else if (part === 'partition') options.partition ??= 'auto'
         else if (POLICIES.some(({ name }) => name === part) || isPolicyFile(part)) {
           options.policy = await policyOf(part)
         } else if (IO_POLICIES.includes(part)) {

@@ -15,10 +15,22 @@ export const RELAY = {
   ended: 69,
   want: 70,
   go: 71,
+  /** To a relay: send all again. Of a relay: all was sent again. */
+  again: 72,
 } as const
+/** The last byte of `begin`. */
+export const FLAGS = { directory: 1, again: 2 } as const
+/** A frame within one that the coordinator passes on, where nodes cannot reach each other. */
+export const CARRY_FRAME = 80
+/** The end of a step. */
+export const MARK_FRAME = 81
+/** What follows on this way was sent after so many ways had failed. */
+export const EPOCH_FRAME = 82
 
 /** Coordinator and nodes say that they live, each so many milliseconds. */
 export const PULSE = 1000
+/** A node that says nothing for so many milliseconds is lost. */
+export const SILENCE = 60_000
 /** A node that hears nothing for so many milliseconds ends its steps: the coordinator may have been stopped for a while. */
 export const SILENCE_OF_COORDINATOR = 600_000
 
@@ -44,23 +56,43 @@ export interface StreamOrders {
   /** Where inputs are and permanent files go: a folder that all nodes see. */
   readonly place: string
   readonly commands: readonly PlacedCommand[]
-  /** Of all nodes together. */
-  readonly instances: readonly (readonly [step: string, count: number])[]
-  /** What steps of other nodes read. */
-  readonly wanted: readonly Wanted[]
+  /** Which of the nodes this is. */
+  readonly node: number
+  readonly nodes: readonly NodeOfRun[]
   readonly environment: Readonly<Record<string, string>>
   readonly limit?: number
   readonly keep?: boolean
   readonly reserve?: number
 }
 
+/** A node, as the others know it. */
+export interface NodeOfRun {
+  readonly name: string
+  /** Where it can be called; host:port. */
+  readonly addresses: readonly string[]
+  /** Instances of steps there: how many, and the number of the first. */
+  readonly steps: readonly (readonly [step: string, count: number, first: number])[]
+}
+
 export type ToStreamNode =
+  /** `isFar`: some nodes are on other machines. */
+  | { readonly do: 'listen'; readonly node: number; readonly token: string; readonly isFar: boolean }
   | { readonly do: 'start'; readonly orders: StreamOrders }
   | { readonly do: 'stop' }
   | { readonly do: 'finish'; readonly isOk: boolean }
+  | { readonly do: 'lost'; readonly node: number }
   | { readonly do: 'pulse' }
 
+/** Bytes that a node has sent on one way. */
+export interface Sent {
+  /** The nodes that got them, one from the other. */
+  readonly chain: readonly number[]
+  readonly isByCoordinator: boolean
+  readonly bytes: number
+}
+
 export interface NodeResult {
+  readonly sent: readonly Sent[]
   readonly kept: Kept
   /** Temporary files that were removed; undefined when they were left. */
   readonly removed: number | undefined
@@ -71,11 +103,12 @@ export interface NodeResult {
 
 export type FromStreamNode =
   | { readonly say: 'hello'; readonly version: string; readonly cpus: number }
+  | { readonly say: 'listening'; readonly addresses: readonly string[] }
   | { readonly say: 'started' }
   | { readonly say: 'pulse' }
   | { readonly say: 'line'; readonly step: string; readonly text: string; readonly to: 'stdout' | 'stderr' }
   | { readonly say: 'note'; readonly text: string }
   | { readonly say: 'ended'; readonly instance: Instance }
-  | { readonly say: 'look'; readonly snapshot: Snapshot }
+  | { readonly say: 'look'; readonly snapshot: Snapshot; readonly sent: readonly Sent[] }
   | { readonly say: 'result'; readonly result: NodeResult }
   | { readonly say: 'fault'; readonly message: string; readonly hint: string }

@@ -4,13 +4,13 @@ import type { Instance } from '../../stream/run/runner.ts'
 import type { Snapshot } from '../../stream/board/snapshot.ts'
 import { commandOn } from '../launch/command-on.ts'
 import type { NodeSpec } from '../launch/node-spec.ts'
-import type { FrameReader } from '../link/frames.ts'
 import { FrameLink } from './frame-link.ts'
 import { PULSE } from './messages.ts'
-import type { FromStreamNode, NodeResult, StreamOrders, ToStreamNode } from './messages.ts'
+import type { FromStreamNode, NodeResult, Sent, StreamOrders, ToStreamNode } from './messages.ts'
 
 export interface StreamNodeEvents {
-  relayed(type: number, frame: Buffer, content: FrameReader): void
+  /** A frame for another node, that cannot be reached from there. */
+  carried(frame: Buffer): void
   line(step: string, text: string, to: 'stdout' | 'stderr'): void
   note(text: string): void
   ended(instance: Instance): void
@@ -29,7 +29,10 @@ export class RemoteStreamNode {
   readonly link: FrameLink<FromStreamNode, ToStreamNode>
   /** CPUs and version, once it has called. */
   readonly hello: Promise<{ cpus: number; version: string }>
+  /** Where other nodes can call it, once it was asked to listen. */
+  readonly addresses: Promise<readonly string[]>
   snapshot: Snapshot | null = null
+  sent: readonly Sent[] = []
   result: NodeResult | null = null
   isGone = false
   readonly #child: ChildProcess
@@ -53,6 +56,13 @@ export class RemoteStreamNode {
       refuse = reject
     })
     this.hello.catch(() => undefined)
+    let listens: (addresses: readonly string[]) => void
+    let cannot: (error: Error) => void
+    this.addresses = new Promise((resolve, reject) => {
+      listens = resolve
+      cannot = reject
+    })
+    this.addresses.catch(() => undefined)
     let fault: string | null = null
     let lingering: NodeJS.Timeout | undefined
     const gone = (reason: string): void => {
@@ -61,12 +71,13 @@ export class RemoteStreamNode {
       this.isGone = true
       const why = fault ?? [reason, said.trim()].filter(Boolean).join(': ')
       refuse(new Error(why))
+      cannot(new Error(why))
       events.gone(this.result ? null : why)
     }
     this.link = new FrameLink(child.stdout, child.stdin, {
-      relayed: (type, frame, content) => {
+      relayed: (_, frame) => {
         this.#silent = 0
-        events.relayed(type, frame, content)
+        events.carried(frame)
       },
       message: message => {
         this.#silent = 0
@@ -74,6 +85,8 @@ export class RemoteStreamNode {
           case 'hello':
             this.#hasCalled = true
             return greet({ cpus: spec.cpus ?? message.cpus, version: message.version })
+          case 'listening':
+            return listens(message.addresses)
           case 'line':
             return events.line(message.step, message.text, message.to)
           case 'note':
@@ -82,9 +95,11 @@ export class RemoteStreamNode {
             return events.ended(message.instance)
           case 'look':
             this.snapshot = message.snapshot
+            this.sent = message.sent
             return events.looked()
           case 'result':
             this.result = message.result
+            this.sent = message.result.sent
             return
           case 'fault':
             fault = message.hint ? `${message.message} (${message.hint})` : message.message
@@ -110,6 +125,15 @@ export class RemoteStreamNode {
       gone(reason)
       child.kill('SIGKILL')
     }
+  }
+
+  listen(node: number, token: string, isFar: boolean): void {
+    this.link.say({ do: 'listen', node, token, isFar })
+  }
+
+  /** Another node is lost. */
+  lost(node: number): void {
+    this.link.say({ do: 'lost', node })
   }
 
   start(orders: StreamOrders): void {

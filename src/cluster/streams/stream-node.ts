@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
-import type { ChildProcess } from 'node:child_process'
+import type { ChildProcessByStdio } from 'node:child_process'
+import type { Readable, Writable } from 'node:stream'
 import { availableParallelism } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { MillraceError } from '../../core/errors.ts'
@@ -16,10 +17,14 @@ import { streamTools } from '../../stream/run/toolchain.ts'
 import { forgetState, writeState } from '../../stream/run/up-state.ts'
 import { watchOver } from '../../stream/run/watch.ts'
 import { FrameSplitter } from '../link/frames.ts'
+import { Channels } from './channel.ts'
 import { FrameLink, passOn } from './frame-link.ts'
-import { pathOf, wantedFrames } from './relay-frame.ts'
-import { PULSE, RELAY, SILENCE_OF_COORDINATOR } from './messages.ts'
-import type { FromStreamNode, NodeResult, StreamOrders, ToStreamNode } from './messages.ts'
+import { Incoming } from './incoming.ts'
+import { Outgoing } from './outgoing.ts'
+import { againFrame, carriedId, readCarried, wantedFrames } from './relay-frame.ts'
+import { Routes } from './routes.ts'
+import { PULSE, SILENCE_OF_COORDINATOR } from './messages.ts'
+import type { FromStreamNode, NodeOfRun, NodeResult, StreamOrders, ToStreamNode } from './messages.ts'
 import { within } from './within.ts'
 
 /** Milliseconds between looks at the board. */
@@ -32,19 +37,23 @@ const START_LIMIT = 300_000
 const BOARD_LIMIT = 60_000
 const HEADER = 5
 
+type Relay = ChildProcessByStdio<Writable, Readable, null>
+
 /** One node of a streaming workflow: a board, the steps that were placed here, and a relay to the other nodes. */
 export class StreamNode {
   readonly #link: FrameLink<ToStreamNode, FromStreamNode>
-  /** Files whose home is another node. */
-  readonly #remote = new Set<string>()
+  readonly #channels = new Channels()
+  readonly #splitter = new FrameSplitter()
   readonly #ended: () => void
   readonly #pulse: NodeJS.Timeout
   #live: Live | null = null
   #starting: Promise<void> | null = null
   #stopping: Promise<void> | null = null
   #leaving: Promise<void> | null = null
-  /** Frames that came before the relay was there. */
+  /** Frames that came by the coordinator before the relay was there. */
   #early: Buffer[] | null = []
+  /** Nodes that were lost before the relay was there. */
+  readonly #lost: number[] = []
   #heard = 0
   #isOver = false
 
@@ -52,10 +61,9 @@ export class StreamNode {
     this.#ended = ended
     this.#link = new FrameLink(process.stdin, process.stdout, {
       message: message => this.#hear(message),
-      relayed: (type, frame, content) => {
-        if (type === RELAY.begin && frame.at(-1) === 0) this.#remote.add(pathOf(content.bytes, content.at))
-        if (this.#early) this.#early.push(frame)
-        else if (this.#live?.relay.stdin) passOn(this.#live.relay.stdin, frame, [this.#link])
+      relayed: (_, frame) => {
+        if (this.#live) this.#carried(this.#live, frame)
+        else this.#early?.push(Buffer.from(frame))
       },
     })
     process.stdin.on('end', () => void this.#leave('killed'))
@@ -73,6 +81,16 @@ export class StreamNode {
   #hear(message: ToStreamNode): void {
     this.#heard = 0
     switch (message.do) {
+      case 'listen':
+        this.#channels.listen(message.node, message.token, message.isFar).then(
+          addresses => this.#link.say({ say: 'listening', addresses }),
+          error => this.#fail(error),
+        )
+        return
+      case 'lost':
+        if (this.#live) this.#lose(this.#live, message.node)
+        else this.#lost.push(message.node)
+        return
       case 'start': {
         const start = this.#start(message.orders)
         this.#starting = within(START_LIMIT, start, 'a board and a directory').catch(error =>
@@ -115,7 +133,7 @@ export class StreamNode {
       const lines = planLines(plan, {
         dir,
         workflow: board.workflow,
-        instances: new Map(orders.instances),
+        instances: instancesOf(orders.nodes),
         inputs: place,
         ...(orders.limit === undefined ? {} : { limit: orders.limit }),
         ...(layer === undefined ? {} : { layer }),
@@ -126,21 +144,41 @@ export class StreamNode {
       throw error
     }
     await writeState(board, { plan, workspace })
+    const relay = this.#relay(board)
+    const { node, nodes } = orders
+    const nameOf = (index: number): string => nodes[index]?.name ?? `${index}`
+    const incoming = new Incoming(node, {
+      toRelay: (frame, from) => passOn(relay.stdin, frame, from ? [from] : []),
+      nameOf,
+      placedOn: index => instancesOf(nodes.slice(index, index + 1)),
+    })
+    const routes = new Routes(plan, nodes)
+    const outgoing = new Outgoing(node, routes, this.#channels, relay.stdout, {
+      again: () => void relay.stdin.write(againFrame()),
+      note,
+      nameOf,
+      isTold: path => incoming.isTold(path),
+      byCoordinator: this.#link,
+    })
+    this.#send(relay.stdout, outgoing)
+    relay.stdin.write(wantedFrames(routes.wantedFrom(node)))
     const keeper = new Keeper(plan, workspace, note, {
       ...(orders.reserve === undefined ? {} : { reserve: orders.reserve }),
       relieve: bytes => board.spill(bytes),
-      isHere: path => !this.#remote.has(path),
+      isHere: path => !incoming.isRemote(path),
     })
     const runner = new Runner(board, {
       line: (step, text, to) => this.#link.say({ say: 'line', step, text, to }),
       ended: instance => this.#link.say({ say: 'ended', instance }),
     })
     const allIsWell = watchOver(board.workflow, orders.keep === true)
-    const live = { orders, plan, workspace, board, keeper, runner, allIsWell, relay: this.#relay(board) }
+    const live = { orders, plan, workspace, board, keeper, runner, allIsWell, relay, incoming, outgoing }
     this.#live = live
-    live.relay.stdin?.write(wantedFrames(orders.wanted))
-    for (const frame of this.#early ?? []) live.relay.stdin?.write(frame)
+    const addresses = nodes.map(one => one.addresses)
+    this.#channels.take(addresses, incoming)
+    for (const frame of this.#early ?? []) this.#carried(live, frame)
     this.#early = null
+    for (const lost of this.#lost) this.#lose(live, lost)
     this.#link.say({ say: 'started' })
     if (this.#stopping || this.#leaving) return
     for (const command of orders.commands) {
@@ -150,16 +188,9 @@ export class StreamNode {
     void this.#look(live)
   }
 
-  #relay(board: Board): ChildProcess {
+  #relay(board: Board): Relay {
     const relay = spawn(board.tools.board, ['relay', '-w', board.workflow], {
       stdio: ['pipe', 'pipe', 'inherit'],
-    })
-    const splitter = new FrameSplitter()
-    const { stdout } = relay
-    stdout.on('data', (chunk: Buffer) => {
-      splitter.push(chunk, (_, content) =>
-        this.#link.pass(content.bytes.subarray(content.at - HEADER, content.end), stdout),
-      )
     })
     relay.stdin.on('error', () => undefined)
     relay.on('exit', code => {
@@ -168,14 +199,40 @@ export class StreamNode {
     return relay
   }
 
+  #send(stdout: Relay['stdout'], outgoing: Outgoing): void {
+    const splitter = new FrameSplitter()
+    stdout.on('data', (chunk: Buffer) => {
+      splitter.push(chunk, (type, content) =>
+        outgoing.take(type, content.bytes.subarray(content.at - HEADER, content.end), content),
+      )
+    })
+  }
+
+  /** A frame that came by the coordinator. */
+  #carried({ incoming }: Live, whole: Buffer): void {
+    const { source, frame } = readCarried(whole)
+    this.#splitter.push(frame, (type, content) =>
+      incoming.frame(source, carriedId(incoming.me), type, frame, content, this.#link),
+    )
+  }
+
+  #lose({ incoming, outgoing }: Live, node: number): void {
+    outgoing.lost(node)
+    void incoming.lost(node)
+  }
+
   async #look(live: Live): Promise<void> {
     while (!this.#isOver) {
       const began = Date.now()
       const snapshot = await live.board.ps().catch(() => undefined)
       if (snapshot && !this.#isOver) {
         live.keeper.look(snapshot)
-        const files = snapshot.files.filter(({ path }) => !this.#remote.has(path))
-        this.#link.say({ say: 'look', snapshot: { ...snapshot, files, events: [] } })
+        const files = snapshot.files.filter(({ path }) => !live.incoming.isRemote(path))
+        this.#link.say({
+          say: 'look',
+          snapshot: { ...snapshot, files, events: [] },
+          sent: live.outgoing.sent,
+        })
       }
       await sleep(Math.max(INTERVAL, (Date.now() - began) * 20))
     }
@@ -228,25 +285,27 @@ export class StreamNode {
     }
     this.#isOver = true
     clearInterval(this.#pulse)
+    this.#channels.end()
     this.#ended()
   }
 
   async #finish(live: Live, isOk: boolean): Promise<NodeResult> {
     this.#isOver = true
-    const { board, keeper, workspace, plan, orders, relay, allIsWell } = live
+    const { board, keeper, workspace, plan, orders, relay, allIsWell, incoming, outgoing } = live
     const last = await within(BOARD_LIMIT, board.ps(), 'the state of the files')
     const kept = await keeper.finish(last, isOk, orders.keep)
     const isLeft = orders.keep === true || kept.stuck.length > 0
     const all = isLeft ? undefined : await removeTemporary(plan, workspace)
     // Copies of files of other nodes are not counted twice.
-    const removed = all === undefined ? undefined : Math.max(0, all - this.#remote.size)
+    const removed = all === undefined ? undefined : Math.max(0, all - incoming.remoteCount)
     if (isLeft) await holdOn(workspace)
-    relay.stdin?.end()
+    outgoing.end()
+    relay.stdin.end()
     await within(BOARD_LIMIT, board.destroy(true), 'the end of the board')
     await forgetState(board)
     allIsWell()
-    const files = last?.files.filter(({ path }) => !this.#remote.has(path)) ?? []
-    return { kept, removed, dir: workspace.dir, last: last && { ...last, files } }
+    const files = last?.files.filter(({ path }) => !incoming.isRemote(path)) ?? []
+    return { sent: outgoing.sent, kept, removed, dir: workspace.dir, last: last && { ...last, files } }
   }
 }
 
@@ -257,6 +316,16 @@ interface Live {
   readonly board: Board
   readonly keeper: Keeper
   readonly runner: Runner
-  readonly relay: ChildProcess
+  readonly relay: Relay
+  readonly incoming: Incoming
+  readonly outgoing: Outgoing
   readonly allIsWell: () => void
+}
+
+/** Of all nodes together. */
+function instancesOf(nodes: readonly NodeOfRun[]): Map<string, number> {
+  const counts = new Map<string, number>()
+  for (const { steps } of nodes)
+    for (const [step, count] of steps) counts.set(step, (counts.get(step) ?? 0) + count)
+  return counts
 }

@@ -17,14 +17,14 @@ import type { StepCommand } from '../../stream/run/step-commands.ts'
 import { StreamError } from '../../stream/stream-error.ts'
 import { environmentToSend } from '../launch/environment.ts'
 import type { NodeSpec } from '../launch/node-spec.ts'
-import type { FrameReader } from '../link/frames.ts'
-import { endedFrame, Homes } from './homes.ts'
-import { PULSE, RELAY } from './messages.ts'
-import type { PlacedCommand } from './messages.ts'
+import { newSecret } from '../link/secret.ts'
+import { Deadlocks } from './deadlock.ts'
+import { PULSE, SILENCE } from './messages.ts'
+import { Links } from './links.ts'
+import type { PlacedCommand, Sent } from './messages.ts'
 import { placeSteps } from './place-steps.ts'
 import { RemoteStreamNode } from './remote-stream-node.ts'
-import { Routes } from './routes.ts'
-import { pathOf } from './relay-frame.ts'
+import { readCarried } from './relay-frame.ts'
 
 export interface StreamNodesOptions {
   readonly place: string
@@ -36,10 +36,15 @@ export interface StreamNodesOptions {
   readonly heartbeat?: number
   /** Milliseconds after which a node that says nothing is lost. */
   readonly silence?: number
+  /** Whether a node may call another one; without it, all try. */
+  readonly mayCall?: (from: number, to: number) => boolean
 }
 
 /** Nodes that live get so many times the silence to put their files in place, before the run ends without them. */
 const CLOSING = 10
+/** Seconds after which progress tells of a wait, and of how many. */
+const LONG_WAIT = 5
+const MOST_WAITS = 5
 
 /** Runs a streaming workflow whose steps are on several nodes. */
 export function streamRunOnNodes(
@@ -67,17 +72,19 @@ class NodesRun {
   readonly #options: StreamNodesOptions
   readonly #screen: Screen
   readonly #progress: Progress
-  readonly #homes = new Homes()
   readonly #nodes: RemoteStreamNode[] = []
+  readonly #addresses: (readonly string[])[] = []
   readonly #instances: Instance[] = []
   readonly #begun = Date.now()
-  #routes: Routes | null = null
   #placed: PlacedCommand[][] = []
   #expected = 0
   #spoke = Date.now()
   #lost: string[] = []
   #wake: () => void = () => {}
   #isCut = false
+  #isDeadlocked = false
+  readonly #deadlocks = new Deadlocks()
+  #links = new Links([])
 
   constructor(
     plan: Plan,
@@ -121,7 +128,11 @@ class NodesRun {
   }
 
   get #silence(): number {
-    return this.#options.silence ?? 60_000
+    return this.#options.silence ?? SILENCE
+  }
+
+  get #sent(): (readonly Sent[])[] {
+    return this.#nodes.map(({ sent }) => sent)
   }
 
   get #running(): number {
@@ -143,27 +154,33 @@ class NodesRun {
     const width = Math.max(...this.#plan.steps.map(step => step.name.length))
     for (const [i, spec] of specs.entries()) {
       const node = new RemoteStreamNode(spec, {
-        relayed: (type, frame, content) => this.#pass(i, type, frame, content),
+        carried: frame => this.#carry(i, frame),
         line: (step, text, to) =>
           this.#screen.print(`${step.padEnd(width)} | ${text}\n`, to === 'stdout' ? 'out' : 'err'),
         note: text => this.#screen.print(`${spec.name}: ${text}`),
         ended: instance => this.#ended(instance, spec.name),
-        looked: () => this.#show(),
+        looked: () => {
+          this.#show()
+          this.#watchForDeadlock()
+        },
         gone: reason => this.#gone(i, reason),
       })
       this.#nodes.push(node)
     }
     const cpus: number[] = []
     for (const node of this.#nodes) {
-      const hello = await node.hello.catch((error: Error) => {
-        throw new MillraceError('MR_NODE_UNREACHABLE', `${node.name}: ${error.message}`)
-      })
+      const hello = await node.hello.catch(unreachable(node))
       if (hello.version !== this.#options.version) {
         const message = `${node.name} has Millrace ${hello.version}, this machine ${this.#options.version}`
         throw new MillraceError('MR_NODE_VERSION', message)
       }
       cpus.push(hello.cpus)
     }
+    this.#links = new Links(this.#nodes.map(({ name }) => name))
+    const { token } = newSecret()
+    const isFar = specs.some(({ by }) => by !== 'local')
+    for (const [i, node] of this.#nodes.entries()) node.listen(i, token, isFar)
+    for (const node of this.#nodes) this.#addresses.push(await node.addresses.catch(unreachable(node)))
     this.#placed = placeSteps(
       this.#commands,
       this.#nodes.map(({ name }, i) => ({ name, cpus: cpus[i] ?? 1 })),
@@ -171,17 +188,12 @@ class NodesRun {
   }
 
   #start(sendsEnvironment: boolean): void {
-    const { limit, keep, reserve, place, version } = this.#options
-    const counts = new Map<string, number>()
-    const on = new Map<string, number[]>()
-    for (const [i, commands] of this.#placed.entries()) {
-      for (const { step, times } of commands) {
-        counts.set(step, (counts.get(step) ?? 0) + times)
-        on.set(step, [...(on.get(step) ?? []), i])
-        this.#expected += times
-      }
-    }
-    this.#routes = new Routes(this.#plan, step => on.get(step) ?? [])
+    const { limit, keep, reserve, place, version, mayCall = () => true } = this.#options
+    const nodes = this.#nodes.map(({ name }, i) => {
+      const steps = (this.#placed[i] ?? []).map(({ step, times, first }) => [step, times, first] as const)
+      return { name, addresses: this.#addresses[i] ?? [], steps }
+    })
+    for (const commands of this.#placed) for (const { times } of commands) this.#expected += times
     const text = readText(this.#file)
     for (const [i, node] of this.#nodes.entries()) {
       node.start({
@@ -190,8 +202,8 @@ class NodesRun {
         text,
         place,
         commands: this.#placed[i] ?? [],
-        instances: [...counts],
-        wanted: this.#routes.wantedFrom(i),
+        node: i,
+        nodes: nodes.map((one, to) => (mayCall(i, to) ? one : { ...one, addresses: [] })),
         environment: sendsEnvironment ? environmentToSend(process.env) : {},
         ...(limit === undefined ? {} : { limit }),
         ...(keep === undefined ? {} : { keep }),
@@ -200,22 +212,11 @@ class NodesRun {
     }
   }
 
-  /** A frame of a relay goes to the nodes that read the file. */
-  #pass(from: number, type: number, frame: Buffer, content: FrameReader): void {
+  /** Nodes that cannot reach each other send what they have for each other through this process. */
+  #carry(from: number, frame: Buffer): void {
     const source = this.#nodes[from]
-    if (!source || !this.#routes) return
-    if (type === RELAY.ended) return this.#toOthers(from, frame)
-    const path = pathOf(content.bytes, content.at)
-    this.#homes.heard(type, path, from)
-    const isDirectory = type === RELAY.begin && frame.at(-1) === 1
-    for (const i of this.#routes.of(path, isDirectory)) {
-      const node = this.#nodes[i]
-      if (i !== from && node && !node.isGone) node.link.pass(frame, source.link)
-    }
-  }
-
-  #toOthers(from: number, frame: Buffer): void {
-    for (const [i, node] of this.#nodes.entries()) if (i !== from && !node.isGone) node.link.pass(frame)
+    const node = this.#nodes[readCarried(frame).to]
+    if (source && node && !node.isGone) node.link.pass(frame, source.link)
   }
 
   #ended(instance: Instance, node: string): void {
@@ -235,25 +236,40 @@ class NodesRun {
     this.#lost.push(`node ${node.name} was lost: ${reason}`)
     this.#screen.print(`node ${node.name} was lost: ${reason}\n`)
     const why = `node ${node.name} was lost`
-    for (const { path, frame } of this.#homes.lost(index, why)) {
-      for (const i of this.#routes?.of(path) ?? []) {
-        const other = this.#nodes[i]
-        if (i !== index && other && !other.isGone) other.link.pass(frame)
-      }
-    }
+    for (const other of this.#nodes) if (!other.isGone) other.lost(index)
     const now = Date.now()
     for (const { step, run, first, times } of this.#placed[index] ?? []) {
       const isKnown = (number: number): boolean =>
         this.#instances.some(one => one.step === step && one.number === number)
       const missing = Array.from({ length: times }, (_, n) => first + n).filter(number => !isKnown(number))
       if (missing.length === 0) continue
-      this.#toOthers(index, endedFrame(step, missing.length, why))
       for (const number of missing) {
         const command = typeof run === 'string' ? run : run.join(' ')
         const instance = { step, number, command, started: this.#begun, ended: now, code: 137, tail: [why] }
         this.#ended(instance, node.name)
       }
     }
+  }
+
+  /** Steps that wait for each other on several nodes would do so for ever. */
+  #watchForDeadlock(): void {
+    if (this.#isCut || this.#nodes.some(node => !node.isGone && !node.snapshot)) return
+    const seen = this.#nodes.flatMap(({ name, snapshot, isGone }, i) => {
+      if (isGone || !snapshot) return []
+      const running = new Map<string, number>()
+      for (const { step, first, times } of this.#placed[i] ?? []) {
+        const ended = this.#instances.filter(
+          one => one.step === step && one.number >= first && one.number < first + times,
+        ).length
+        if (ended < times) running.set(step, (running.get(step) ?? 0) + times - ended)
+      }
+      return [{ name, snapshot, running }]
+    })
+    const circle = this.#deadlocks.look(seen, Date.now())
+    if (circle === null || this.#isDeadlocked) return
+    this.#isDeadlocked = true
+    this.#screen.print(`error: these steps wait for each other and are stopped: ${circle}\n`)
+    for (const node of this.#nodes) node.stop()
   }
 
   #snapshot(of: (node: RemoteStreamNode) => Snapshot | null | undefined): Snapshot {
@@ -286,15 +302,25 @@ class NodesRun {
     const elapsed = durationText(Date.now() - this.#begun)
     const done = `[${this.#instances.length}/${this.#expected}] steps ended`
     const nodes = counted(this.#nodes.length, 'node')
+    const rates = this.#links.rates(this.#sent, Date.now())
+    const waits = this.#nodes.flatMap(({ name, snapshot }) =>
+      (snapshot?.waits ?? []).flatMap(({ sentence, at, for: what, seconds }) =>
+        (seconds ?? 0) < LONG_WAIT
+          ? []
+          : [`${name}: ${sentence}${what === 'data' ? `, from byte ${at}` : ''}`],
+      ),
+    )
+    const more = [...waits.slice(0, MOST_WAITS), ...(rates === undefined ? [] : [rates])]
     return [
       `${this.#plan.name}  ${elapsed}  ${nodes}  ${done}  ${byteText(bytes)} written`,
-      ...progressLines(states, this.#screen.width, this.#screen.height - 2),
+      ...progressLines(states, this.#screen.width, this.#screen.height - 2 - more.length),
+      ...more,
     ]
   }
 
   async #close(): Promise<number> {
     const failed = this.#instances.filter(({ code }) => code !== 0)
-    const isOk = failed.length === 0 && !this.#isCut && this.#lost.length === 0
+    const isOk = failed.length === 0 && !this.#isCut && !this.#isDeadlocked && this.#lost.length === 0
     await this.#letGo(isOk)
     this.#screen.clear()
     const last = this.#snapshot(node => node.result?.last)
@@ -321,6 +347,8 @@ class NodesRun {
         workspace: { dir: dirs, place: this.#options.place, layer: undefined, own: true, before: new Set() },
       }),
     )
+    const links = this.#links.total(this.#sent)
+    if (links !== undefined) this.#screen.print(`${links}\n`)
     if (this.#isCut) return 130
     return isOk && this.#lost.length === 0 && kept.stuck.length === 0 && doubt === '' ? 0 : 1
   }
@@ -361,6 +389,12 @@ class NodesRun {
     }
   }
 }
+
+const unreachable =
+  ({ name }: RemoteStreamNode) =>
+  (error: Error): never => {
+    throw new MillraceError('MR_NODE_UNREACHABLE', `${name}: ${error.message}`)
+  }
 
 /** Options that make no sense with several nodes. */
 export function refuseDir(dir: string | undefined): void {

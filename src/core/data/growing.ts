@@ -24,9 +24,10 @@ export const canFollow = (task: Task): boolean => FORMS[task.kind.form].streamsF
 export const keepsWaiting = (task: Task, version: Version): boolean =>
   version.state === 'pending' && !(version.growth?.open === true && canFollow(task))
 
-/** It runs, or is to run, on data that are not committed. */
+/** It runs, or is to run, on data that are not committed. What was lost and is made again has no growth. */
 export const isFollower = (task: Task): boolean =>
-  FORMS[task.kind.form].streamsFiles && task.accesses.some(({ read }) => read?.state === 'pending')
+  FORMS[task.kind.form].streamsFiles &&
+  task.accesses.some(({ read }) => read?.state === 'pending' && read.growth !== null)
 
 /** Takes those who can follow out of the list of waiters. */
 export function takeFollowers(version: Version): Task[] {

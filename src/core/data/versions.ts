@@ -126,6 +126,13 @@ export class Versions {
     else this.commit(write, now)
   }
 
+  /** It is gone, and this task makes it again. Tasks that read it are told when they begin. */
+  unmake(version: Version, by: Task): void {
+    version.state = 'pending'
+    version.producer = by
+    version.value = undefined
+  }
+
   readerEnded(version: Version, now: number): void {
     version.readers--
     if (version.readers === 0 && version.place) this.#parts.io.unread(version)
@@ -203,7 +210,7 @@ export class Versions {
     return version
   }
 
-  /** After the program was told of a failure, the datum is what it was before. */
+  /** After the program has seen a failure, the datum is what it was before. */
   fallBack(datum: Datum): void {
     const valid = nearestValid(datum.current)
     // Versions that never came may have something in them, from members of a team that did end.

@@ -1,9 +1,10 @@
+import { isShare } from './machine.ts'
 import type { Node } from './machine.ts'
 import type { Demand } from '../tasks/demand.ts'
 
 /**
  * Finds the first node with room without looking at all of them: over the nodes lies a tree, each of whose
- * places knows the most free lanes and the most free memory of any node below it. Looking for a node costs
+ * places knows the most free lanes (twice as many, and one more if some are shared and have room) and the most free memory of any node below it. Looking for a node costs
  * the logarithm of their number; so does telling that one has changed.
  */
 export class FreeNodes {
@@ -27,13 +28,14 @@ export class FreeNodes {
   }
 
   /** To be called whenever what is free of a node has changed. */
-  update({ index, freeLanes, freeMemory, isLost, isPaused }: Node): void {
+  update(node: Node): void {
+    const { index, freeLanes, freeMemory, isLost, isPaused } = node
     // A node that has joined.
     if (index >= this.#leaves) return this.#grow()
     const lanes = this.#lanes
     const memory = this.#memory
     let at = this.#leaves + index
-    lanes[at] = isLost || isPaused ? -1 : freeLanes
+    lanes[at] = isLost || isPaused ? -1 : 2 * freeLanes + (node.hasSharedRoom ? 1 : 0)
     memory[at] = freeMemory
     for (at >>= 1; at >= 1; at >>= 1) {
       const most = Math.max(lanes[2 * at] as number, lanes[2 * at + 1] as number)
@@ -54,7 +56,7 @@ export class FreeNodes {
   #find(place: number, low: number, size: number, from: number, demand: Demand): number {
     if (low + size <= from) return -1
     // Lanes and memory may be free on different nodes: then nothing is found further down.
-    if ((this.#lanes[place] as number) < demand.cpus) return -1
+    if ((this.#lanes[place] as number) < lanesFor(demand)) return -1
     if ((this.#memory[place] as number) < demand.memory) return -1
     if (size === 1) return low
     const half = size / 2
@@ -62,3 +64,5 @@ export class FreeNodes {
     return left >= 0 ? left : this.#find(2 * place + 1, low + half, half, from, demand)
   }
 }
+
+const lanesFor = ({ cpus }: Demand): number => (isShare(cpus) ? 1 : 2 * cpus)

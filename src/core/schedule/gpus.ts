@@ -40,6 +40,11 @@ export class Gpus {
     for (const device of held.devices) this.#free[device] = (this.#free[device] as number) + held.share
   }
 
+  /** The tasks that have one, or a share. */
+  holders(): Iterable<Task> {
+    return this.#held.keys()
+  }
+
   /** The ids of those that a task has. */
   of(task: Task): readonly string[] {
     return this.#held.get(task)?.devices.map(device => this.ids[device] as string) ?? []

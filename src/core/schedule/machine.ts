@@ -1,6 +1,6 @@
 import { Deque } from '../../general/deque.ts'
 import type { IoNodeDescription } from '../io/io-node.ts'
-import type { Demand } from '../tasks/demand.ts'
+import type { Demand, Spread } from '../tasks/demand.ts'
 import { FORMS } from '../tasks/form.ts'
 import type { Form } from '../tasks/form.ts'
 import type { Task, TaskSpec } from '../tasks/task.ts'
@@ -15,8 +15,12 @@ export interface NodeDescription extends IoNodeDescription {
   tags: readonly string[]
   /** The ids by which programs know its GPUs. */
   gpus?: readonly string[]
+  /** The ranks of one MPI task can be on several nodes that have this. */
+  sharesRanks?: boolean
   /** The memory (NUMA) domain of each CPU, by lane, where there are several. */
   domains?: readonly number[]
+  /** It sees no files of others: those of its tasks are brought there. */
+  isApart?: boolean
 }
 
 /**
@@ -33,6 +37,8 @@ export class Lane {
   lastEnd = 0
   /** Held by a task with several CPUs whose own lane is another one. */
   lentTo: Task | null = null
+  /** Thousandths that tasks with a share of a CPU have of it; they run at the same time. */
+  shared = 0
   /** Turned out to be long: while it runs here, no task queues behind it. */
   long: Task | null = null
   /** Blocked tasks whose thread is behind this lane, and that could go on. */
@@ -50,7 +56,7 @@ export class Lane {
 
   /** At work, so that what is of this form may queue behind what is there. */
   takes(form: Form): boolean {
-    if (this.lentTo || this.queue.size === 0 || this.queue.size >= LANE_DEPTH) return false
+    if (this.lentTo || this.shared > 0 || this.queue.size === 0 || this.queue.size >= LANE_DEPTH) return false
     const head = this.queue.peek()
     return this.resuming.size === 0 && head !== this.long && head?.kind.form === form
   }
@@ -69,6 +75,14 @@ export const LANE_DEPTH = 1024
 const TINY = 0.005
 const HANDFUL = 0.5
 
+const wholeUnits = (cpus: number, unit: number): number => Math.floor(cpus / unit) * unit
+
+/** Shares are counted in thousandths, so that three thirds are a whole. */
+const WHOLE = 1000
+/** A part of a CPU; I/O tasks ask for none at all. */
+export const isShare = (cpus: number): boolean => cpus > 0 && cpus < 1
+const shareOf = (cpus: number): number => Math.max(1, Math.floor(cpus * WHOLE))
+
 export class Node {
   readonly index: number
   readonly name: string
@@ -77,7 +91,13 @@ export class Node {
   readonly tags: ReadonlySet<string>
   readonly lanes: Lane[]
   readonly gpus: Gpus
+  readonly sharesRanks: boolean
+  /** The nodes over which the ranks of a task can be spread, this one among them. */
+  readonly #peers: readonly Node[]
+  readonly isApart: boolean
   readonly #domains: readonly number[] | null
+  /** Tasks with a share of a CPU. */
+  #shares = 0
   freeMemory: number
   freeLanes: number
   /** Gone for good. */
@@ -91,14 +111,18 @@ export class Node {
   /** Tasks may wait on a lane behind another; see `Recalls`. */
   isCrowded = false
 
-  constructor(index: number, description: NodeDescription) {
+  /** `all`: the nodes of the run, which may grow. */
+  constructor(index: number, description: NodeDescription, all: readonly Node[] = []) {
     this.index = index
+    this.sharesRanks = description.sharesRanks === true
+    this.#peers = this.sharesRanks ? all : []
     this.name = description.name
     this.cpus = description.cpus
     this.memory = description.memory
     this.tags = new Set(description.tags)
     this.lanes = Array.from({ length: description.cpus }, (_, i) => new Lane(i))
     this.gpus = new Gpus(description.gpus ?? [])
+    this.isApart = description.isApart ?? false
     this.#domains = description.domains ?? null
     this.freeMemory = description.memory
     this.freeLanes = description.cpus
@@ -109,21 +133,58 @@ export class Node {
     return !this.isLost && this.isLargeEnough(demand)
   }
 
-  isLargeEnough({ cpus, memory, tags, gpus }: Demand): boolean {
-    if (cpus > this.cpus || memory > this.memory || gpus > this.gpus.count) return false
+  isLargeEnough(demand: Demand): boolean {
+    const { cpus, memory, tags, gpus } = demand
+    const most = demand.spread ? this.#mostSpread(demand) : this.cpus
+    if (cpus > most || memory > this.memory || gpus > this.gpus.count) return false
     return tags.every(tag => this.tags.has(tag))
+  }
+
+  /** CPUs that the task could have together, here and on other nodes, were they idle. */
+  #mostSpread({ spread, memory, gpus }: Demand): number {
+    const { unit, perNode } = spread as Spread
+    const on = ({ cpus }: Node): number => wholeUnits(Math.min(cpus, perNode), unit)
+    // What is more than CPUs has to be on one node.
+    if (!this.sharesRanks || memory > 0 || gpus > 0) return on(this)
+    let sum = 0
+    for (const node of this.#peers) if (node.sharesRanks && !node.isLost) sum += on(node)
+    return Math.max(on(this), sum)
+  }
+
+  /** How many CPUs of a task that is spread over nodes could be here now, of so many. */
+  roomFor(demand: Demand, left: number): number {
+    const { spread, tags } = demand
+    if (!spread || !this.sharesRanks || this.isLost || this.isPaused || this.claims > 0) return 0
+    if (!tags.every(tag => this.tags.has(tag))) return 0
+    return wholeUnits(Math.min(this.freeLanes, spread.perNode, left), spread.unit)
+  }
+
+  /** CPUs for a task that is on another node. */
+  lend(task: Task, count: number): void {
+    for (const lane of chooseLanes(this.lanes, this.#domains, count, null)) lane.lentTo = task
+    this.freeLanes -= count
+  }
+
+  takeBack(task: Task): void {
+    for (const lane of this.lanes) {
+      if (lane.lentTo !== task) continue
+      lane.lentTo = null
+      this.freeLanes++
+    }
   }
 
   /** `freeLanes` also counts idle lanes that a blocked task waits for: those are not for new tasks. */
   fitsNow(demand: Demand): boolean {
-    if (demand.cpus > this.freeLanes || demand.memory > this.freeMemory || !this.suits(demand)) return false
-    if (this.isPaused) return false
+    const isShared = demand.cpus > this.freeLanes && this.#sharedLane(demand.cpus) !== null
+    if (demand.cpus > this.freeLanes && !isShared) return false
+    if (demand.memory > this.freeMemory || !this.suits(demand) || this.isPaused) return false
+    if (demand.spread && demand.cpus > demand.spread.perNode) return false
     if (demand.gpus > 0 && !this.gpus.fits(demand.gpus)) return false
     if (this.claims === 0) return true
     const { lanes, memory } = this.#reserved()
     let free = -lanes
     for (const lane of this.lanes) if (lane.free) free++
-    return demand.cpus <= free && demand.memory <= Math.max(0, this.freeMemory - memory)
+    return (isShared || demand.cpus <= free) && demand.memory <= Math.max(0, this.freeMemory - memory)
   }
 
   /** What blocked tasks need beside their lane, which is idle: new tasks must not take it for ever. */
@@ -134,7 +195,7 @@ export class Node {
       const task = lane.idle ? lane.resuming.peek() : undefined
       if (!task) continue
       const demand = task.implementation.demand ?? task.demand
-      lanes += demand.cpus - 1
+      lanes += Math.max(0, demand.cpus - 1)
       memory += demand.memory
     }
     return { lanes, memory }
@@ -142,7 +203,9 @@ export class Node {
 
   canResume(task: Task, demand: Demand): boolean {
     const lane = this.lanes[task.lane] as Lane
-    return lane.idle && demand.cpus <= this.freeLanes && demand.memory <= this.freeMemory
+    if (demand.memory > this.freeMemory) return false
+    if (lane.shared > 0 && isShare(demand.cpus)) return lane.shared + shareOf(demand.cpus) <= WHOLE
+    return lane.idle && demand.cpus <= this.freeLanes
   }
 
   /**
@@ -180,7 +243,35 @@ export class Node {
     return this.lanes.find(lane => lane.load < HANDFUL && lane.takes(form)) ?? null
   }
 
+  /** Some lane is shared and has room for more. */
+  get hasSharedRoom(): boolean {
+    return this.#shares > 0 && this.lanes.some(lane => lane.shared > 0 && lane.shared < WHOLE)
+  }
+
+  /** For a share of a CPU: the shared lane with the least left that has enough, and that no blocked task waits for. */
+  #sharedLane(cpus: number): Lane | null {
+    if (this.#shares === 0 || !isShare(cpus)) return null
+    let best: Lane | null = null
+    for (const lane of this.lanes) {
+      if (lane.shared === 0 || lane.resuming.size > 0 || lane.shared + shareOf(cpus) > WHOLE) continue
+      if (!best || lane.shared > best.shared) best = lane
+    }
+    return best
+  }
+
+  #occupyShare(task: Task, demand: Demand, prefer: Lane | null): Lane {
+    const lane = prefer ?? this.#sharedLane(demand.cpus) ?? (this.lanes.find(one => one.free) as Lane)
+    if (lane.shared === 0) this.freeLanes--
+    lane.shared += shareOf(demand.cpus)
+    lane.queue.push(task)
+    this.#shares++
+    this.freeMemory -= demand.memory
+    if (demand.gpus > 0) this.gpus.take(task, demand.gpus)
+    return lane
+  }
+
   occupy(task: Task, demand: Demand, prefer: Lane | null): Lane {
+    if (isShare(demand.cpus)) return this.#occupyShare(task, demand, prefer)
     const wide = demand.cpus > 1 ? chooseLanes(this.lanes, this.#domains, demand.cpus, prefer) : null
     const lane = prefer ?? wide?.[0] ?? (this.lanes.find(one => one.free) as Lane)
     lane.queue.push(task)
@@ -202,19 +293,24 @@ export class Node {
       lane.lastEnd = now
     } else if (lane.queue.peekLast() === task) lane.queue.pop()
     else lane.queue.remove(task)
-    lane.load = lane.queue.size === 0 ? 0 : lane.load - task.charge
+    lane.load = lane.queue.size === 0 || lane.shared > 0 ? 0 : lane.load - task.charge
     if (lane.queue.size === 0) this.freeLanes++
-    if (demand.cpus > 1) {
-      for (const other of this.lanes) {
-        if (other.lentTo !== task) continue
-        other.lentTo = null
-        this.freeLanes++
-      }
+    if (isShare(demand.cpus)) {
+      lane.shared -= shareOf(demand.cpus)
+      this.#shares--
     }
+    if (demand.cpus > 1) this.takeBack(task)
     this.freeMemory += demand.memory
     // A task that waits for others goes on with the same ones.
     if (demand.gpus > 0 && !isPaused) this.gpus.giveBack(task)
   }
+}
+
+/** The nodes of a run; each knows the others. */
+export function nodesOf(descriptions: readonly NodeDescription[]): Node[] {
+  const nodes: Node[] = []
+  for (const one of descriptions) nodes.push(new Node(nodes.length, one, nodes))
+  return nodes
 }
 
 export const isShort = (milliseconds: number, form: Form): boolean => milliseconds < FORMS[form].short

@@ -45,6 +45,8 @@ export class NodeQueues<Q extends ReadyQueue> {
   /** Tasks with a priority have been in own queues. */
   #hasPriorities = false
   #queueable = 0
+  /** The graph was divided among nodes. */
+  #isAssigned = false
 
   constructor(nodes: readonly Node[], make: (cores: number) => Q, policy: Policy, locality: Locality) {
     this.locality = locality
@@ -118,8 +120,13 @@ export class NodeQueues<Q extends ReadyQueue> {
   #home(task: Task): Q {
     if (task.io || (task.priority !== 0 && this.own.length > SCAN_LIMIT)) return this.anywhere
     if (this.#policy.place) return this.#wanted(task)
+    const { near } = task
     const isSuited = (node: number): boolean =>
       task.kind.implementations.some(({ demand }) => this.#nodes[node]?.suits(demand ?? task.demand))
+    if (near >= 0 && isSuited(near)) {
+      this.#isAssigned = true
+      return this.own[near] as Q
+    }
     const close = this.locality.candidates(task).find(isSuited) ?? this.#onlyNode(task)
     return (close === undefined ? undefined : this.own[close]) ?? this.anywhere
   }
@@ -198,22 +205,35 @@ export class NodeQueues<Q extends ReadyQueue> {
     return this.#isBefore(first, own) ? [this.anywhere, own] : [own, this.anywhere]
   }
 
-  /** What it steals from, and what comes after all others. */
-  #others({ index }: Node): Q[] {
+  /** What it steals from, and what comes after all others: one by one, as most find something in the first. */
+  *#others({ index }: Node): Generator<Q> {
     const count = this.own.length
-    const distance = (other: number): number => (other - index + count) % count
-    let found: Q[] = []
     if (this.#filled.size < SCAN_LIMIT) {
+      const distance = (other: number): number => (other - index + count) % count
       const byDistance = [...this.#filled].sort(([, a], [, b]) => distance(a) - distance(b))
-      found = byDistance.flatMap(([queue, other]) => (other === index ? [] : [queue]))
+      for (const [queue, other] of byDistance) if (other !== index && !this.#isKept(other)) yield queue
     } else {
-      for (let i = 1; i < count && found.length < TRIES; i++) {
-        const other = this.own[(index + i) % count] as Q
-        if (other.size > 0) found.push(other)
+      let tries = TRIES
+      for (let i = 1; i < count && tries > 0; i++) {
+        const at = (index + i) % count
+        const other = this.own[at] as Q
+        if (other.size === 0 || this.#isKept(at)) continue
+        tries--
+        yield other
       }
     }
-    if ((this.#first()?.priority ?? 0) < 0) found.push(this.anywhere)
-    return found
+    if ((this.#first()?.priority ?? 0) < 0) yield this.anywhere
+  }
+
+  /**
+   * What was assigned to a node waits for it if it will begin there within about one round: its data are there. Not where the node may
+   * never begin it.
+   */
+  #isKept(index: number): boolean {
+    if (!this.#isAssigned || index < 0) return false
+    const { cpus, freeLanes, isLost, isPaused, until } = this.#nodes[index] as Node
+    const isAtWork = freeLanes < cpus && !isLost && !isPaused && until === Infinity
+    return isAtWork && (this.own[index] as Q).size <= cpus
   }
 
   #first(): Task | undefined {
@@ -240,9 +260,11 @@ export class NodeQueues<Q extends ReadyQueue> {
   /** No lane is free, but short tasks may queue on one. */
   #behindOthers(placer: NodePlacer): Task | null {
     let tries = TRIES
-    const all = [this.anywhere, ...this.own]
+    const all = [this.anywhere, ...this.#filled.keys()]
+    // A lane that is free was not for these.
+    const isFree = this.#isAssigned && placer.next(0) !== null
     for (const queue of this.#hasPriorities ? byPriority(all) : all) {
-      if (queue.size === 0) continue
+      if (queue.size === 0 || (isFree && this.#isKept(this.#indexOf.get(queue) ?? -1))) continue
       const task = this.#takeFrom(queue, { ...placer, hold: () => false })
       if (task || --tries === 0) return task
     }

@@ -4,7 +4,7 @@ import type { IoCore } from '../io/io-core.ts'
 import type { Spot } from '../io/storage.ts'
 import type { Instruction } from '../instruction.ts'
 import { Locality } from './locality.ts'
-import { chargeFor, suits } from './machine.ts'
+import { chargeFor, isShare, suits } from './machine.ts'
 import type { Lane, Node } from './machine.ts'
 import type { Policy } from './policy.ts'
 import { NodeQueues } from './node-queues.ts'
@@ -13,16 +13,19 @@ import { RankedQueue } from './ranked-queue.ts'
 import { Ranks } from './ranks.ts'
 import { Recalls } from './recalls.ts'
 import { Recency } from './recency.ts'
+import { SpreadTasks, findSpread } from './spread-tasks.ts'
 import { TeamTokens } from './team-tokens.ts'
 import { ReadyQueue, before, starved } from './ready-queue.ts'
 import type { Placer } from './ready-queue.ts'
+import { isWorthWaiting } from './worth-waiting.ts'
 import { demandOf } from '../tasks/demand.ts'
 import type { Demand } from '../tasks/demand.ts'
 import { FORMS } from '../tasks/form.ts'
+import { Looks } from '../tasks/looks.ts'
 import type { Implementation, Task } from '../tasks/task.ts'
 
-/** No task takes less than a lane. */
-const LEAST = demandOf(1, 0, [])
+/** No task that computes takes less. */
+const LEAST = demandOf(0.001, 0, [])
 
 /** What is done with what is decided. */
 export interface Orders {
@@ -36,6 +39,8 @@ export interface Orders {
 /** Decides which ready task starts next, where, and in which of its implementations. */
 export class Placement {
   readonly queue: ReadyQueue | NodeQueues<ReadyQueue>
+  /** Tasks that are ready and not in the queue. */
+  readonly looks = new Looks()
   /** With several nodes: the same queue. */
   readonly #near: NodeQueues<ReadyQueue> | null
   /** For policies that choose by rank. */
@@ -59,6 +64,7 @@ export class Placement {
   #lowest = Infinity
   /** Nodes that are being emptied for a task that was overtaken too often. */
   readonly #held = new Set<Node>()
+  readonly #apart = new SpreadTasks()
   /** Nothing starts or goes on, because a person said so. */
   isPaused = false
 
@@ -110,6 +116,7 @@ export class Placement {
     const { kind, demand, accesses } = task
     const { neverQueues, queuesFreely } = FORMS[kind.form]
     if (neverQueues || !(queues || queuesFreely) || task.timed || kind.endsThreads) return false
+    if (kind.implementations.length > 1 && kind.implementations.some(hasShare)) return false
     if (demand.cpus !== 1 || demand.memory !== 0 || demand.gpus !== 0 || this.#io.concerns(task)) return false
     for (const access of accesses) {
       if (access.mode === 'commutative' || access.read?.growth) return false
@@ -131,7 +138,7 @@ export class Placement {
 
   #settleRanks(): void {
     this.#ranks?.settle((task, before) => {
-      if (task.state !== 'ready' || task.demand.io) return
+      if (task.state !== 'ready' || task.demand.io || this.looks.has(task)) return
       const queue = this.#near?.queueOf(task) ?? this.queue
       if (queue instanceof RankedQueue) queue.rose(task, before)
     })
@@ -261,6 +268,7 @@ export class Placement {
     if (!node || task.demand.io) return
     node.release(task, this.demandOf(task), now, isPaused)
     this.#free.update(node)
+    this.#apart.takeBack(task, this.#free)
   }
 
   // --- blocked tasks ---
@@ -395,9 +403,24 @@ export class Placement {
       }
       if (best === one && one.begun === 0) break
     }
-    if (!best || !where) return !only && task.queueable && this.#queueOnLane(task)
+    if (!best || !where) {
+      if (task.demand.spread && this.#nodes.length > 1 && this.#spread(task)) return true
+      return !only && task.queueable && this.#queueOnLane(task)
+    }
+    if (implementations.length > 1 && isWorthWaiting(task, best, this.#nodes, this.queue.size, this.#now))
+      return false
     this.#occupy(task, where, best, null)
     if (spot) this.#io.take(task, spot, this.#now)
+    return true
+  }
+
+  /** Over several nodes, all CPUs at once. */
+  #spread(task: Task): boolean {
+    const found = this.#held.size > 0 || task.io ? null : findSpread(task, this.#nodes)
+    if (!found) return false
+    const { implementation, first, count } = found
+    this.#occupy(task, first, implementation, null, demandOf(count, 0, []))
+    this.#apart.lend(task, found, this.#free)
     return true
   }
 
@@ -406,12 +429,18 @@ export class Placement {
     return this.#now + (ended > 0 ? peak : this.#longest) <= until
   }
 
-  #occupy(task: Task, node: Node, implementation: Implementation, prefer: Lane | null): void {
+  #occupy(
+    task: Task,
+    node: Node,
+    implementation: Implementation,
+    prefer: Lane | null,
+    demand = implementation.demand ?? task.demand,
+  ): void {
     implementation.begun++
     task.implementation = implementation
     task.node = node.index
     task.charge = chargeFor(implementation.estimate)
-    task.lane = node.occupy(task, implementation.demand ?? task.demand, prefer).index
+    task.lane = node.occupy(task, demand, prefer).index
     this.#free.update(node)
     this.tokens.take(task)
   }
@@ -432,7 +461,9 @@ export class Placement {
     if (task.kind.implementations.length > 1) return false
     const ready = this.queue.size / this.#nodes.length
     const isLower = task.priority < this.#highest
-    for (const node of this.#nodes) {
+    const near = this.#nodes[task.near]
+    // What was assigned to a node waits there, behind others, rather than elsewhere.
+    for (const node of near?.suits(task.demand) && !near.isPaused ? [near] : this.#nodes) {
       if (this.#held.has(node) || !node.suits(task.demand) || !this.#endsInTime(implementation, node))
         continue
       const lane = node.shallowLane(task.kind.form, implementation.estimate, ready, isLower)
@@ -454,5 +485,8 @@ export class Placement {
     if (!node.isCrowded) this.recalls.queued(node)
   }
 }
+
+/** It runs beside others and never behind them. */
+const hasShare = ({ demand }: Implementation): boolean => demand !== null && isShare(demand.cpus)
 
 const byRank = (a: Task, b: Task): number => b.priority - a.priority || a.turn - b.turn

@@ -2,7 +2,7 @@ import { isFollower, keepsWaiting } from '../data/growing.ts'
 import type { Observer } from '../events.ts'
 import type { Instructions } from '../instruction.ts'
 import type { IoCore } from '../io/io-core.ts'
-import { Looks } from '../tasks/looks.ts'
+import type { Looks } from '../tasks/looks.ts'
 import { startedEvent } from '../tasks/submission.ts'
 import type { Task } from '../tasks/task.ts'
 import { suits } from './machine.ts'
@@ -24,7 +24,7 @@ export interface EngineParts {
 
 /** Brings tasks to the queue: when their inputs are there, when they are to run again, and when a token is free. */
 export class Readiness {
-  readonly looks = new Looks()
+  readonly looks: Looks
   readonly #parts: EngineParts
   #turn = 0
   /** What a policy of the user threw; it is thrown on when everything else is in order. */
@@ -34,6 +34,7 @@ export class Readiness {
 
   constructor(parts: EngineParts) {
     this.#parts = parts
+    this.looks = parts.placement.looks
   }
 
   /** All that the task waited for is there. */

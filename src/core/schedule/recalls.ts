@@ -106,7 +106,7 @@ export class Recalls {
   }
 
   #uncrowd(node: Node): void {
-    if (node.lanes.some(lane => lane.queue.size > 1)) return
+    if (node.lanes.some(lane => lane.queue.size > 1 && lane.shared === 0)) return
     node.isCrowded = false
     this.crowded.delete(node)
   }
@@ -146,7 +146,7 @@ function misplaced(node: Node): Task[] {
 }
 
 /** Milliseconds of work that may move, and is expected behind the one that runs. */
-function waitingOn({ queue, load }: Lane): number {
-  const head = queue.size > 1 ? queue.peek() : undefined
+function waitingOn({ queue, load, shared }: Lane): number {
+  const head = queue.size > 1 && shared === 0 ? queue.peek() : undefined
   return head && FORMS[head.kind.form].queuesFreely ? load - head.charge : 0
 }

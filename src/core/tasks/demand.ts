@@ -19,6 +19,14 @@ export interface StorageDemand {
   readonly device: string | null
 }
 
+/** How a task that runs in several processes may be on several nodes. */
+export interface Spread {
+  /** CPUs of one process, which are on one node. */
+  readonly unit: number
+  /** CPUs of one node at most. */
+  readonly perNode: number
+}
+
 /** What is asked of a node while a task runs there. */
 export interface Demand {
   readonly id: number
@@ -34,6 +42,8 @@ export interface Demand {
   /** Holds an I/O executor instead of CPUs. */
   readonly io: boolean
   readonly storage: StorageDemand | null
+  /** Null for the many that are on one node. */
+  readonly spread: Spread | null
 }
 
 class EqualDemand implements Demand {
@@ -45,6 +55,7 @@ class EqualDemand implements Demand {
   readonly gpus: number
   readonly io: boolean
   readonly storage: StorageDemand | null
+  readonly spread: Spread | null
 
   constructor(
     id: number,
@@ -54,6 +65,7 @@ class EqualDemand implements Demand {
     io: boolean,
     storage: StorageDemand | null,
     gpus: number,
+    spread: Spread | null,
     alike: Demand | null = null,
   ) {
     this.id = id
@@ -64,6 +76,7 @@ class EqualDemand implements Demand {
     this.gpus = gpus
     this.io = io
     this.storage = storage
+    this.spread = spread
   }
 }
 
@@ -80,12 +93,14 @@ export function demandOf(
   io = false,
   storage: StorageDemand | null = null,
   gpus = 0,
+  spread: Spread | null = null,
 ): Demand {
-  const more = io || storage || gpus > 0 ? ` ${io} ${JSON.stringify(storage)} ${gpus}` : ''
+  const apart = spread ? ` ${spread.unit} ${spread.perNode}` : ''
+  const more = io || storage || gpus > 0 || spread ? ` ${io} ${JSON.stringify(storage)} ${gpus}${apart}` : ''
   const key = `${cpus} ${memory} ${tags.join(',')}${more}`
   let demand = demands.get(key)
   if (!demand) {
-    demand = new EqualDemand(demands.size, io ? 0 : cpus, memory, [...tags], io, storage, gpus)
+    demand = new EqualDemand(demands.size, io ? 0 : cpus, memory, [...tags], io, storage, gpus, spread)
     demands.set(key, demand)
   }
   return demand
@@ -117,9 +132,9 @@ export function ioDemandOf(
  * there is one queue for all that are nearly equal: the other one has the size rounded up.
  */
 export function withSize(demand: Demand, size: number): Demand {
-  const { id, alike, cpus, memory, tags, io, storage, gpus } = demand
+  const { id, alike, cpus, memory, tags, io, storage, gpus, spread } = demand
   if (!storage || storage.size === size) return alike
-  return new EqualDemand(id, cpus, memory, tags, io, { ...storage, size }, gpus, alike)
+  return new EqualDemand(id, cpus, memory, tags, io, { ...storage, size }, gpus, spread, alike)
 }
 
 /** Rounds up to four significant bits: at most 16 values per power of two, at most 6% too much. */

@@ -7,8 +7,13 @@ export class Looks {
   wants: ((task: Task) => boolean) | null = null
   readonly #open = new Set<Task>()
 
-  get isIdle(): boolean {
-    return this.#open.size === 0
+  /** Tasks that are looked for. */
+  get count(): number {
+    return this.#open.size
+  }
+
+  has(task: Task): boolean {
+    return this.#open.has(task)
   }
 
   /** Whether the task has to wait for an answer: `answered` or `unanswered` of the engine. */
@@ -17,10 +22,6 @@ export class Looks {
     this.#open.add(task)
     instructions.push({ type: 'look', task })
     return true
-  }
-
-  has(task: Task): boolean {
-    return this.#open.has(task)
   }
 
   /** False when no answer is waited for, because the task was cancelled meanwhile. */

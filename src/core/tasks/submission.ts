@@ -20,7 +20,13 @@ export function refuse({ kind, demand }: TaskSpec, nodes: readonly Node[]): neve
   if (gpus > most(node => node.gpus.count)) {
     wrong = `${gpus} GPUs, but no node has more than ${most(node => node.gpus.count)}`
   }
-  if (cpus > most(node => node.cpus)) {
+  const { spread } = demand
+  if (spread && (cpus > spread.perNode || nodes.some(node => node.sharesRanks))) {
+    const each = spread.perNode >= Number.MAX_SAFE_INTEGER ? '' : ` with at most ${spread.perNode} on a node`
+    const sharing = nodes.filter(node => node.sharesRanks)
+    const those = (sharing.length > 0 ? sharing : nodes.slice(0, 1)).map(node => node.cpus).join(' + ')
+    wrong = `${cpus} CPUs${each}, but the nodes over which its ranks can be spread have ${those}`
+  } else if (cpus > most(node => node.cpus)) {
     wrong = `${cpus} CPUs, but the largest node has ${most(node => node.cpus)}`
   }
   throw new MillraceError('MR_CONSTRAINT', `task ${kind.name} asks for ${wrong}`)

@@ -83,6 +83,7 @@ interface Rare {
   error: unknown
   calls: Set<Task> | null
   bypassed: number
+  near: number
 }
 
 /**
@@ -158,6 +159,8 @@ export interface TaskSpec {
   queues?: boolean
   /** Tells it from others of its kind. */
   label?: string
+  /** The node that it was assigned to when the graph was divided among nodes. */
+  near?: number
   payload?: unknown
 }
 
@@ -226,6 +229,7 @@ export class Task {
     this.implementation = spec.kind.implementations[0] as Implementation
     this.since = now
     if (spec.label) this.#more.label = spec.label
+    if (spec.near !== undefined) this.near = spec.near
   }
 
   get kind(): Kind {
@@ -317,8 +321,24 @@ export class Task {
     if (this.#rare || times > 0) this.#more.bypassed = times
   }
 
+  /** The node that it waits for because the graph was divided among nodes; negative: none. It may run elsewhere. */
+  get near(): number {
+    return this.#rare === null ? -1 : this.#rare.near
+  }
+  set near(node: number) {
+    if (this.#rare || node >= 0) this.#more.near = node
+  }
+
   get #more(): Rare {
-    return (this.#rare ??= { label: '', cause: null, why: null, error: undefined, calls: null, bypassed: 0 })
+    return (this.#rare ??= {
+      label: '',
+      cause: null,
+      why: null,
+      error: undefined,
+      calls: null,
+      bypassed: 0,
+      near: -1,
+    })
   }
 
   get ended(): boolean {

@@ -40,7 +40,7 @@ export class FlowState {
   /** Takes long, so it has a thread of its own. */
   #folderStampThread: StampThread | null = null
   /** What is to be kept in the cache when it is made. */
-  readonly #keys = new Map<Work, string>()
+  readonly #keys = new Map<Work, Buffer>()
 
   constructor(root: string, state: State, planner: Planner, cache: OutputCache | null = null) {
     this.#cache = cache
@@ -126,16 +126,22 @@ export class FlowState {
 
   async #fromCache(cache: OutputCache, work: Work, staged: readonly string[]): Promise<'made' | null> {
     const key = await cache.keyOf(work)
-    if (await cache.restore(key, staged)) return 'made'
+    if (key === null) return null
+    if (await cache.restore(key, work, staged)) return 'made'
     this.#keys.set(work, key)
     return null
   }
 
   /** The outputs are written, aside. From here on the record counts, as soon as they are in place. */
   async made(work: Work, staged: readonly string[], isTaken = false): Promise<(number | null)[]> {
+    const key = this.#keys.get(work)
+    const changing = this.#changedSince(work)
+    this.#keys.delete(work)
+    // Before they are looked at: what is kept by a link to it looks different afterwards.
+    if (key !== undefined && (await changing).size === 0) await this.#cache?.store(key, work, staged)
     const [looks, changed] = await Promise.all([
       mapAtOnce(AT_ONCE, work.outputs, (output, i) => this.#lookAtMade(work, i, staged[i] as string, output)),
-      this.#changedSince(work),
+      changing,
     ])
     const stamps = await mapAtOnce(AT_ONCE, looks, (look, i) => {
       if (!look) return this.#leftOut(work.outputs[i] as number)
@@ -162,10 +168,6 @@ export class FlowState {
     }
     this.#inputStamps.delete(work)
     const stamped = [...made, ...work.inputs.filter(input => this.#unwritten.delete(input))]
-    const key = this.#keys.get(work)
-    if (key !== undefined && this.#keys.delete(work) && changed.size === 0) {
-      await this.#cache?.store(key, staged)
-    }
     await this.#state.record(record, stamped)
     return looks.map(look => (look?.isPlain ? look.look.size : null))
   }

@@ -7,6 +7,8 @@ export class Stored {
   readonly #bytes: Uint8Array
   /** Shared buffers can be read by many at once; plain ones exist once and are lent or moved. */
   blobs: readonly ArrayBufferLike[]
+  /** What the runtime knows of its content, where results are kept. */
+  known: unknown = null
 
   constructor(bytes: Uint8Array, blobs: readonly ArrayBufferLike[]) {
     this.#bytes = bytes

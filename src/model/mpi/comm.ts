@@ -20,13 +20,14 @@ export const REDUCE_OPS: readonly ReduceOp[] = ['sum', 'prod', 'min', 'max', 'la
 
 /** What was received. */
 export interface Received {
+  /** The rank that sent it; -1 where nothing was received. */
   readonly source: number
   readonly tag: number
   /** Elements; of `probe`, bytes. */
   readonly count: number
 }
 
-/** A message under way. The array must not be used before it is complete. */
+/** A call that has begun. Its arrays must not be used before it is complete. */
 export interface Request {
   wait(): Received
   /** Null while it is not complete. */
@@ -77,8 +78,19 @@ export interface Comm {
   /** A value that `send` encoded. */
   recvValue(from?: number, tag?: number): unknown
   sendrecv<T extends MpiArray>(value: MpiArray, to: number, into: T, from?: number, tag?: number): Received
-  isend(value: MpiArray, to: number, tag?: number): Request
+  isend(value: unknown, to: number, tag?: number): Request
   irecv(into: MpiArray, from?: number, tag?: number): Request
+  /** As the calls without `i`, of arrays, and begun only: `wait()` of the request completes them. */
+  ibarrier(): Request
+  ibcast(array: MpiArray, root?: number): Request
+  /** In place, unless there is an `into`. */
+  ireduce<T extends MpiArray>(values: T, op?: ReduceOp, root?: number, into?: T): Request
+  iallreduce<T extends MpiArray>(values: T, op?: ReduceOp, into?: T): Request
+  /** `into` counts at the root only. */
+  igather<T extends MpiArray>(part: T, root: number, into: T | null): Request
+  iallgather<T extends MpiArray>(part: T, into: T): Request
+  iscatter<T extends MpiArray>(whole: T | null, into: T, root?: number): Request
+  ialltoall<T extends MpiArray>(parts: T, into: T): Request
   /** Waits for a message that could be received. */
   probe(from?: number, tag?: number): Received
   /** The same without waiting. */
@@ -88,6 +100,11 @@ export interface Comm {
   dup(): Comm
   /** Opens a file together. */
   file(path: string, options?: MpiFileOptions): MpiFile
+  /**
+   * Opens a file of HDF5 together: `w` makes it anew, `r` reads, `r+` both. Awaited, because the add-on for it is built at first
+   * use, for the parallel HDF5 of the site. @default w
+   */
+  hdf5(path: string, mode?: 'r' | 'w' | 'r+'): Promise<Hdf5File>
   /** Seconds since some moment of the past. */
   wtime(): number
 }
@@ -127,4 +144,28 @@ export interface MpiView {
   lengths: readonly number[]
   /** Row and column at which it begins. */
   starts: readonly number[]
+}
+
+/** A file of HDF5. All ranks make all calls, of it and of its datasets, in the same order. */
+export interface Hdf5File {
+  /** A new dataset of the type of this array, with these sizes; a name such as `run1/grid` makes groups. */
+  create(name: string, type: MpiArray, sizes: readonly number[]): Hdf5Dataset
+  dataset(name: string): Hdf5Dataset
+  /** Called for all that are open when the function returns. */
+  close(): void
+}
+
+export interface Hdf5Dataset {
+  readonly sizes: readonly number[]
+  /** Writes the block of this rank; one without elements takes part, too. */
+  write(values: MpiArray, block: Hdf5Block): void
+  /** Fills the array from a block. Numbers of another type are converted. */
+  read(into: MpiArray, block: Hdf5Block): void
+  close(): void
+}
+
+/** Where a block begins, and how many elements it has, in each dimension. */
+export interface Hdf5Block {
+  readonly starts: readonly number[]
+  readonly lengths: readonly number[]
 }

@@ -3,15 +3,16 @@ import { define } from '../definition.ts'
 import type { Definition, Variant } from '../definition.ts'
 import type { Future } from '../future.ts'
 import type { Direction } from '../options/directions.ts'
-import type { CommonOptions, Defaults } from '../options/options.ts'
-import { MPI_OPTIONS, checkOptions, evaluateTimeout } from '../options/options.ts'
-import { callable, evaluateFixed } from '../task.ts'
+import type { CommonOptions, Defaults, StreamSettings } from '../options/options.ts'
+import { MPI_OPTIONS, checkOptions, evaluateTimeout, streamRoom } from '../options/options.ts'
+import { callable, evaluateFixed, isGenerator } from '../task.ts'
 import type { TaskFunction } from '../task.ts'
 import type { Constraint, DirectionsFor } from '../types.ts'
+import type { Stream } from '../value-stream.ts'
 import type { Comm, ReduceOp } from './comm.ts'
 import { REDUCE_OPS } from './comm.ts'
 import type { Layout, MpiForm } from './form.ts'
-import { checkNode, countsOf, cpusOf, wrong } from './processes.ts'
+import { countsOf, cpusOf, spreadOf, wrong } from './processes.ts'
 import type { ProcessRange } from './processes.ts'
 
 export interface MpiOptions<A extends readonly unknown[]> extends Omit<CommonOptions<A>, 'cpus' | 'io'> {
@@ -21,6 +22,8 @@ export interface MpiOptions<A extends readonly unknown[]> extends Omit<CommonOpt
   perNode?: number
   /** CPUs of each rank, for threads of its own. @default 1 */
   cpus?: number
+  /** `processes` are counted for one CPU each: there are `cpus` times as many ranks, with one CPU. @default false */
+  scaleByCpu?: boolean
   /** One direction per parameter behind `comm`. @default IN for all */
   params?: DirectionsFor<A>
   /** Arrays and lists of which each rank gets a part, by the position of the parameter behind `comm`. */
@@ -30,15 +33,15 @@ export interface MpiOptions<A extends readonly unknown[]> extends Omit<CommonOpt
   defaults?: Defaults
 }
 
-/** The result is the list of what the ranks return. */
-export interface MpiListOptions<A extends readonly unknown[]> extends MpiOptions<A> {
+/** The result is the list of what the ranks return; of generators, a stream of lists of what they yield. */
+export interface MpiListOptions<A extends readonly unknown[]> extends MpiOptions<A>, StreamSettings {
   returns?: 'list'
   reduce?: never
   root?: never
 }
 
 /** The result is what one rank returns, or what all return made one by `reduce`: numbers or arrays. */
-export interface MpiOneOptions<A extends readonly unknown[]> extends MpiOptions<A> {
+export interface MpiOneOptions<A extends readonly unknown[]> extends MpiOptions<A>, StreamSettings {
   returns?: never
   reduce?: ReduceOp
   root?: number
@@ -55,6 +58,11 @@ export interface MpiEachOptions<A extends readonly unknown[]> extends MpiOptions
 /** A function that runs in each rank. */
 // eslint-disable-next-line typescript/no-explicit-any
 export type MpiBody = (comm: Comm, ...args: any[]) => unknown
+
+/** What the ranks yield, if they do. */
+type Yielded<R> = R extends Generator<infer Y> | AsyncGenerator<infer Y> ? Y : never
+type OneOf<R> = [Yielded<R>] extends [never] ? Future<Awaited<R>> : Stream<Yielded<R>>
+type ListOf<R> = [Yielded<R>] extends [never] ? Future<Awaited<R>[]> : Stream<Yielded<R>[]>
 
 /** Its parameters behind `comm`. */
 type Behind<F extends MpiBody> = F extends (comm: Comm, ...args: infer A) => unknown ? A : never
@@ -73,17 +81,17 @@ export function mpi<F extends MpiBody>(
 export function mpi<F extends MpiBody>(
   options: MpiOneOptions<Behind<F>> & ({ reduce: ReduceOp } | { root: number }),
   run: F,
-): TaskFunction<Behind<F>, Future<Awaited<ReturnType<F>>>>
+): TaskFunction<Behind<F>, OneOf<ReturnType<F>>>
 export function mpi<F extends MpiBody>(
   options: MpiListOptions<Behind<F>>,
   run: F,
-): TaskFunction<Behind<F>, Future<Awaited<ReturnType<F>>[]>>
+): TaskFunction<Behind<F>, ListOf<ReturnType<F>>>
 export function mpi(given: object, run: Function): unknown {
   const options = given as MpiOptions<readonly unknown[]> & {
     returns?: 'list' | 'each'
     reduce?: ReduceOp
     root?: number
-  }
+  } & StreamSettings
   const name = options?.name ?? (run?.name || 'mpi')
   const what = `mpi task ${name}`
   if (typeof given !== 'object' || given === null || typeof run !== 'function') {
@@ -97,15 +105,24 @@ export function mpi(given: object, run: Function): unknown {
       `${what} has ${run.length - 1} parameters behind comm and ${params.length} directions`,
     )
   }
-  const form = formOf(what, options)
+  const isStream = isGenerator(run)
+  if (!isStream && ('buffer' in options || 'bufferBytes' in options)) {
+    throw wrong(`${what}: only a generator function has a buffer`, 'Leave out buffer and bufferBytes.')
+  }
+  if (isStream && options.returns === 'each') {
+    throw wrong(`${what}: a generator gives one stream for all ranks`, "Leave out returns: 'each'.")
+  }
+  const form = { ...formOf(what, options), ...(isStream && { isolate: true }) }
+  const each = options.cpus ?? 1
   const { processes, perNode: _perNode, isolate: _isolate, layout: _layout, returns, ...rest } = options
-  const { reduce: _reduce, root: _root, cpus: _cpus, ...common } = rest
+  const { reduce: _reduce, root: _root, cpus: _cpus, scaleByCpu = false, ...common } = rest
   const counts = countsOf(what, processes)
-  checkNode(what, options.perNode, counts)
+  // A generator gives its CPUs back while its values wait: that is for one node.
+  const spread = isStream ? {} : { spread: spreadOf(what, options.perNode, form.cpus) }
   const variants: Variant[] = counts.map((count, i) => ({
     name: i === 0 && counts.length === 1 ? name : `${name}-${String(count)}`,
     module: '',
-    options: { ...common, cpus: cpusOf(what, count, form.cpus) } as Variant['options'],
+    options: { ...common, cpus: cpusOf(what, count, each), ...spread } as Variant['options'],
     run,
   }))
   const own = (variants[0] as Variant).options as Definition['options']
@@ -115,8 +132,8 @@ export function mpi(given: object, run: Function): unknown {
       form: 'mpi',
       unnamed: !options.name && !run.name,
       params,
-      returns: returns === 'each' ? (processes as number) : 0,
-      stream: null,
+      returns: returns === 'each' ? (processes as number) * (scaleByCpu ? each : 1) : 0,
+      stream: isGenerator(run) ? streamRoom(what, options) : null,
       options: own,
       timeout: evaluateTimeout(what, own.timeout),
       variants,
@@ -164,5 +181,5 @@ function formOf(
         "Write 'block', or { length, stride }.",
       )
   }
-  return { cpus, layout, isolate, reduce: reduce ?? null, root: root ?? null }
+  return { cpus: options.scaleByCpu ? 1 : cpus, layout, isolate, reduce: reduce ?? null, root: root ?? null }
 }

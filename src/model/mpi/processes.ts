@@ -1,4 +1,5 @@
 import { MillraceError } from '../../core/errors.ts'
+import type { Spread } from '../../core/tasks/demand.ts'
 import { parseCount } from '../../general/units.ts'
 import { evaluate } from '../options/options.ts'
 import type { Constraint } from '../types.ts'
@@ -36,22 +37,16 @@ export function cpusOf(
   if (typeof count !== 'function' && !(typeof count === 'string' && count.startsWith('$'))) {
     throw wrong(`${what}: processes is '${String(count)}'`, 'Write a whole number from 1.')
   }
-  return (...args) => (evaluate(what, 'cpus', count, args) ?? 1) * each
+  return (...args) => {
+    const found = evaluate(what, 'cpus', count, args) ?? 1
+    if (Number.isInteger(found)) return found * each
+    throw wrong(`${what}: processes is ${found}`, 'Write a whole number from 1.')
+  }
 }
 
-/** Ranks of one task are on one node so far. */
-export function checkNode(what: string, perNode: number | undefined, counts: readonly unknown[]): void {
-  if (perNode === undefined) return
-  if (!Number.isInteger(perNode) || perNode < 1) {
-    throw wrong(`${what}: perNode is ${String(perNode)}`, 'Write a whole number from 1.')
-  }
-  const most = Math.max(...counts.map(count => (typeof count === 'number' ? count : 0)))
-  if (most <= perNode) return
-  throw new MillraceError(
-    'MR_CONSTRAINT',
-    `${what}: ${most} processes with ${perNode} on a node need several nodes`,
-    {
-      hint: 'The ranks of a task are on one node. Leave out perNode, or ask for fewer processes.',
-    },
-  )
+/** `perNode` ranks with `cpus` CPUs each are on one node at most. */
+export function spreadOf(what: string, perNode: number | undefined, cpus: number): Spread {
+  if (perNode === undefined) return { unit: cpus, perNode: Number.MAX_SAFE_INTEGER }
+  if (Number.isInteger(perNode) && perNode >= 1) return { unit: cpus, perNode: perNode * cpus }
+  throw wrong(`${what}: perNode is ${String(perNode)}`, 'Write a whole number from 1.')
 }

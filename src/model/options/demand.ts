@@ -49,7 +49,7 @@ function computeDemand(what: string, options: Options, args: readonly unknown[])
   const tags = tagsOf(what, options, args)
   const demand = asksStorage(options)
     ? storageDemand(storageOf(what, options, args), cpus, memory, tags, gpus)
-    : demandOf(cpus, memory, tags, false, null, gpus)
+    : demandOf(cpus, memory, tags, false, null, gpus, options.spread ?? null)
   if (!varies) fixed.set(options, demand)
   return demand
 }
@@ -131,6 +131,8 @@ export interface Wishes {
   readonly demand: Demand
   readonly priority: number
   readonly label: string
+  /** The node that it was assigned to, if the graph was divided among nodes. */
+  readonly near?: number
 }
 
 export const wishesOf = (definition: Definition, args: readonly unknown[]): Wishes => ({

@@ -1,4 +1,5 @@
 import { MillraceError } from '../../core/errors.ts'
+import type { Spread } from '../../core/tasks/demand.ts'
 import type { OnFailure } from '../../core/tasks/task.ts'
 import { nearest } from '../../general/nearest.ts'
 import { parseBytes, parseCount, parseDuration } from '../../general/units.ts'
@@ -19,8 +20,10 @@ export interface CommonOptions<A extends readonly unknown[]> {
    * name in progress, failures, stories and traces. @default the name of the first file that it writes, or reads
    */
   label?: (...args: Known<A>) => string
-  /** CPUs that it holds while it runs. @default 1 */
+  /** CPUs that it holds while it runs: a whole number, or a share of one such as 0.5, beside which others run. @default 1 */
   cpus?: Constraint<A>
+  /** Of MPI tasks: how their CPUs may be on several nodes. @internal */
+  spread?: Spread
   /** Memory that it claims: bytes or '512MB'. @default 0 */
   memory?: Constraint<A>
   /** GPUs that it holds while it runs: a whole number, or a share of one such as 0.5. @default 0 */
@@ -153,6 +156,9 @@ export const MPI_OPTIONS = [
   'reduce',
   'root',
   'isolate',
+  'buffer',
+  'bufferBytes',
+  'scaleByCpu',
 ]
 export const COMMAND_OPTIONS = [
   ...COMMON,
@@ -258,12 +264,23 @@ export function evaluate(
   if (typeof value === 'string' && value.startsWith('$'))
     value = fromEnvironment(what, option, value.slice(1))
   if (option === 'gpus') return gpusOf(what, value)
-  const number = option === 'cpus' ? parseCount(value) : parseBytes(value)
-  if (number === null || (option === 'cpus' && number < 1)) {
-    const expected = option === 'cpus' ? 'a whole number of CPUs from 1' : 'a size such as 512MB or 1.5GiB'
+  const number = option === 'cpus' ? cpusFrom(value) : parseBytes(value)
+  if (number === null) {
+    const expected =
+      option === 'cpus'
+        ? 'a whole number of CPUs from 1, or a share of one such as 0.5'
+        : 'a size such as 512MB or 1.5GiB'
     throw new MillraceError('MR_UNIT', `${what}: ${option} is '${String(value)}', which is not ${expected}`)
   }
   return number
+}
+
+/** A whole number from 1, or a share of a CPU. */
+function cpusFrom(value: number | string): number | null {
+  const share = Number(value)
+  if (share >= 0.001 && share < 1) return share
+  const count = parseCount(value)
+  return count !== null && count >= 1 ? count : null
 }
 
 function gpusOf(what: string, value: number | string): number {

@@ -55,7 +55,7 @@ export class Binding {
     return this.#machine.gpus.of(task)
   }
 
-  /** What a program is told of what it has; null for the many that asked for nothing. */
+  /** Variables that say what a program has; null for the many that asked for nothing. */
   variablesOf(task: Task): Record<string, string> | null {
     const { demand } = task
     const { cpus } = task.implementation.demand ?? demand
@@ -73,7 +73,7 @@ export class Binding {
 
 /** What libraries look at to know how many threads to start. */
 export function threadVariables(count: number): Record<string, string> {
-  const threads = String(count)
+  const threads = String(Math.max(1, count))
   return { OMP_NUM_THREADS: threads, OPENBLAS_NUM_THREADS: threads, MKL_NUM_THREADS: threads }
 }
 

@@ -8,6 +8,7 @@ import type { Task } from '../../core/tasks/task.ts'
 import { MillraceError } from '../../core/errors.ts'
 import { isEarly } from '../../model/stream.ts'
 import type { CommandRequest } from '../processes/command-process.ts'
+import type { StepBoard } from '../../stream/board/board.ts'
 import type { LiveBoard } from '../../stream/board/live-board.ts'
 import type { FileStore } from '../../storage/file-store.ts'
 import { jobOf } from '../job.ts'
@@ -59,6 +60,8 @@ export class Streaming {
   /** On disk, for what finds no room in memory. */
   #layer: string | undefined
   #board: LiveBoard | null = null
+  /** Of a coordination file, where the run has one: it has all steps and rules from the beginning. */
+  coordination: StepBoard | null = null
   #telling: StreamTelling | null = null
   #starting: Promise<LiveBoard> | null = null
   #count = 0
@@ -70,7 +73,7 @@ export class Streaming {
 
   /** Its program must run under the library. */
   concerns(task: Task): boolean {
-    return isFollower(task) || jobOf(task).slots.some(slot => slot.stream !== undefined)
+    return isStep(task) || isFollower(task) || jobOf(task).slots.some(slot => slot.stream !== undefined)
   }
 
   /** Where an attempt writes the version. */
@@ -118,6 +121,10 @@ export class Streaming {
 
   /** Tells the board of the task, and makes its program a step. */
   async prepare(task: Task): Promise<(request: CommandRequest) => CommandRequest> {
+    const known = stepOf(task)
+    const { coordination } = this
+    if (known !== undefined && coordination)
+      return request => ({ ...request, argv: coordination.argv(known, request.argv) })
     const board = await this.#start()
     const step = `${task.name}.${task.attempt}.${++this.#count}`
     board.step(step)
@@ -345,6 +352,11 @@ export class Streaming {
     }
   }
 }
+
+const stepOf = (task: Task): string | undefined => jobOf(task).definition.command?.step
+
+/** A step does not run again: those that read from it have got what it wrote, or an error. */
+export const isStep = (task: Task): boolean => stepOf(task) !== undefined
 
 function withResolvers(): { promise: Promise<void>; resolve: () => void } {
   let resolve = (): void => {}

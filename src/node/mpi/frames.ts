@@ -23,6 +23,7 @@ export interface TaskHeader {
   /** Only what this rank returns counts; null for all. */
   readonly root: number | null
   readonly layout: Readonly<Record<number, Layout>>
+  readonly isGenerator: boolean
   /** A file for small arrays that the task writes. */
   readonly scratch: { readonly path: string; readonly size: number } | null
   readonly cpus: readonly number[]
@@ -32,7 +33,11 @@ export interface TaskHeader {
   readonly record: number
 }
 
-export type ToRank = TaskHeader | { readonly type: 'end' }
+export type ToRank =
+  | TaskHeader
+  /** The next value of a generator is wanted, or none any more. */
+  | { readonly type: 'step'; readonly id: number; readonly isWanted: boolean }
+  | { readonly type: 'end' }
 
 export interface EndHeader {
   readonly type: 'ended'
@@ -40,6 +45,18 @@ export interface EndHeader {
   readonly attempt: number
   readonly rank: number
   readonly ok: boolean
+  /** What it returns was released before. */
+  readonly isReleased: boolean
+  readonly blobs: readonly WireBlob[]
+  readonly record: number
+}
+
+/** A value that a rank released by `ready`, or yielded. */
+export interface ReleasedHeader {
+  readonly type: 'released'
+  readonly id: number
+  readonly attempt: number
+  readonly rank: number
   readonly blobs: readonly WireBlob[]
   readonly record: number
 }
@@ -54,6 +71,7 @@ export type FromRank =
     }
   | { readonly type: 'refused'; readonly reason: string }
   | EndHeader
+  | ReleasedHeader
 
 export const bytesBehind = (header: ToRank | FromRank): number => {
   if (!('blobs' in header)) return 0
@@ -98,6 +116,8 @@ export class FrameReader<H extends ToRank | FromRank> {
 export interface RankStart {
   readonly socket: string
   readonly addon: string
+  /** Of the site's MPI. */
+  readonly compiler: string
   readonly places: string
   readonly placesBytes: number
   /** Where results that are large are put. */

@@ -4,10 +4,13 @@ import type { Attempt } from '../attempt.ts'
 import type { Result } from '../threads/results.ts'
 import type { PlacedMemory } from '../threads/thread-port.ts'
 import type { RankPool } from './pool.ts'
+import type { GangStream } from './gang-stream.ts'
 import { standstill } from './places.ts'
 
 /** Milliseconds that no rank has moved before this is taken for a standstill. */
 const STILL = 2000
+/** The same where messages may be on their way: as long as the largest of them could take. */
+const STILL_FOR_LONG = 120_000
 
 /** One attempt at an MPI task, with the ranks that it has. */
 export class Gang {
@@ -25,6 +28,8 @@ export class Gang {
   readonly results: (Result | null)[]
   /** Reads memory of the ranks, when all of them have ended. */
   readonly late: (() => void)[] = []
+  /** Of generators. */
+  stream: GangStream | null = null
   /** It was told to stop. */
   isStopped = false
   /** The rank that failed first. */
@@ -64,14 +69,15 @@ export class Gang {
   standstill(now: number): string | null {
     const places = this.pool.placesOf(this.ranks)
     const ended = new Set(this.results.flatMap((result, rank) => (result ? [rank] : [])))
-    const why = standstill(places, ended)
+    const found = standstill(places, ended)
     const calls = places.map(place => `${place.calls} ${place.call}`).join()
-    if (why === null || calls !== this.#calls) {
+    if (found === null || calls !== this.#calls) {
       this.#calls = calls
       this.#stillSince = now
       return null
     }
     // Where some have ended, no message can be under way for long.
-    return now - this.#stillSince >= (ended.size > 0 ? STILL / 4 : STILL) ? why : null
+    const after = found.isCertain ? (ended.size > 0 ? STILL / 4 : STILL) : STILL_FOR_LONG
+    return now - this.#stillSince >= after ? found.why : null
   }
 }

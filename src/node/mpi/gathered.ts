@@ -3,6 +3,39 @@ import { Encoder } from '../../model/encoding/encode.ts'
 import { NOTHING, Stored, isPrimitive, shareBlob } from '../../model/encoding/stored.ts'
 import type { Kept } from '../../model/encoding/stored.ts'
 import type { TaskModules } from '../threads/modules.ts'
+import type { EndHeader, ReleasedHeader } from './frames.ts'
+import type { Gang } from './gang.ts'
+import { readShared, removeShared } from './shared-files.ts'
+
+/** What a rank sent, from behind the number of the task on, with its buffers. */
+export function recordOf(
+  gang: Gang,
+  { blobs, record }: EndHeader | ReleasedHeader,
+  bytes: Buffer,
+  modules: TaskModules,
+): { decoder: Decoder; buffers: ArrayBufferLike[] } {
+  let at = record
+  const buffers = blobs.map(blob => {
+    const size = 'given' in blob ? (gang.sizes[blob.given] as number) : blob.size
+    const memory = new SharedArrayBuffer(size)
+    const into = new Uint8Array(memory)
+    if ('given' in blob) {
+      const path = gang.paths[blob.given] as string
+      if (path === '') into.set(new Uint8Array(gang.blobs[blob.given] as ArrayBufferLike))
+      else gang.late.push(() => readShared(path, 0, into))
+    } else if ('path' in blob) {
+      readShared(blob.path, 0, into)
+      removeShared([blob.path])
+    } else into.set(bytes.subarray(at, (at += size)))
+    return memory
+  })
+  const decoder = new Decoder(new Uint8Array(bytes.subarray(0, record)), {
+    findClass: (module, name) => modules.findClass(module, name),
+    slot: () => undefined,
+  })
+  decoder.varint()
+  return { decoder, buffers }
+}
 
 /** The list of what the ranks returned. */
 export function gathered(returned: readonly Kept[], modules: TaskModules): Kept {

@@ -1,5 +1,4 @@
 import { accessSync, constants } from 'node:fs'
-import { hostname } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { MillraceError } from '../../core/errors.ts'
 import type { Task } from '../../core/tasks/task.ts'
@@ -76,7 +75,7 @@ export function launchWords(
   return words
 }
 
-/** Open MPI refuses to run for root unless it is told twice. */
+/** Open MPI runs for root only if two variables allow it. */
 export function launchVariables(nodes: readonly string[]): Record<string, string> {
   return {
     OMPI_ALLOW_RUN_AS_ROOT: '1',
@@ -90,12 +89,22 @@ export function launchVariables(nodes: readonly string[]): Record<string, string
   }
 }
 
+/**
+ * All ranks of a task are on one machine. Launchers that see an allocation of a scheduler start them by that instead, on any
+ * of its nodes.
+ */
+export const withoutScheduler = (environment: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(environment).filter(([name]) => !/^(?:SLURM_|PMI_|PMIX_|PBS_NODEFILE$|LSB_)/.test(name)),
+  )
+
 /** What goes before the words of an MPI program, and into its environment. */
 export function mpiLaunch(
   { implementation, demand }: Task,
   cpus: number,
+  node: string,
 ): { words: string[]; variables: Record<string, string> } {
   const processes = (implementation.demand ?? demand).cpus / cpus
-  const variables = { ...launchVariables([hostname()]), ...threadVariables(cpus) }
+  const variables = { ...launchVariables([node]), ...threadVariables(cpus) }
   return { words: launchWords(findMpi(), processes), variables }
 }

@@ -1,10 +1,8 @@
-import { pathToFileURL } from 'node:url'
+import { hostname } from 'node:os'
 import { MillraceError } from '../../core/errors.ts'
 import type { Node } from '../../core/schedule/machine.ts'
 import type { Task } from '../../core/tasks/task.ts'
-import { modulePath, taskModules } from '../../model/definition.ts'
 import type { MpiForm } from '../../model/mpi/form.ts'
-import { Decoder } from '../../model/encoding/decode.ts'
 import { Stored } from '../../model/encoding/stored.ts'
 import type { Kept } from '../../model/encoding/stored.ts'
 import { isLive } from '../attempt.ts'
@@ -17,23 +15,25 @@ import { attemptOf, jobOf } from '../job.ts'
 import type { NodeEvents, NodeHost } from '../node.ts'
 import type { Watchdog } from '../processes/watchdog.ts'
 import type { TaskForm } from '../task-form.ts'
+import type { GeneratorStart } from '../threads/early-wire.ts'
 import type { BufferOwnership } from '../threads/buffer-ownership.ts'
 import type { TaskModules } from '../threads/modules.ts'
-import { STATUS, clockOrigin } from '../threads/protocol.ts'
-import { readResult } from '../threads/results.ts'
+import { STATUS } from '../threads/protocol.ts'
+import { readRelease, readResult } from '../threads/results.ts'
 import type { Result } from '../threads/results.ts'
 import { TaskWriter } from '../threads/task-writer.ts'
-import type { EndHeader, TaskHeader, WireBlob } from './frames.ts'
+import type { EndHeader, ReleasedHeader, TaskHeader, WireBlob } from './frames.ts'
+import { GangStream } from './gang-stream.ts'
 import { Gang } from './gang.ts'
-import { gathered, rankError } from './gathered.ts'
-import { findMpi } from './launcher.ts'
+import { gathered, rankError, recordOf } from './gathered.ts'
 import type { RankPool } from './pool.ts'
-import { emptyShared, readShared, removeShared, sharedFolder, writeShared } from './shared-files.ts'
+import { RankPools } from './rank-pools.ts'
+import { emptyShared, readShared, removeShared, writeShared } from './shared-files.ts'
 
 export interface MpiParts {
   readonly run: string
   readonly logs: string | null
-  /** The node is this machine. */
+  /** The node is this machine, or an agent on it. */
   readonly isHere: boolean
   readonly machine: Node
   readonly binding: Binding
@@ -54,17 +54,19 @@ const SCRATCH = 32 * 1024
 /** After a rank has failed, the others get so many milliseconds to end by themselves. */
 const GRACE = 500
 const LOOK = 100
+/** The place of all ranks, where answers go. */
+export const RANKS = -1
 
 /** MPI tasks: their functions run in processes that mpirun started once, as many as there are lanes. */
 export class MpiTasks implements TaskForm {
   readonly #parts: MpiParts
   readonly #writer: TaskWriter
   readonly #gangs = new Map<number, Gang>()
-  #pool: Promise<RankPool> | null = null
-  #pools = new Set<RankPool>()
+  readonly #pools: RankPools
   #timer: NodeJS.Timeout | null = null
   #tag = 0
-  #isOver = false
+  #requests = 0
+  readonly #answers = new Map<number, { gang: Gang; go: () => void }>()
 
   constructor(parts: MpiParts) {
     this.#parts = parts
@@ -74,6 +76,20 @@ export class MpiTasks implements TaskForm {
       () => false,
       () => null,
     )
+    const { run, logs, machine, watchdog, host } = parts
+    this.#pools = new RankPools({
+      run,
+      logs,
+      node: hostname(),
+      cpus: machine.cpus,
+      watchdog,
+      now: () => host.now(),
+      events: pool => ({
+        ended: (header, bytes) => this.#ended(header, bytes),
+        released: (header, bytes) => this.#released(header, bytes),
+        gone: (reason, rank) => this.#gone(pool(), reason, rank),
+      }),
+    })
   }
 
   /** The first task starts the ranks: to define MPI tasks costs nothing. */
@@ -111,12 +127,14 @@ export class MpiTasks implements TaskForm {
     const form = formOf(task)
     const { cpus } = task.implementation.demand ?? task.demand
     const size = cpus / form.cpus
-    const pool = await this.#ranks(form, size)
+    const lanes = this.#parts.binding.lanesOf(task)
+    // With lanes of several agents, whose ranks are not one pool.
+    const isOwn = form.isolate || lanes.length < cpus
+    const pool = await this.#ranks(form.isolate, isOwn, size)
     if (jobOf(task).attempt !== attempt) return
     if (!isLive(task)) return endings.lose(task, true, task.reason)
-    const lanes = this.#parts.binding.lanesOf(task)
     const own = Array.from({ length: size }, (_, i) => lanes[i * form.cpus] as number)
-    const ranks = form.isolate ? own.map((_, i) => i) : own
+    const ranks = isOwn ? own.map((_, i) => i) : own
     attempt.move('sent', task)
     limit(task)
     events.began(task, host.now())
@@ -125,7 +143,7 @@ export class MpiTasks implements TaskForm {
 
   #send(task: Task, form: MpiForm, pool: RankPool, ranks: readonly number[], lanes: readonly number[]): void {
     const { definition, slots } = jobOf(task)
-    const folder = this.#folders.get(pool) as string
+    const folder = this.#pools.folderOf(pool)
     this.#writer.write(task, 0, true)
     const { encoder, placed } = this.#writer
     const record = encoder.copy()
@@ -166,7 +184,8 @@ export class MpiTasks implements TaskForm {
       module: definition.module,
       ranks,
       tag,
-      root: form.root ?? (form.reduce ? 0 : null),
+      root: oneOf(form),
+      isGenerator: definition.stream !== null,
       layout: form.layout,
       scratch,
       threads: form.cpus,
@@ -179,76 +198,57 @@ export class MpiTasks implements TaskForm {
       pool.send(rank, { ...common, rank: i, cpus }, behind)
     })
     this.#timer ??= setInterval(() => this.#look(), LOOK)
+    const { early } = gang.attempt
+    if (early?.type !== 'generator') return
+    gang.stream = this.#streamOf(gang, early)
+    gang.stream.begin()
   }
 
-  // --- ranks ---
-
-  readonly #folders = new Map<RankPool, string>()
-
-  async #ranks(form: MpiForm, size: number): Promise<RankPool> {
-    if (form.isolate) return this.#open(size)
-    this.#pool ??= this.#open(this.#parts.machine.cpus).catch((error: unknown) => {
-      this.#pool = null
-      throw error
+  #streamOf(gang: Gang, early: GeneratorStart): GangStream {
+    const { task, pool } = gang
+    const { events, modules, host } = this.#parts
+    const one = oneOf(formOf(task))
+    const isCurrent = (): boolean => this.#gangs.get(task.id) === gang && gang.isCurrent
+    return new GangStream(early, gang.ranks.length, {
+      ask: isWanted => {
+        for (const rank of gang.ranks) pool.send(rank, { type: 'step', id: task.id, isWanted })
+      },
+      waitForRoom: (items, bytes) =>
+        new Promise(resolve => {
+          const request = ++this.#requests
+          this.#answers.set(request, { gang, go: () => resolve(null) })
+          const question = { ask: 'room', items, bytes } as const
+          events.said(task, { type: 'ask', request, task: task.id, question }, RANKS)
+        }),
+      combine: values => (one === null ? gathered(values, modules) : (values[one] as Kept)),
+      release: value => {
+        if (isLive(task)) events.released(task, host.now(), value)
+      },
+      isCurrent,
+      fail: error => {
+        if (isCurrent()) this.#giveUp(gang, error, 'its generator cannot go on')
+      },
     })
-    const pool = await this.#pool
-    if (!pool.isGone) return pool
-    this.#pool = null
-    return this.#ranks(form, size)
   }
 
-  async #open(size: number): Promise<RankPool> {
-    const { run, logs, watchdog, isHere, machine, host } = this.#parts
-    if (!isHere) {
-      throw new MillraceError('MR_MPI', 'MPI tasks run on the machine of the program only', {
-        hint: 'Run without --nodes, or make it a command({ mpi: … }) of the site.',
-      })
-    }
-    const mpi = findMpi()
-    if (!mpi.compiler) {
+  /** An answer to what a task asked the coordinator. */
+  answer(request: number): void {
+    this.#answers.get(request)?.go()
+    this.#answers.delete(request)
+  }
+
+  async #ranks(isIsolated: boolean, isOwn: boolean, size: number): Promise<RankPool> {
+    if (!this.#parts.isHere) {
       throw new MillraceError(
         'MR_MPI',
-        'there is no mpicc on this machine, which builds what connects MPI to Node',
+        `MPI tasks do not run on ${this.#parts.machine.name}, another machine`,
+        {
+          hint: 'Run on one machine, without --nodes or with --nodes local:N; or make it a program of its own: command({ mpi: … }).',
+        },
       )
     }
-    const { mpiAddon } = await import('../../native/mpi-addon.ts')
-    // Programs without MPI tasks do not load it.
-    const { RankPool: Pool } = await import('./pool.ts')
-    const addon = await mpiAddon(mpi.compiler).catch((error: unknown) => {
-      throw new MillraceError(
-        'MR_MPI',
-        `what connects MPI to Node could not be built: ${(error as Error).message}`,
-      )
-    })
-    watchdog.start()
-    const folder = sharedFolder(run)
-    watchdog.folder(folder)
-    const entry = process.argv[1] ? pathToFileURL(process.argv[1]).href : null
-    const modules = [...taskModules()]
-    const all = entry ? [...modules, entry] : modules
-    const typescript = all.some(module => /\.[cm]?tsx?$/.test(modulePath(module)))
-    const startedAt = clockOrigin() + performance.now() - host.now()
-    const environment = { ...(process.env as Record<string, string>), MILLRACE_RUN: run }
-    const pool: RankPool = new Pool(
-      {
-        mpi,
-        size,
-        folder,
-        node: machine.name,
-        start: { addon, modules, entry, typescript, logs, startedAt },
-        environment,
-        execArgv: ['--conditions=millrace-thread'],
-      },
-      {
-        ended: (header, bytes) => this.#ended(header, bytes),
-        gone: (reason, rank) => this.#gone(pool, reason, rank),
-      },
-    )
-    this.#pools.add(pool)
-    this.#folders.set(pool, folder)
-    if (this.#isOver) pool.endNow()
-    await pool.ready
-    return pool
+    if (isIsolated) return this.#pools.open(size)
+    return isOwn ? this.#pools.borrow(size) : this.#pools.kept()
   }
 
   // --- ends ---
@@ -256,38 +256,28 @@ export class MpiTasks implements TaskForm {
   #ended(header: EndHeader, bytes: Buffer): void {
     const gang = this.#gangs.get(header.id)
     if (!gang?.isCurrent || gang.task.attempt !== header.attempt) return
-    const result = this.#read(gang, header, bytes)
+    const { decoder, buffers } = recordOf(gang, header, bytes, this.#parts.modules)
+    const result = readResult(decoder, header.record, buffers)
+    if (header.isReleased) result.outputs[0] = undefined
     gang.results[header.rank] = result
     if (result.status === STATUS.failed) {
       gang.failed ??= header.rank
       if (!gang.isComplete) setTimeout(() => this.#failSoon(gang), GRACE).unref()
-    } else this.#release(gang, header.rank, result)
-    if (gang.isComplete) this.#complete(gang)
+    } else if (gang.stream) gang.stream.ended(header.rank)
+    else this.#release(gang, header.rank, result)
+    if (gang.isComplete && this.#gangs.get(gang.task.id) === gang) this.#complete(gang)
   }
 
-  #read(gang: Gang, { blobs, record }: EndHeader, bytes: Buffer): Result {
-    let at = record
-    const buffers = blobs.map(blob => {
-      const size = 'given' in blob ? (gang.sizes[blob.given] as number) : blob.size
-      const memory = new SharedArrayBuffer(size)
-      const into = new Uint8Array(memory)
-      if ('given' in blob) {
-        const path = gang.paths[blob.given] as string
-        if (path === '') into.set(new Uint8Array(gang.blobs[blob.given] as ArrayBufferLike))
-        else gang.late.push(() => readShared(path, 0, into))
-      } else if ('path' in blob) {
-        readShared(blob.path, 0, into)
-        removeShared([blob.path])
-      } else into.set(bytes.subarray(at, (at += size)))
-      return memory
-    })
-    const { modules } = this.#parts
-    const decoder = new Decoder(new Uint8Array(bytes.subarray(0, record)), {
-      findClass: (module, name) => modules.findClass(module, name),
-      slot: () => undefined,
-    })
-    decoder.varint()
-    return readResult(decoder, record, buffers)
+  /** A rank has released a value, or yielded one. */
+  #released(header: ReleasedHeader, bytes: Buffer): void {
+    const gang = this.#gangs.get(header.id)
+    if (!gang?.isCurrent || gang.task.attempt !== header.attempt) return
+    const { decoder, buffers } = recordOf(gang, header, bytes, this.#parts.modules)
+    decoder.byte()
+    const { startedAt, value } = readRelease(decoder, buffers)
+    if (!value) return
+    if (gang.stream) gang.stream.take(header.rank, value)
+    else if (isLive(gang.task)) this.#parts.events.released(gang.task, startedAt, value)
   }
 
   /** With a future for each rank, that of a rank is there when the rank has ended. */
@@ -312,6 +302,8 @@ export class MpiTasks implements TaskForm {
       const error = rankError((results[gang.failed] as Result).error, gang.failed, results.length)
       return this.#fail(gang, error, printed)
     }
+    const wrong = gang.stream?.atEnd()
+    if (wrong) return this.#fail(gang, wrong, printed)
     for (const read of gang.late) read()
     for (const { blob, offset, length, isWritten } of gang.placed) {
       if (!isWritten) continue
@@ -323,14 +315,14 @@ export class MpiTasks implements TaskForm {
     }
     removeShared(gang.paths.filter(Boolean))
     const { definition } = jobOf(task)
-    const form = formOf(task)
     const returned = results.map(({ outputs }) => outputs[0] as Kept)
     const written = results[0]?.outputs.slice(1) ?? []
     let values: (Kept | undefined)[]
     try {
-      const one = form.root ?? (form.reduce ? 0 : null)
-      values =
-        definition.returns > 0 ? returned : one === null ? [gathered(returned, modules)] : [returned[one]]
+      const one = oneOf(formOf(task))
+      if (gang.stream) values = [undefined]
+      else if (definition.returns > 0) values = returned
+      else values = one === null ? [gathered(returned, modules)] : [returned[one]]
     } catch (error) {
       return this.#fail(gang, error, printed)
     }
@@ -362,17 +354,21 @@ export class MpiTasks implements TaskForm {
       if (gang.pool.isGone) continue
       const why = gang.standstill(now)
       if (why === null) continue
-      this.#forget(gang)
-      gang.pool.kill(`the ranks of ${gang.task.name} wait for each other`)
-      this.#fail(gang, new MillraceError('MR_MPI_MISUSE', why), true)
+      this.#giveUp(gang, new MillraceError('MR_MPI_MISUSE', why), 'its ranks wait for each other')
     }
+  }
+
+  /** It fails, and its ranks do not know of it. */
+  #giveUp(gang: Gang, error: unknown, why: string): void {
+    this.#forget(gang)
+    gang.pool.kill(`${gang.task.name} failed: ${why}`)
+    this.#fail(gang, error, true)
   }
 
   /** Those that ran in it begin again elsewhere, but for the one whose rank died. */
   #gone(pool: RankPool, reason: string, died: number | null): void {
     const { endings, events } = this.#parts
-    this.#pools.delete(pool)
-    this.#folders.delete(pool)
+    this.#pools.gone(pool)
     for (const gang of this.#gangs.values()) {
       if (gang.pool !== pool || !gang.isCurrent) continue
       this.#forget(gang)
@@ -388,7 +384,8 @@ export class MpiTasks implements TaskForm {
 
   #forget(gang: Gang): void {
     this.#gangs.delete(gang.task.id)
-    if (formOf(gang.task).isolate) void gang.pool.end()
+    for (const [request, answer] of this.#answers) if (answer.gang === gang) this.#answers.delete(request)
+    this.#pools.free(gang.pool, gang.isComplete && !formOf(gang.task).isolate)
     if (this.#gangs.size > 0 || !this.#timer) return
     clearInterval(this.#timer)
     this.#timer = null
@@ -433,15 +430,16 @@ export class MpiTasks implements TaskForm {
   }
 
   async end(): Promise<void> {
-    this.#isOver = true
     if (this.#timer) clearInterval(this.#timer)
-    await Promise.all(Array.from(this.#pools, pool => pool.end()))
+    await this.#pools.end()
   }
 
   endNow(): void {
-    this.#isOver = true
-    for (const pool of this.#pools) pool.endNow()
+    this.#pools.endNow()
   }
 }
+
+/** The rank whose value is the result, or null for those of all. */
+const oneOf = ({ root, reduce }: MpiForm): number | null => root ?? (reduce ? 0 : null)
 
 const formOf = (task: Task): MpiForm => jobOf(task).definition.mpi as MpiForm

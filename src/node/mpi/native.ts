@@ -8,6 +8,11 @@ export interface MpiNative {
   wtime(): number
   places(memory: Uint8Array, rank: number): void
   begin(rank: number): void
+  /** Says that another library makes a collective call; throws when other ranks make another one. */
+  enter(comm: number, call: number): void
+  leave(): void
+  /** By which other libraries know the communicator. */
+  fortran(comm: number): number
   map(path: string, bytes: number): ArrayBuffer
   create(ranks: Int32Array, tag: number): number
   split(comm: number, color: number, key: number): number
@@ -46,21 +51,21 @@ export interface MpiNative {
     itsStarts: Int32Array,
   ): void
   send(comm: number, array: MpiArray, to: number, tag: number): void
-  recv(comm: number, array: MpiArray, from: number, tag: number, told: Int32Array): void
-  sendrecv(
-    comm: number,
-    array: MpiArray,
-    to: number,
-    into: MpiArray,
-    from: number,
-    tag: number,
-    told: Int32Array,
-  ): void
+  /** Where `recv`, `sendrecv` and `probe` tell of what came: source, tag, number of elements. */
+  told(into: Int32Array): void
+  recv(comm: number, array: MpiArray, from: number, tag: number): void
+  sendrecv(comm: number, array: MpiArray, to: number, into: MpiArray, from: number, tag: number): void
   isend(comm: number, array: MpiArray, to: number, tag: number): number
   irecv(comm: number, array: MpiArray, from: number, tag: number): number
+  /** Kind 0 barrier, 1 bcast, 2 reduce, 3 gather, 4 scatter, 5 alltoall; root -1 for all. */
+  icollective(comm: number, kind: number, array: MpiArray, into: MpiArray, op: number, root: number): number
+  /** Returns 0 for a receive that no message came for. */
+  giveUp(request: number): number
+  /** Without CPUs, those that the process began with. */
+  bind(cpus: Int32Array): number
   wait(comm: number, request: number, told: Int32Array): void
   test(request: number, told: Int32Array): number
-  probe(comm: number, from: number, tag: number, told: Int32Array, isWaiting: number): number
+  probe(comm: number, from: number, tag: number, isWaiting: number): number
   fileOpen(comm: number, path: string, mode: number, hints: readonly string[]): number
   fileTransfer(file: number, offset: number, array: MpiArray, kind: number): number
   fileView(
@@ -76,10 +81,12 @@ export interface MpiNative {
   fileClose(file: number): void
 }
 
-export function loadMpi(path: string): MpiNative {
+export const loadMpi = (path: string): MpiNative => dlopenGlobal(path) as MpiNative
+
+export function dlopenGlobal(path: string): unknown {
   const module = { exports: {} }
   // Libraries of MPI load others, which look for its names.
   const { RTLD_NOW, RTLD_GLOBAL } = process.getBuiltinModule('node:os').constants.dlopen
   process.dlopen(module, path, RTLD_NOW | RTLD_GLOBAL)
-  return module.exports as MpiNative
+  return module.exports
 }

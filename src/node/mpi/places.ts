@@ -2,6 +2,7 @@
 
 export const PLACE_BYTES = 1024
 export const WHERE = { at: 560, size: 320 } as const
+const AT = { sending: 44, peer: 880, tag: 884, awaits: 888, receiving: 892, isWhole: 896 } as const
 
 /** Names of the calls by their number; the first ones are collective. */
 const CALLS = [
@@ -18,6 +19,14 @@ const CALLS = [
   'scatterv',
   'alltoall',
   'alltoallv',
+  'ibarrier',
+  'ibcast',
+  'ireduce',
+  'iallreduce',
+  'igather',
+  'iallgather',
+  'iscatter',
+  'ialltoall',
   'split',
   'file open',
   'readAtAll',
@@ -26,14 +35,27 @@ const CALLS = [
   'setSize',
   'sync',
   'file close',
+  'hdf5 open',
+  'hdf5 dataset',
+  'hdf5 write',
+  'hdf5 read',
+  'hdf5 close',
   'send',
   'recv',
   'wait',
   'probe',
   'readAt',
   'writeAt',
+  'sendrecv',
 ] as const
-const LAST_COLLECTIVE = 20
+const LAST_COLLECTIVE = 33
+/** For those that other libraries make. */
+export const CALL_NUMBERS = Object.fromEntries(CALLS.map((name, i) => [name, i])) as Record<
+  (typeof CALLS)[number],
+  number
+>
+/** The communicator of all ranks of the task. */
+const TASK = 1
 
 export interface Place {
   /** The call that the rank is in; null for none. */
@@ -46,8 +68,14 @@ export interface Place {
   readonly sequence: number
   /** All calls so far. */
   readonly calls: number
-  /** Of messages: the other rank, or -1 for any. */
+  /** Of messages: the other rank of the communicator, and the tag; -1 for any. */
   readonly peer: number
+  readonly tag: number
+  /** In a wait: the call that began what it waits for. */
+  readonly awaits: (typeof CALLS)[number] | null
+  /** Sends and receives that have begun and are not complete. */
+  readonly sending: number
+  readonly receiving: number
   readonly rank: number
   /** The line of the program, or ''. */
   readonly where: string
@@ -60,8 +88,12 @@ export function readPlace(bytes: Buffer, index: number): Place {
   return {
     call: kind === 0 ? null : (CALLS[kind] ?? null),
     isCollective: kind > 0 && kind <= LAST_COLLECTIVE,
-    peer: bytes.readInt32LE(at + 12),
-    comm: bytes.readUInt32LE(at + 16),
+    peer: bytes.readInt32LE(at + AT.peer),
+    tag: bytes.readInt32LE(at + AT.tag),
+    awaits: CALLS[bytes.readInt32LE(at + AT.awaits)] ?? null,
+    sending: bytes.readInt32LE(at + AT.sending),
+    receiving: bytes.readInt32LE(at + AT.receiving),
+    comm: bytes.readInt32LE(at + AT.isWhole) === 1 ? TASK : bytes.readUInt32LE(at + 16),
     size: bytes.readInt32LE(at + 20),
     sequence: bytes.readInt32LE(at + 24),
     calls: bytes.readInt32LE(at + 28),
@@ -70,38 +102,62 @@ export function readPlace(bytes: Buffer, index: number): Place {
   }
 }
 
+export interface Standstill {
+  readonly why: string
+  /** It follows from the calls alone. Else messages may be on their way, and only time tells. */
+  readonly isCertain: boolean
+}
+
 /** Why the ranks of a task will never go on, or null when they may. `ended`: those whose function is over. */
-export function standstill(places: readonly Place[], ended: ReadonlySet<number>): string | null {
+export function standstill(places: readonly Place[], ended: ReadonlySet<number>): Standstill | null {
   const live = places.filter((_, rank) => !ended.has(rank))
   if (live.length === 0) return null
-  const missed = live.find(place => place.isCollective && place.size === places.length && place.comm === 1)
-  if (missed && ended.size > 0) return `${listOf(ended)} ended while others wait: ${tellAll(places, ended)}`
-  if (live.some(place => place.call === null || canGoOn(place, live))) return null
-  return `no rank can go on: ${tellAll(places, ended)}`
+  const missed = live.find(place => place.isCollective && place.size === places.length && place.comm === TASK)
+  if (missed && ended.size > 0) {
+    return { why: `${tellRanks(ended)} ended while others wait: ${tellAll(places, ended)}`, isCertain: true }
+  }
+  if (live.some(({ call }) => call === null || isFileCall(call))) return null
+  const isCertain = !live.some(place => canGoOn(place, live))
+  return { why: `no rank can go on: ${tellAll(places, ended)}`, isCertain }
 }
+
+/** How long a file takes is not ours to say. */
+const isFileCall = (call: string): boolean => /^(?:read|write|file|set|sync|hdf5)/.test(call)
 
 /** Whether the call that the rank is in can complete by what the others do now. */
 function canGoOn(place: Place, live: readonly Place[]): boolean {
-  const { call, comm, sequence, size } = place
-  if (call === 'readAt' || call === 'writeAt') return true
+  const { comm, sequence, size } = place
   if (place.isCollective) {
     const there = live.filter(
       other => other.isCollective && other.comm === comm && other.sequence === sequence,
     )
     return there.length >= size
   }
-  if (call === 'send') return live.some(other => isReceiving(other) && comm === other.comm && other !== place)
-  if (call === 'wait')
-    return live.some(other => other !== place && (isReceiving(other) || other.call === 'send'))
-  return live.some(other => other !== place && (other.call === 'send' || other.call === 'wait'))
+  if (sends(place)) return live.some(other => other !== place && (other.receiving > 0 || meet(place, other)))
+  if (receives(place)) return live.some(other => other !== place && (other.sending > 0 || meet(other, place)))
+  // A collective call that has begun goes on while the ranks are in other calls.
+  return true
 }
 
-const isReceiving = ({ call }: Place): boolean => call === 'recv' || call === 'wait' || call === 'probe'
+const started = ({ call, awaits }: Place): string | null => (call === 'wait' ? awaits : call)
+const sends = (place: Place): boolean => ['send', 'sendrecv'].includes(started(place) ?? '')
+const receives = (place: Place): boolean => ['recv', 'probe', 'sendrecv'].includes(started(place) ?? '')
 
-const listOf = (ranks: ReadonlySet<number>): string =>
-  ranks.size === 1 ? `rank ${[...ranks][0]}` : `ranks ${[...ranks].sort((a, b) => a - b).join(', ')}`
+/** One sends what the other waits for. Who the ranks of a part of the task are is not known here: any may be the one. */
+function meet(from: Place, to: Place): boolean {
+  if (!sends(from) || !receives(to) || from.comm !== to.comm) return false
+  if (from.tag >= 0 && to.tag >= 0 && from.tag !== to.tag) return false
+  if (from.comm !== TASK) return true
+  const isForIt = from.call === 'sendrecv' || from.peer === to.rank
+  return isForIt && (to.peer < 0 || to.peer === from.rank)
+}
 
-/** Ranks that are told of one by one. */
+export const tellRanks = (ranks: Iterable<number>): string => {
+  const sorted = [...ranks].sort((a, b) => a - b)
+  return sorted.length === 1 ? `rank ${sorted[0]}` : `ranks ${sorted.join(', ')}`
+}
+
+/** Maximum number of ranks listed. */
 const MOST_TOLD = 16
 
 function tellAll(places: readonly Place[], ended: ReadonlySet<number>): string {
@@ -114,9 +170,13 @@ function tellAll(places: readonly Place[], ended: ReadonlySet<number>): string {
   return told.join('; ') + (rest > 0 ? `; and ${rest} more` : '')
 }
 
-function tell({ call, isCollective, sequence, peer }: Place): string {
+function tell({ call, isCollective, sequence, peer, tag, awaits }: Place): string {
   if (isCollective) return `${call}, its collective call ${sequence}`
-  if (call === 'send') return `send to rank ${peer}`
-  if (call === 'recv' || call === 'probe') return `${call} from ${peer < 0 ? 'any rank' : `rank ${peer}`}`
-  return String(call)
+  const what = call === 'wait' && awaits ? `wait of i${awaits.replace(/^i/, '')}` : String(call)
+  const isMessage = ['send', 'recv', 'probe', 'sendrecv'].includes(
+    call === 'wait' ? String(awaits) : String(call),
+  )
+  if (!isMessage) return what
+  const direction = call === 'send' || awaits === 'send' ? 'to' : 'from'
+  return `${what} ${direction} ${peer < 0 ? 'any rank' : `rank ${peer}`}${tag > 0 ? ` with tag ${tag}` : ''}`
 }

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { MillraceError } from '../../core/errors.ts'
 import { FrameReader, frame } from './frames.ts'
-import type { EndHeader, FromRank, RankStart, ToRank } from './frames.ts'
+import type { EndHeader, FromRank, RankStart, ReleasedHeader, ToRank } from './frames.ts'
 import { launchVariables, launchWords } from './launcher.ts'
 import type { Mpi } from './launcher.ts'
 import { PLACE_BYTES, readPlace } from './places.ts'
@@ -26,6 +26,7 @@ export interface PoolOptions {
 
 export interface PoolEvents {
   ended(header: EndHeader, bytes: Buffer): void
+  released(header: ReleasedHeader, bytes: Buffer): void
   /** The ranks are gone; `rank` is the one that died first, if it is known. */
   gone(reason: string, rank: number | null): void
 }
@@ -103,7 +104,7 @@ export class RankPool {
     return this.#isGone || this.#reason !== null
   }
 
-  send(rank: number, header: ToRank, parts: readonly Uint8Array[]): void {
+  send(rank: number, header: ToRank, parts: readonly Uint8Array[] = []): void {
     this.#sockets[rank]?.write(frame(header, parts))
   }
 
@@ -159,6 +160,7 @@ export class RankPool {
     let own: number | null = null
     const reader = new FrameReader<FromRank>((header, bytes) => {
       if (header.type === 'ended') return this.#events.ended(header, bytes)
+      if (header.type === 'released') return this.#events.released(header, bytes)
       if (header.type === 'refused') return this.#fail(header.reason)
       own = header.rank
       this.#pids.push(header.pid)

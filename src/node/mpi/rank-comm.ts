@@ -1,6 +1,7 @@
 import { MillraceError } from '../../core/errors.ts'
 import type {
   Comm,
+  Hdf5File,
   MpiArray,
   MpiFile,
   MpiFileOptions,
@@ -11,6 +12,8 @@ import type {
 import { REDUCE_OPS } from '../../model/mpi/comm.ts'
 import type { MpiNative } from './native.ts'
 import { RankFile } from './rank-file.ts'
+import { RankHdf5File } from './rank-hdf5.ts'
+import type { Requests } from './requests.ts'
 
 /** What communicators of a task have in common. */
 export interface CommHost {
@@ -19,9 +22,18 @@ export interface CommHost {
   here(): void
   pack(value: unknown): Uint8Array
   unpack(bytes: Uint8Array): unknown
-  opened(file: RankFile): void
+  /** What came last: source, tag, number of elements. */
+  readonly told: Int32Array
+  /** Closed when the function has returned, the last first. */
+  opened(file: { close(): void }): void
+  /** Loads what HDF5 needs. */
+  loadHdf5(): Promise<void>
   made(comm: number): void
+  readonly requests: Requests
 }
+
+/** Kinds of `icollective`. */
+const I = { barrier: 0, bcast: 1, reduce: 2, gather: 3, scatter: 4, alltoall: 5 } as const
 
 export const isArray = (value: unknown): value is MpiArray =>
   ArrayBuffer.isView(value) && !(value instanceof DataView)
@@ -53,7 +65,6 @@ export class RankComm implements Comm {
   readonly #native: MpiNative
   readonly #comm: number
   readonly #host: CommHost
-  readonly #told = new Int32Array(3)
 
   constructor(comm: number, host: CommHost) {
     this.#comm = comm
@@ -131,12 +142,7 @@ export class RankComm implements Comm {
 
   alltoall<T>(parts: T | readonly T[], into?: T): never {
     if (!isArray(parts)) return this.#alltoallValues(parts as readonly unknown[]) as never
-    if (parts.length % this.size !== 0) {
-      throw misuse(
-        `alltoall: ${parts.length} elements cannot be shared out evenly to ${this.size} ranks`,
-        'Use alltoallv with the length of each part.',
-      )
-    }
+    this.#checkEven(parts, 'alltoall')
     const target = (into as MpiArray | undefined) ?? like(parts, parts.length)
     this.#checkLength(target, parts.length, 'alltoall')
     this.#host.here()
@@ -169,16 +175,16 @@ export class RankComm implements Comm {
   recv(into: MpiArray, from = -1, tag = -1): Received {
     if (from >= 0) this.#checkRank(from, 'from')
     this.#host.here()
-    this.#native.recv(this.#comm, into, from, tag, this.#told)
+    this.#native.recv(this.#comm, into, from, tag)
     return this.#received()
   }
 
   recvValue(from = -1, tag = 0): unknown {
     this.#host.here()
-    this.#native.probe(this.#comm, from, VALUES + tag, this.#told, 1)
-    const [source = 0, itsTag = 0, count = 0] = this.#told
+    this.#native.probe(this.#comm, from, VALUES + tag, 1)
+    const [source = 0, itsTag = 0, count = 0] = this.#host.told
     const bytes = new Uint8Array(count)
-    this.#native.recv(this.#comm, bytes, source, itsTag, this.#told)
+    this.#native.recv(this.#comm, bytes, source, itsTag)
     return this.#host.unpack(bytes)
   }
 
@@ -186,28 +192,70 @@ export class RankComm implements Comm {
     this.#checkRank(to, 'to')
     this.#checkTag(tag)
     this.#host.here()
-    this.#native.sendrecv(this.#comm, value, to, into, from, tag, this.#told)
+    this.#native.sendrecv(this.#comm, value, to, into, from, tag)
     return this.#received()
   }
 
-  isend(value: MpiArray, to: number, tag = 0): Request {
+  isend(value: unknown, to: number, tag = 0): Request {
     this.#checkRank(to, 'to')
     this.#checkTag(tag)
-    return this.#request(value, this.#native.isend(this.#comm, value, to, tag))
+    const array = isArray(value) ? value : this.#host.pack(value)
+    const number = this.#native.isend(this.#comm, array, to, isArray(value) ? tag : VALUES + tag)
+    return this.#host.requests.add(this.#comm, number, [array])
   }
 
   irecv(into: MpiArray, from = -1, tag = -1): Request {
-    return this.#request(into, this.#native.irecv(this.#comm, into, from, tag))
+    if (from >= 0) this.#checkRank(from, 'from')
+    return this.#host.requests.add(this.#comm, this.#native.irecv(this.#comm, into, from, tag), [into], true)
+  }
+
+  ibarrier(): Request {
+    return this.#begin(I.barrier, NONE, NONE, 0, -1)
+  }
+
+  ibcast(array: MpiArray, root = 0): Request {
+    return this.#begin(I.bcast, array, array, 0, root)
+  }
+
+  ireduce<T extends MpiArray>(values: T, op: ReduceOp = 'sum', root = 0, into: T = values): Request {
+    this.#checkLength(into, values.length, 'ireduce')
+    return this.#begin(I.reduce, values, into, this.#opOf(values, op), root)
+  }
+
+  iallreduce<T extends MpiArray>(values: T, op: ReduceOp = 'sum', into: T = values): Request {
+    this.#checkLength(into, values.length, 'iallreduce')
+    return this.#begin(I.reduce, values, into, this.#opOf(values, op), -1)
+  }
+
+  igather<T extends MpiArray>(part: T, root: number, into: T | null): Request {
+    if (this.rank === root) this.#checkLength(into, part.length * this.size, 'igather')
+    return this.#begin(I.gather, part, into ?? part, 0, root)
+  }
+
+  iallgather<T extends MpiArray>(part: T, into: T): Request {
+    this.#checkLength(into, part.length * this.size, 'iallgather')
+    return this.#begin(I.gather, part, into, 0, -1)
+  }
+
+  iscatter<T extends MpiArray>(whole: T | null, into: T, root = 0): Request {
+    if (this.rank === root) this.#checkLength(whole, into.length * this.size, 'iscatter')
+    return this.#begin(I.scatter, whole ?? into, into, 0, root)
+  }
+
+  ialltoall<T extends MpiArray>(parts: T, into: T): Request {
+    this.#checkEven(parts, 'ialltoall')
+    this.#checkLength(into, parts.length, 'ialltoall')
+    return this.#begin(I.alltoall, parts, into, 0, -1)
   }
 
   probe(from = -1, tag = -1): Received {
     this.#host.here()
-    this.#native.probe(this.#comm, from, tag, this.#told, 1)
+    this.#native.probe(this.#comm, from, tag, 1)
     return this.#received()
   }
 
   iprobe(from = -1, tag = -1): Received | null {
-    return this.#native.probe(this.#comm, from, tag, this.#told, 0) ? this.#received() : null
+    return this.#native.probe(this.#comm, from, tag, 0) ? this.#received() : null
   }
 
   split(color: number, key = this.rank): Comm | null {
@@ -225,6 +273,17 @@ export class RankComm implements Comm {
   file(path: string, options: MpiFileOptions = {}): MpiFile {
     this.#host.here()
     const file = new RankFile(this.#native, this.#comm, path, options, () => this.#host.here())
+    this.#host.opened(file)
+    return file
+  }
+
+  async hdf5(path: string, mode: 'r' | 'w' | 'r+' = 'w'): Promise<Hdf5File> {
+    await this.#host.loadHdf5()
+    const file = new RankHdf5File(
+      { native: this.#native, comm: this.#comm, here: () => this.#host.here() },
+      path,
+      mode,
+    )
     this.#host.opened(file)
     return file
   }
@@ -293,7 +352,7 @@ export class RankComm implements Comm {
   #alltoallValues(values: readonly unknown[]): unknown[] {
     const { bytes, counts } = this.#packed(values, 'alltoall')
     const parts = this.alltoallv(bytes, [...counts])
-    // Each rank is told how long its parts are.
+    // Each rank learns how long its parts are.
     const theirs = new Int32Array(this.size)
     this.#native.alltoall(this.#comm, counts, theirs)
     const starts = startsOf(theirs)
@@ -312,16 +371,8 @@ export class RankComm implements Comm {
   }
 
   #reduce(values: number | MpiArray, op: ReduceOp, root: number, into?: number | MpiArray): unknown {
-    const code = REDUCE_OPS.indexOf(op)
-    if (code < 0) throw misuse(`'${op}' is no operation`, `It is one of ${REDUCE_OPS.join(', ')}.`)
     const isNumber = typeof values === 'number'
-    if (!isNumber && !isArray(values)) {
-      throw misuse(`${typeof values} cannot be reduced`, 'Give a number, or an array of numbers.')
-    }
-    const isFloat = isNumber || values instanceof Float64Array || values instanceof Float32Array
-    if (isFloat && code >= 4 && !isNumber) {
-      throw misuse(`'${op}' is for whole numbers`, 'Use an Int32Array, or sum, prod, min or max.')
-    }
+    const code = this.#opOf(values, op)
     const whole = isNumber && code >= 4
     const from = isNumber ? (whole ? new Int32Array([values]) : new Float64Array([values])) : values
     const target = isNumber ? from : ((into as MpiArray | undefined) ?? like(values, values.length))
@@ -331,28 +382,27 @@ export class RankComm implements Comm {
     return isNumber ? target[0] : target
   }
 
-  #request(array: MpiArray, number: number): Request {
-    let done: Received | null = null
-    const told = new Int32Array(3)
-    const result = (): Received => ({ source: told[0] ?? 0, tag: told[1] ?? 0, count: told[2] ?? 0 })
-    return {
-      wait: () => {
-        if (done) return done
-        this.#host.here()
-        this.#native.wait(this.#comm, number, told)
-        void array
-        return (done = result())
-      },
-      test: () => {
-        if (!done && this.#native.test(number, told)) done = result()
-        void array
-        return done
-      },
+  #opOf(values: unknown, op: ReduceOp): number {
+    const code = REDUCE_OPS.indexOf(op)
+    if (code < 0) throw misuse(`'${op}' is no operation`, `It is one of ${REDUCE_OPS.join(', ')}.`)
+    if (typeof values !== 'number' && !isArray(values)) {
+      throw misuse(`${typeof values} cannot be reduced`, 'Give a number, or an array of numbers.')
     }
+    if (code >= 4 && (values instanceof Float64Array || values instanceof Float32Array)) {
+      throw misuse(`'${op}' is for whole numbers`, 'Use an Int32Array, or sum, prod, min or max.')
+    }
+    return code
+  }
+
+  #begin(kind: number, array: MpiArray, into: MpiArray, op: number, root: number): Request {
+    if (root !== -1) this.#checkRank(root, 'root')
+    this.#host.here()
+    const number = this.#native.icollective(this.#comm, kind, array, into, op, root)
+    return this.#host.requests.add(this.#comm, number, [array, into])
   }
 
   #received(): Received {
-    const [source = 0, tag = 0, count = 0] = this.#told
+    const [source = 0, tag = 0, count = 0] = this.#host.told
     return { source, tag, count }
   }
 
@@ -367,6 +417,14 @@ export class RankComm implements Comm {
   #checkTag(tag: number): void {
     if (Number.isInteger(tag) && tag >= 0 && tag < VALUES) return
     throw misuse(`the tag is ${String(tag)}`, `Write a whole number from 0 to ${VALUES - 1}.`)
+  }
+
+  #checkEven(parts: MpiArray, what: string): void {
+    if (parts.length % this.size === 0) return
+    throw misuse(
+      `${what}: ${parts.length} elements cannot be shared out evenly to ${this.size} ranks`,
+      'Use alltoallv with the length of each part.',
+    )
   }
 
   #checkLength(array: MpiArray | null, needed: number, what: string): void {

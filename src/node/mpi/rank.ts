@@ -18,9 +18,13 @@ import { ONE_CPU } from '../../model/granted.ts'
 import type { Granted } from '../../model/granted.ts'
 import type { MpiArray } from '../../model/mpi/comm.ts'
 import { partOf } from '../../model/mpi/form.ts'
+import { EarlyOutputs } from '../threads/early-outputs.ts'
+import type { Releasing } from '../threads/early-outputs.ts'
 import { KeptMemory } from '../threads/kept-memory.ts'
 import { TaskModules } from '../threads/modules.ts'
 import { clockOrigin, STATUS } from '../threads/protocol.ts'
+import type { Steps } from '../threads/outlet.ts'
+import { ReleaseWriter } from '../threads/release-writer.ts'
 import { OutputWriter } from '../threads/task-outputs.ts'
 import { TaskReader } from '../threads/task-reader.ts'
 import type { ReceivedTask } from '../threads/task-reader.ts'
@@ -31,7 +35,9 @@ import { loadMpi } from './native.ts'
 import { PLACE_BYTES, WHERE } from './places.ts'
 import { RankComm, isArray } from './rank-comm.ts'
 import type { CommHost } from './rank-comm.ts'
-import type { RankFile } from './rank-file.ts'
+import { loadHdf5 } from './rank-hdf5.ts'
+import { RankSteps } from './rank-steps.ts'
+import { Requests } from './requests.ts'
 import { Values } from './values.ts'
 
 const start = JSON.parse(process.env['MILLRACE_MPI'] ?? '{}') as RankStart
@@ -58,6 +64,8 @@ native.init()
 const world = native.rank(0)
 const places = new Uint8Array(native.map(start.places, start.placesBytes))
 native.places(places, world)
+const told = new Int32Array(3)
+native.told(told)
 
 const modules = new TaskModules()
 const hooks: DecodeHooks = {
@@ -69,9 +77,15 @@ const encoder = new Encoder()
 const outputs = new OutputWriter(encoder, modules)
 const reader = new TaskReader(new KeptMemory(), true)
 const values = new Values(modules, hooks)
+const writer = new ReleaseWriter(modules)
 const shift = clockOrigin() - start.startedAt
 
 let current: ReceivedTask | null = null
+/** The task as it was defined, with what it released. */
+let running: { header: TaskHeader; task: Releasing } | null = null
+/** Of tasks that failed: MPI may still read and fill their arrays. */
+const abandoned: Requests[] = []
+const generators = new Map<number, RankSteps>()
 let granted: Granted = ONE_CPU
 const log = new ThreadLog(start.logs, () => current)
 
@@ -80,7 +94,33 @@ const refuse = (what: string): never => {
     hint: 'MPI tasks call no tasks: return what the program needs for it.',
   })
 }
-const client = new Proxy({ granted: () => granted } as Partial<Client>, {
+const early = new EarlyOutputs(modules, {
+  send: written => sendReleased(written),
+  post: () => undefined,
+  numberOf: () => null,
+  waitForRoom: () => Promise.resolve(),
+  shift,
+})
+/** Values of the task that runs here are released under the number of its rank. */
+const ready = (index: number, value: unknown): void => {
+  if (!running) throw new MillraceError('MR_RELEASE', `ready(${index}, …) was called outside a task`)
+  const { header, task } = running
+  const { returns, stream } = task.definition
+  const why = stream
+    ? 'a generator releases by `yield`'
+    : returns === 0
+      ? 'the task gives one result for all ranks'
+      : index !== header.rank
+        ? `this is rank ${header.rank}, which releases its own value only`
+        : null
+  if (why !== null) {
+    throw new MillraceError('MR_RELEASE', `ready(${index}, …) in ${task.definition.name}: ${why}`, {
+      hint: "Write returns: 'each' and ready(comm.rank, value).",
+    })
+  }
+  early.ready(task, index, value)
+}
+const client = new Proxy({ granted: () => granted, ready } as Partial<Client>, {
   get: (own, name) => own[name as keyof Client] ?? (() => refuse(String(name))),
 }) as Client
 setHost({ client: () => client, main: () => Promise.resolve() })
@@ -88,8 +128,9 @@ setHost({ client: () => client, main: () => Promise.resolve() })
 // --- where the program is ---
 
 const where = places.subarray(world * PLACE_BYTES + WHERE.at, world * PLACE_BYTES + WHERE.at + WHERE.size - 1)
-/** To look takes as long as several calls: after so many, it is done once in a millisecond. */
+/** To look takes as long as several calls: after so many, it is done once in a millisecond, and the clock read now and then. */
 const LOOKS = 100
+const CLOCK = 0xf
 /** Where our own code is. */
 const ours = new URL('.', import.meta.url).href
 let looks = 0
@@ -97,6 +138,7 @@ let lookedAt = 0
 
 function here(): void {
   if (++looks > LOOKS) {
+    if ((looks & CLOCK) !== 0) return
     const now = performance.now()
     if (now - lookedAt < 1) return
     lookedAt = now
@@ -121,8 +163,9 @@ async function run(header: TaskHeader, bytes: Buffer): Promise<void> {
   let result: unknown
   native.begin(header.rank)
   looks = 0
-  const files: RankFile[] = []
+  const files: { close(): void }[] = []
   const comms: number[] = []
+  let requests: Requests | null = null
   try {
     const definition = await modules.find(header.key, header.module, start.entry)
     let at = header.record
@@ -136,12 +179,16 @@ async function run(header: TaskHeader, bytes: Buffer): Promise<void> {
     const kinds = new Map([[header.kind, { key: header.key, module: header.module, definition }]])
     const decoder = new Decoder(new Uint8Array(bytes.subarray(0, header.record)), hooksFor(null))
     task = reader.rest(decoder, given, reader.header(decoder, kinds), hooksFor)
+    running = { header, task: { ...task, startedAt } }
     task.definition = { ...definition, returns: 0 }
+    task.early = null
     current = task
+    native.bind(Int32Array.from(header.cpus))
     granted = { cpus: header.threads, bound: header.cpus.length > 0 ? header.cpus : null, gpus: header.gpus }
     const scratch = new Scratch(task, header, given)
     const comm = native.create(Int32Array.from(header.ranks), header.tag)
     comms.push(comm)
+    requests = new Requests(native, here)
     const host: CommHost = {
       native,
       here,
@@ -149,25 +196,53 @@ async function run(header: TaskHeader, bytes: Buffer): Promise<void> {
       unpack: packed => values.unpack(packed),
       opened: file => files.push(file),
       made: made => comms.push(made),
+      requests,
+      told,
+      loadHdf5: () => loadHdf5(start.compiler),
     }
     const ranks = new RankComm(comm, host)
     scratch.begin(ranks)
     const args = parts(task, header, ranks.size)
     const { run: body } = definition.variants[task.variant] as Variant
-    result = await (body(ranks, ...args) as unknown)
-    for (const file of files.splice(0).reverse()) file.close()
     const reduce = definition.mpi?.reduce
-    if (reduce) result = ranks.reduce(result as number, reduce, 0)
+    const own = (value: unknown): unknown => {
+      const one = reduce ? (ranks.reduce(value as number, reduce, 0) as unknown) : value
+      return (header.root ?? header.rank) === header.rank ? one : undefined
+    }
+    const returned = body(ranks, ...args) as unknown
+    const steps = generators.get(header.id)
+    if (steps) {
+      await steps.run(returned as Steps, (step, value) => {
+        writer.write(header.id, startedAt + shift, performance.now() + shift, step, own(value), 0)
+        sendReleased(writer.encoder)
+      })
+    } else result = await returned
+    requests.finish()
+    for (const file of files.splice(0).reverse()) file.close()
+    if (!steps) result = own(result)
     scratch.end(ranks)
-    if ((header.root ?? header.rank) !== header.rank) result = undefined
     if (header.rank !== 0) task.written = []
+    if (definition.returns > 0 && released(running)) {
+      early.expectSame(running.task, header.rank, result)
+      result = undefined
+    }
   } catch (error) {
     status = STATUS.failed
     result = error
+    if (requests?.isEmpty === false) abandoned.push(requests)
   }
   for (const comm of status === STATUS.ok ? comms.reverse() : []) native.free(comm)
-  native.begin(header.rank)
   end(header, task, status, result, startedAt, given)
+  running = null
+  generators.delete(header.id)
+}
+
+/** This attempt, or one before it, has released what this rank returns. */
+function released(own: { header: TaskHeader; task: Releasing } | null): boolean {
+  if (!own) return false
+  const { early: known, released: now } = own.task
+  const { rank } = own.header
+  return now?.has(rank) === true || (known?.type === 'ready' && known.checks.has(rank))
 }
 
 /** What each rank gets of the arguments. */
@@ -234,8 +309,22 @@ function end(
     encoder.varint(0)
   }
   current = null
+  const { blobs, behind } = beside(encoder.blobs, given)
+  const { id, attempt, rank } = header
+  const record = encoder.copy()
+  // Whether it failed is in the record: what could not be sent is a failure too.
+  const ok = record[varintLength(record)] === STATUS.ok
+  const isReleased = ok && released(running)
+  say({ type: 'ended', id, attempt, rank, ok, isReleased, blobs, record: record.length }, [record, ...behind])
+}
+
+/** What goes with a record: small buffers behind it, large ones in files, and those that came with the task by their place. */
+function beside(
+  buffers: readonly ArrayBufferLike[],
+  given: readonly ArrayBufferLike[],
+): { blobs: WireBlob[]; behind: Uint8Array[] } {
   const behind: Uint8Array[] = []
-  const blobs = encoder.blobs.map((blob): WireBlob => {
+  const blobs = buffers.map((blob): WireBlob => {
     const place = given.indexOf(blob)
     if (place >= 0) return { given: place }
     const bytes = new Uint8Array(blob)
@@ -247,11 +336,16 @@ function end(
     writeFileSync(path, bytes)
     return { path, size: bytes.length }
   })
-  const { id, attempt, rank } = header
-  const record = encoder.copy()
-  // Whether it failed is in the record: what could not be sent is a failure too.
-  const ok = record[varintLength(record)] === STATUS.ok
-  say({ type: 'ended', id, attempt, rank, ok, blobs, record: record.length }, [record, ...behind])
+  return { blobs, behind }
+}
+
+/** The values in it are copies. */
+function sendReleased(written: Encoder): void {
+  if (!running) return
+  const { id, attempt, rank } = running.header
+  const { blobs, behind } = beside(written.blobs, [])
+  const record = written.copy()
+  say({ type: 'released', id, attempt, rank, blobs, record: record.length }, [record, ...behind])
 }
 
 function varintLength(bytes: Uint8Array): number {
@@ -265,6 +359,8 @@ const frames = new FrameReader<ToRank>((header, bytes) => {
     native.finalize()
     process.exit(0)
   }
+  if (header.type === 'step') return generators.get(header.id)?.ask(header.isWanted)
+  if (header.isGenerator) generators.set(header.id, new RankSteps())
   void run(header, bytes)
 })
 

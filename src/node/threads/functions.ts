@@ -1,6 +1,6 @@
 import { source } from '../../core/data/datum.ts'
 import type { Access } from '../../core/data/datum.ts'
-import { isShort, isTiny } from '../../core/schedule/machine.ts'
+import { isShare, isShort, isTiny } from '../../core/schedule/machine.ts'
 import type { Node } from '../../core/schedule/machine.ts'
 import type { Task } from '../../core/tasks/task.ts'
 import type { ReturnWhy } from '../../core/why.ts'
@@ -62,6 +62,7 @@ export class Functions implements TaskForm {
       message: (message, thread) => this.#message(message, thread),
       findClass: (module, name) => parts.findClass(module, name),
       isAlone: task => this.#isAlone(task),
+      isBeside: task => this.#isBeside(task),
       grant: task => this.#grant(task),
       sparesOthers: task => endings.sparesOthers(task),
       lost: (task, guilty, reason) => endings.lose(task, guilty, reason),
@@ -70,8 +71,7 @@ export class Functions implements TaskForm {
       refused: (task, error) => endings.fail(task, error, false),
       began: task => {
         if (task.timed) parts.limit(task)
-        const isFirst = task.demand.io || machine.lanes[task.lane]?.queue.peek() === task
-        if (task.state === 'running' && isFirst) events.began(task, host.now())
+        if (task.state === 'running' && isAtWork(task, machine)) events.began(task, host.now())
       },
       died: end => this.#died(end),
     })
@@ -104,7 +104,7 @@ export class Functions implements TaskForm {
   #grant(task: Task): TaskGrant | null {
     const { cpus, gpus } = task.implementation.demand ?? task.demand
     const { binding } = this.#parts
-    if (cpus < 2 && gpus === 0 && !binding.concerns(task)) return null
+    if ((cpus === 1 || cpus === 0) && gpus === 0 && !binding.concerns(task)) return null
     const bound = this.#addon ? binding.cpusOf(task) : null
     return { cpus, bound, gpus: binding.gpusOf(task), addon: this.#addon ?? '' }
   }
@@ -213,6 +213,15 @@ export class Functions implements TaskForm {
     return true
   }
 
+  /** Another task has a share of the same CPU, and runs in its thread. */
+  #isBeside(task: Task): boolean {
+    if (!isShare((task.implementation.demand ?? task.demand).cpus)) return false
+    for (const other of this.#parts.machine.lanes[task.lane]?.queue ?? []) {
+      if (other !== task && jobOf(other).attempt?.thread === task.lane) return true
+    }
+    return false
+  }
+
   // --- what threads say ---
 
   #result(
@@ -307,8 +316,7 @@ export class Functions implements TaskForm {
   #cutOff(tasks: readonly Task[], reason: string): void {
     const { endings, events, host, machine } = this.#parts
     for (const task of tasks) {
-      const isFirst = task.demand.io || machine.lanes[task.lane]?.queue.peek() === task
-      const hasBegun = task.startedAt >= 0 || isFirst
+      const hasBegun = task.startedAt >= 0 || isAtWork(task, machine)
       const isSuspect = hasBegun && host.afterLoss(task, 'node', null) !== 'again'
       endings.lose(task, isSuspect, isSuspect ? `the third in turn: ${reason}` : reason)
     }
@@ -338,4 +346,10 @@ export class Functions implements TaskForm {
     }
     events.changed()
   }
+}
+
+/** It is not one that waits on its lane. */
+function isAtWork(task: Task, { lanes }: Node): boolean {
+  const lane = lanes[task.lane]
+  return task.demand.io || (lane?.shared ?? 0) > 0 || lane?.queue.peek() === task
 }

@@ -8,7 +8,7 @@ export interface TaskGrant extends Granted {
 }
 
 export function writeGrant(encoder: Encoder, { cpus, bound, gpus, addon }: TaskGrant): void {
-  encoder.varint(cpus)
+  encoder.double(cpus)
   encoder.varint(bound?.length ?? 0)
   for (const cpu of bound ?? []) encoder.varint(cpu)
   encoder.varint(gpus.length)
@@ -17,7 +17,7 @@ export function writeGrant(encoder: Encoder, { cpus, bound, gpus, addon }: TaskG
 }
 
 export function readGrant(decoder: Decoder): TaskGrant {
-  const cpus = decoder.varint()
+  const cpus = decoder.double()
   const bound = Array.from({ length: decoder.varint() }, () => decoder.varint())
   const gpus = Array.from({ length: decoder.varint() }, () => decoder.text())
   return { cpus, bound: bound.length > 0 ? bound : null, gpus, addon: decoder.text() }

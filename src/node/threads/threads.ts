@@ -28,6 +28,8 @@ export interface ThreadsEvents {
   began(task: Task): void
   /** No other task can end the thread under it. */
   isAlone(task: Task): boolean
+  /** It shares its CPU with a task that runs in the thread of that CPU. */
+  isBeside(task: Task): boolean
   /** The CPUs and GPUs that it has; null for the many with one CPU. */
   grant(task: Task): TaskGrant | null
   /** Other tasks in its thread could not begin again, were it stopped. */
@@ -162,12 +164,14 @@ export class Threads {
   }
 
   /**
-   * A task that is likely to end its thread gets one apart from those that wait in its own: whoever called it is
-   * among them, and would begin again, call it again, and never end.
+   * A task that is likely to end its thread does not run on a thread where other tasks wait: its caller is among
+   * them, and would begin again, call it again, and never end.
+   * A task that shares the CPU of another one gets a thread of its own, too.
    */
   #laneOf(task: Task): number {
-    if (!task.timed && !task.kind.endsThreads) return task.lane
-    if (this.#events.isAlone(task)) return task.lane
+    const isBeside = task.demand.cpus !== 1 && this.#events.isBeside(task)
+    if (!isBeside && !task.timed && !task.kind.endsThreads) return task.lane
+    if (!isBeside && this.#events.isAlone(task)) return task.lane
     for (let thread = this.#lanes; thread < this.#lanes + MOST_APART; thread++) {
       if (this.#apart.has(thread)) continue
       this.#apart.set(thread, task)

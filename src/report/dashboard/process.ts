@@ -1,6 +1,6 @@
 /**
  * The page of a run, in a process of its own: it reads the journal, so the run pays nothing for it. The run that started it
- * is told the address, and the process ends soon after that run.
+ * gets the address, and the process ends soon after that run.
  */
 import { setPriority } from 'node:os'
 import type { ControlAnswer, ControlOrder } from './protocol.ts'

@@ -27,6 +27,8 @@ interface Node {
   state: TaskState
   children: number[]
   reads: readonly number[]
+  /** What its definition, or a trace, calls it; empty where they do not. */
+  label: string
 }
 
 /**
@@ -80,7 +82,7 @@ export class TaskGraph {
     }
   }
 
-  #submitted({ task, kind, parent, reads, writes, files }: Of<'submitted'>): void {
+  #submitted({ task, kind, parent, reads, writes, files, label = '' }: Of<'submitted'>): void {
     if (this.nodes.size === this.#limit) {
       this.isTooLarge = true
       this.nodes.clear()
@@ -91,7 +93,7 @@ export class TaskGraph {
     const siblings = (parent === null ? null : this.nodes.get(parent)?.children) ?? this.roots
     siblings.push(task)
     const place = siblings.length
-    this.nodes.set(task, { kind, parent, place, state: 'waiting', children: [], reads })
+    this.nodes.set(task, { kind, parent, place, state: 'waiting', children: [], reads, label })
     for (const version of writes) this.#made(version, task)
     for (const { version, path } of files ?? []) this.files.set(version, path)
   }
@@ -118,7 +120,8 @@ export function detailedGraph(graph: TaskGraph, kinds: ReadonlyMap<number, strin
     const isCaller = node.children.length > 0
     if (isCaller) lines.push(`${indent}subgraph ${dotString(`cluster_t${path}`)} {`)
     const inner = isCaller ? `${indent}  ` : indent
-    const label = `${kinds.get(node.kind) ?? `kind ${node.kind}`}#${path}`
+    const name = `${kinds.get(node.kind) ?? `kind ${node.kind}`}#${path}`
+    const label = node.label === '' ? name : `${name}\n${node.label}`
     lines.push(`${inner}${dotString(`t${path}`)}${dotAttributes({ label, ...LOOKS[node.state] })}`)
     for (const child of node.children) draw(child, `${path}.`, inner)
     if (isCaller) lines.push(`${indent}}`)

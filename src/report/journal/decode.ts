@@ -3,6 +3,7 @@ import {
   FINISHED_USAGE,
   RECORD,
   STARTED_IMPLEMENTATION,
+  STARTED_SHARE,
   SUBMITTED_DEMAND,
   SUBMITTED_FILES,
   SUBMITTED_GROUP,
@@ -93,7 +94,7 @@ class BlockDecoder {
       attempt: this.#count(),
       node: this.#count(),
       lane: this.#count(),
-      cpus: this.#count(),
+      cpus: tag & STARTED_SHARE ? this.#count() / 1000 : this.#count(),
     }
     if (tag & STARTED_IMPLEMENTATION) event.implementation = this.#text()
     return event

@@ -4,6 +4,7 @@ import {
   FINISHED_USAGE,
   RECORD,
   STARTED_IMPLEMENTATION,
+  STARTED_SHARE,
   SUBMITTED_DEMAND,
   SUBMITTED_FILES,
   SUBMITTED_GROUP,
@@ -189,12 +190,14 @@ export class BlockEncoder {
 
   #started(event: Of<'started'>): void {
     const named = event.implementation !== undefined
-    this.#tagAndTime(named ? RECORD.started | STARTED_IMPLEMENTATION : RECORD.started, event.at)
+    const isShare = event.cpus > 0 && event.cpus < 1
+    const flags = (named ? STARTED_IMPLEMENTATION : 0) | (isShare ? STARTED_SHARE : 0)
+    this.#tagAndTime(RECORD.started | flags, event.at)
     this.#count(event.task)
     this.#count(event.attempt)
     this.#count(event.node)
     this.#count(event.lane)
-    this.#count(event.cpus)
+    this.#count(isShare ? Math.round(event.cpus * 1000) : event.cpus)
     if (event.implementation !== undefined) this.#text(event.implementation)
   }
 

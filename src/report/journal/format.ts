@@ -53,6 +53,8 @@ export const RECORD = {
 export const TAG_KIND = 0x0f
 export const TAG_EXACT = 0x80
 export const STARTED_IMPLEMENTATION = 0x40
+/** Its CPUs are a share of one, in thousandths. */
+export const STARTED_SHARE = 0x20
 export const FINISHED_USAGE = 0x40
 
 export const SUBMITTED_PARENT = 0x01

@@ -1,6 +1,7 @@
 import type { Outcome, RunEvent, TaskUsage } from '../../core/events.ts'
 import { DeviceStatistics } from './device-statistics.ts'
 import { NodeStatistics } from './node-statistics.ts'
+import { StreamStatistics } from './stream-statistics.ts'
 import { EarlyStarts } from './early-starts.ts'
 import { IdTable } from './id-table.ts'
 import { labelOf, withLabel } from '../label.ts'
@@ -36,6 +37,7 @@ export class Statistics {
   readonly early = new EarlyStarts()
   readonly devices = new DeviceStatistics()
   readonly nodes = new NodeStatistics()
+  readonly streams = new StreamStatistics()
   run: Of<'run-started'> | null = null
   /** Null until the run ended. */
   outcome: Outcome | null = null
@@ -251,6 +253,9 @@ export class Statistics {
         this.#advance(event.at)
         break
       case 'stream':
+        this.streams.observe(event)
+        this.#advance(event.at)
+        break
       case 'control':
       case 'thread-died':
       case 'interrupted':

@@ -16,10 +16,10 @@ const MAX_VERSIONS = 10
 
 /** The sentences of one task, from its events in order. */
 export function tell(events: TaskEvent[], world: World): string[] {
-  return new Teller(world).tell(events)
+  return new StoryWriter(world).tell(events)
 }
 
-class Teller {
+class StoryWriter {
   readonly #world: World
   readonly #lines: string[] = []
   #submitted: Of<'submitted'> | null = null

@@ -2,7 +2,7 @@ import type { Version } from '../../core/data/datum.ts'
 import type { Task } from '../../core/tasks/task.ts'
 import { jobOf } from '../../node/job.ts'
 import type { Keeper } from './keeper.ts'
-import { digestOfContent } from './digests.ts'
+import type { Content } from './file-digests.ts'
 import { readKept } from './kept-values.ts'
 import type { ValueDigest } from './kept-values.ts'
 import { streamDigest } from './outputs.ts'
@@ -13,7 +13,8 @@ import type { Kept } from '../../model/encoding/stored.ts'
 interface Value {
   readonly version: Version
   readonly kept: Kept
-  readonly digest: ValueDigest
+  readonly output: Extract<Output, { type: 'value' | 'large' }>
+  readonly isSmall: boolean
 }
 
 interface File {
@@ -26,7 +27,11 @@ interface File {
  * Puts what was kept of a task where its readers will look. False when not all of it is there: then nothing has changed.
  * At once, unless there are files.
  */
-export function answer(task: Task, record: Record, keeper: Keeper): boolean | Promise<boolean> {
+export function answer(
+  task: Task,
+  record: Pick<Record, 'isStream' | 'outputs'>,
+  keeper: Keeper,
+): boolean | Promise<boolean> {
   const { slots, definition } = jobOf(task)
   const { outputs } = record
   const values: Value[] = []
@@ -57,16 +62,16 @@ export function answer(task: Task, record: Record, keeper: Keeper): boolean | Pr
     for (; next < outputs.length; next++) {
       const value = valueOf(outputs[next] as Output, stream, keeper)
       if (!value) return false
-      yields.push(value)
+      yields.push({ kept: value.kept, digest: digestIn(value.output) })
     }
   } else {
     for (let i = 0; i < (definition.returns || 1); i++)
       if (!addValue(task.accesses[slots.length + i]?.write)) return false
   }
   const give = (): true => {
-    for (const { version, kept, digest } of values) {
+    for (const { version, kept, output, isSmall } of values) {
       version.value = kept
-      keeper.digests.set(version, digest)
+      if (!isSmall) keeper.digests.set(version, digestIn(output))
     }
     if (isStream) giveYields(task, yields, keeper)
     return true
@@ -78,9 +83,13 @@ export function answer(task: Task, record: Record, keeper: Keeper): boolean | Pr
 function valueOf(output: Output, version: Version, keeper: Keeper): Value | null {
   if (output.type !== 'value' && output.type !== 'large') return null
   const bytes = output.type === 'value' ? output.bytes : keeper.stores.objectBytesNow(output.object)
-  const { digest, hasClasses } = output
-  return bytes && { version, kept: readKept(bytes), digest: { digest, hasClasses } }
+  return bytes && { version, kept: readKept(bytes), output, isSmall: bytes.length <= SMALL }
 }
+
+/** Of smaller values the digest is made again where it is needed: to hold it costs more; bytes. */
+const SMALL = 4096
+
+const digestIn = ({ digest, hasClasses }: Value['output']): ValueDigest => ({ digest, hasClasses })
 
 function giveYields(
   task: Task,
@@ -102,39 +111,43 @@ function giveYields(
 async function restoreAll(files: readonly File[], keeper: Keeper): Promise<boolean> {
   const { store } = keeper.runtime.files
   const staged: { file: File; path: string }[] = []
-  const inPlace: File[] = []
+  const inPlace: { file: File; content: Content }[] = []
   const drop = async (): Promise<false> => {
     for (const { path } of staged) await store.drop(path).catch(() => undefined)
     return false
   }
   for (const file of files) {
     const { version, output, isDirectory } = file
-    if (await isAt(version.datum.path as string, output, keeper)) {
-      inPlace.push(file)
+    const to = version.datum.path as string
+    const content = await contentAt(to, output, keeper)
+    if (content) {
+      inPlace.push({ file, content })
       continue
     }
     const path = await store.stage(version, false, null).catch(() => null)
     if (path === null) return drop()
     staged.push({ file, path })
-    if (!(await keeper.files.restore(output, path, isDirectory))) return drop()
+    if (!(await keeper.files.restore(output, path, isDirectory, to))) return drop()
   }
-  for (const { version, output } of inPlace)
+  for (const { file, content } of inPlace) {
+    const { version, output } = file
     await store.adopt(version, output.type === 'file' ? output.size : 0)
-  for (const { file, path } of staged) await store.commit(file.version, path)
-  for (const { version, output } of files) {
-    const digest = 'digest' in output ? output.digest : null
-    const known = digest && digestOfContent({ digest, output, inside: [] })
-    if (known) keeper.digests.set(version, known)
+    keeper.digests.setFile(version, content)
+  }
+  for (const { file, path } of staged) {
+    const { version, output } = file
+    await store.commit(version, path)
+    keeper.digests.setFile(version, keeper.files.restored(version.datum.path as string, output))
   }
   return true
 }
 
-/** What is at the path is what was kept. It is read only if it does not look as it did. */
-async function isAt(path: string, output: Output, keeper: Keeper): Promise<boolean> {
+/** What is at the path, if it is what was kept. It is read only if it does not look as it did. */
+async function contentAt(path: string, output: Output, keeper: Keeper): Promise<Content | null> {
   const found = await keeper.files.now(path, output.type === 'file' ? output.size : null).catch(() => null)
-  if (!found || found.output.type !== output.type || !('digest' in output)) return false
+  if (!found || found.output.type !== output.type || !('digest' in output)) return null
   const isSameMode =
     output.type !== 'file' ||
     (found.output.type === 'file' && found.output.isExecutable === output.isExecutable)
-  return isSameMode && found.digest.equals(output.digest)
+  return isSameMode && found.digest.equals(output.digest) ? found : null
 }

@@ -1,17 +1,19 @@
-import { readFileSync, readdirSync, realpathSync, statSync } from 'node:fs'
-import { isBuiltin } from 'node:module'
-import { dirname, extname, join, relative, resolve, sep } from 'node:path'
+import { randomBytes } from 'node:crypto'
+import { readFileSync, statSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { digestOf, hexOf } from '../../store/digest.ts'
 import type { Digest } from '../../store/digest.ts'
+import { compilerSettings, filesBelow, isCode, isFolder, isOwn, packageRoot, readJson } from './code-files.ts'
+import { importsOf, readsArguments, variablesIn } from './imports.ts'
 
-/** One file of the code behind a task. */
+/** One file of the code behind a task, or something else that its code reads. */
 export interface Source {
   /** As people know it: below the folder of the program where it is there. */
   readonly path: string
   /** Hex. */
   readonly digest: string
-  /** Null for packages, of which only names, sizes and times are looked at. */
+  /** Null where only the digest is known. */
   readonly text: string | null
 }
 
@@ -21,60 +23,31 @@ export interface Code {
   readonly sources: readonly Source[]
 }
 
-const EXTENSIONS = [
-  '',
-  '.ts',
-  '.mts',
-  '.cts',
-  '.tsx',
-  '.js',
-  '.mjs',
-  '.cjs',
-  '.jsx',
-  '.json',
-  '.node',
-  '.wasm',
-]
-const CODE = new Set(EXTENSIONS.slice(1, 9))
-/** TypeScript is imported under the name that it will have when it is compiled. */
-const COMPILED: Readonly<Record<string, readonly string[]>> = {
-  '.js': ['.ts', '.tsx'],
-  '.mjs': ['.mts'],
-  '.cjs': ['.cts'],
-  '.jsx': ['.tsx'],
+export interface CodeOptions {
+  /** Paths are told relative to it, and so are the same where the whole is in another folder. */
+  readonly root: string
+  /** Packages count by what is in them, so that it is the same on another machine; else by names, sizes and times. */
+  readonly isShared: boolean
 }
-/** Texts that may name a file: whatever they are used for, what they name counts. */
-const RELATIVE = /(['"`])((?:\.{1,2}\/|file:\/\/)[^'"`\n$]*)\1/g
-/** What is imported by any other name. */
-const IMPORTED = /\b(?:from|import|require|resolve)\s*\(?\s*(['"`])([^'"`\n]+)\1/g
-/** Imports whose name is known only when they happen. */
-const COMPUTED = /\b(?:import|require)\s*\(\s*(?!['"`][^'"`\n$]*['"`]\s*[,)])|\bcreateRequire\b/
-const IGNORED = new Set(['node_modules', '.git', '.millrace'])
-/** A folder with more files than this is not searched to its end. */
-const MOST_FILES = 20_000
 
-/** Millrace's own code, as it is written and as it is built, counts by its version. */
-const OWN = ownFolders(dirname(fileURLToPath(import.meta.url)))
-
-function ownFolders(from: string): string[] {
-  const root = packageRoot(from)
-  return [join(root, 'src') + sep, join(root, 'dist') + sep]
+interface Read {
+  readonly sources: readonly Source[]
+  readonly next: readonly string[]
 }
 
 /**
  * The code behind tasks: the module that defines it, and what it imports, in turn. It is found by looking at the text, not by
- * running it, and rather counts too much than too little: each text that names a file counts as an import; a module that
+ * running it, and rather counts too much than too little: each text that names a file of code counts as an import; a module that
  * imports by a computed name counts with all code in its folder; a name that leads nowhere, with all code of its package.
+ * Variables of the environment that the text names count by what is in them, and so do the arguments of the program.
  */
 export class CodeDigests {
-  readonly #root: string
+  readonly #options: CodeOptions
   readonly #codes = new Map<string, Code>()
-  readonly #sources = new Map<string, { source: Source; next: readonly string[] }>()
-  readonly #packages = new Map<string, Source>()
+  readonly #read = new Map<string, Read>()
 
-  /** `root`: paths are told relative to it, and so are the same where the whole is in another folder. */
-  constructor(root: string) {
-    this.#root = root
+  constructor(options: CodeOptions) {
+    this.#options = options
   }
 
   /** Of modules, by their URLs. */
@@ -85,196 +58,109 @@ export class CodeDigests {
     return code
   }
 
+  /** The paths of all files behind the modules, and of the folders of packages. */
+  pathsOf(modules: readonly string[]): string[] {
+    return [...this.#visit(modules).seen]
+  }
+
   #collect(modules: readonly string[]): Code {
-    const found = new Map<string, Source>()
-    const waiting = modules.map(module => (module.startsWith('file:') ? fileURLToPath(module) : module))
-    for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
-      if (found.has(path)) continue
-      const { source, next } = this.#read(path)
-      found.set(path, source)
-      waiting.push(...next)
-    }
+    const { found } = this.#visit(modules)
     const sources = [...found.values()].sort((a, b) => (a.path < b.path ? -1 : 1))
     return { digest: digestOf(sources.map(({ path, digest }) => `${path} ${digest}`).join('\n')), sources }
   }
 
-  #read(path: string): { source: Source; next: readonly string[] } {
-    let read = this.#sources.get(path)
-    if (!read) this.#sources.set(path, (read = this.#readNow(path)))
+  /** What is behind the modules: the sources by the paths that people know, and the paths of files and of packages. */
+  #visit(modules: readonly string[]): { found: Map<string, Source>; seen: Set<string> } {
+    const found = new Map<string, Source>([[NODE.path, NODE]])
+    const seen = new Set<string>()
+    const waiting = modules.map(module => (module.startsWith('file:') ? fileURLToPath(module) : module))
+    for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
+      if (seen.has(path)) continue
+      seen.add(path)
+      const { sources, next } = this.#readOnce(path)
+      for (const source of sources) found.set(source.path, source)
+      waiting.push(...next)
+    }
+    return { found, seen }
+  }
+
+  #readOnce(path: string): Read {
+    let read = this.#read.get(path)
+    if (!read) {
+      try {
+        read = this.#readNow(path)
+      } catch {
+        // What cannot be looked through never counts as unchanged.
+        const digest = randomBytes(8).toString('hex')
+        read = { sources: [{ path: this.#shown(path), digest, text: null }], next: [] }
+      }
+      this.#read.set(path, read)
+    }
     return read
   }
 
-  #readNow(path: string): { source: Source; next: readonly string[] } {
+  #readNow(path: string): Read {
     const shown = this.#shown(path)
-    if (isPackageFolder(path)) return { source: this.#package(path), next: [] }
+    // Only packages are folders.
+    if (isFolder(path)) return { sources: [this.#package(path)], next: [] }
     let bytes: Buffer
     try {
       bytes = readFileSync(path)
     } catch {
-      return { source: { path: shown, digest: 'missing', text: null }, next: [] }
+      return { sources: [{ path: shown, digest: 'missing', text: null }], next: [] }
     }
     const digest = hexOf(digestOf(bytes))
-    if (!CODE.has(extname(path))) return { source: { path: shown, digest, text: null }, next: [] }
-    const text = bytes.toString('utf8')
-    return { source: { path: shown, digest, text }, next: importsOf(path, text) }
+    const text = path.endsWith('.json') || isCode(path) ? bytes.toString('utf8') : null
+    if (text === null || !isCode(path)) return { sources: [{ path: shown, digest, text }], next: [] }
+    const folder = dirname(path)
+    const sources = [{ path: shown, digest, text }, this.#meaning(packageRoot(folder))]
+    if (readsArguments(text)) sources.push(setting('process.argv', JSON.stringify(process.argv.slice(2))))
+    for (const name of variablesIn(text))
+      sources.push(setting(`process.env.${name}`, JSON.stringify(process.env[name] ?? null)))
+    const next = [...compilerSettings(folder), ...importsOf(path, text)]
+    return { sources, next: next.filter(file => !isOwn(file)) }
   }
 
-  /** All files of a package by name, size and time: nobody reads a thousand files to see that they are as they were. */
-  #package(folder: string): Source {
-    let source = this.#packages.get(folder)
-    if (!source) {
-      const lines = filesBelow(folder, () => true).map(file => {
-        const { size, mtimeMs } = statSync(file)
-        return `${relative(folder, file)} ${size} ${mtimeMs}`
-      })
-      source = { path: this.#shown(folder), digest: hexOf(digestOf(lines.join('\n'))), text: null }
-      this.#packages.set(folder, source)
+  /** What a package.json says about the modules beside it. */
+  #meaning(folder: string): Source {
+    const path = join(folder, 'package.json')
+    const { type, imports, exports, main } = readJson(path)
+    return {
+      path: this.#shown(path),
+      digest: hexOf(digestOf(JSON.stringify([type, imports, exports, main]))),
+      text: null,
     }
-    return source
+  }
+
+  /** All files of a package. Here a thousand files need not be read to see that they are as they were. */
+  #package(folder: string): Source {
+    const lines = filesBelow(folder, () => true).map(file => {
+      if (this.#options.isShared) return `${relative(folder, file)} ${hexOf(digestOf(readFileSync(file)))}`
+      // The time of the last change cannot be set.
+      const { size, mtimeMs, ctimeMs } = statSync(file)
+      return `${relative(folder, file)} ${size} ${mtimeMs} ${ctimeMs}`
+    })
+    return { path: this.#shown(folder), digest: hexOf(digestOf(lines.join('\n'))), text: null }
   }
 
   #shown(path: string): string {
-    const within = relative(this.#root, path)
+    const within = relative(this.#options.root, path)
     return within.startsWith('..') ? path : within
   }
 }
 
-function importsOf(path: string, text: string): string[] {
-  const folder = dirname(path)
-  const found: string[] = settingsOf(folder)
-  for (const [, , name = ''] of text.matchAll(RELATIVE)) {
-    const file = fileAt(name.startsWith('file:') ? urlPath(name) : resolve(folder, name))
-    if (file !== null && !isOwn(file)) found.push(file)
-  }
-  let isUnknown = false
-  for (const [, , name = ''] of text.matchAll(IMPORTED)) {
-    if (/^(?:\.{1,2}\/|file:|\.{1,2}$|data:|https?:)/.test(name) || isBuiltin(name)) continue
-    const known = packagesOf(folder, name)
-    if (known) found.push(...known)
-    else if (/^[@#~\w]/.test(name) && !name.includes(' ')) isUnknown = true
-  }
-  if (COMPUTED.test(text)) found.push(...filesBelow(folder, isCode))
-  if (isUnknown) found.push(...filesBelow(packageRoot(folder), isCode))
-  return found.filter(file => !isOwn(file))
-}
+const setting = (path: string, value: string): Source => ({
+  path,
+  digest: hexOf(digestOf(value)),
+  text: null,
+})
 
-const isCode = (name: string): boolean => CODE.has(extname(name))
-const isOwn = (path: string): boolean => OWN.some(folder => path.startsWith(folder))
+/** What Node does differs between its versions, and what a processor does with numbers, too. */
+const NODE = setting('Node.js', `${process.version} ${process.platform} ${process.arch}`)
 
-function urlPath(name: string): string {
-  try {
-    return fileURLToPath(name)
-  } catch {
-    return name
-  }
-}
-
-/** The file that is meant, as loaders find it. */
-function fileAt(path: string): string | null {
-  for (const extension of EXTENSIONS) if (isFile(path + extension)) return realpathSync(path + extension)
-  const extension = extname(path)
-  for (const other of COMPILED[extension] ?? []) {
-    const source = path.slice(0, -extension.length) + other
-    if (isFile(source)) return realpathSync(source)
-  }
-  for (const other of EXTENSIONS.slice(1))
-    if (isFile(join(path, `index${other}`))) return realpathSync(join(path, `index${other}`))
-  return null
-}
-
-function isFile(path: string): boolean {
-  try {
-    return statSync(path).isFile()
-  } catch {
-    return false
-  }
-}
-
-/** The folders of a package and of those that it needs; null when there is no such package. */
-function packagesOf(from: string, name: string): string[] | null {
-  const wanted = name
-    .split('/')
-    .slice(0, name.startsWith('@') ? 2 : 1)
-    .join('/')
-  if (wanted === 'millrace') return []
-  const first = findPackage(from, wanted)
-  if (first === null) return null
-  const found = new Set([first])
-  for (const folder of found) {
-    for (const other of dependenciesOf(folder)) {
-      const next = findPackage(folder, other)
-      if (next !== null && other !== 'millrace') found.add(next)
-    }
-  }
-  return [...found].flatMap(folder =>
-    // A package that is linked in is somebody's own code.
-    folder.includes(`${sep}node_modules${sep}`) ? [folder] : filesBelow(folder, isCode),
-  )
-}
-
-function findPackage(from: string, name: string): string | null {
-  for (let folder = from; ; folder = dirname(folder)) {
-    const found = join(folder, 'node_modules', name)
-    if (isFile(join(found, 'package.json'))) return realpathSync(found)
-    if (folder === dirname(folder)) return null
-  }
-}
-
-function dependenciesOf(folder: string): string[] {
-  try {
-    const text = readFileSync(join(folder, 'package.json'), 'utf8')
-    const { dependencies, optionalDependencies, peerDependencies } = JSON.parse(text) as Record<
-      string,
-      object
-    >
-    return Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies })
-  } catch {
-    return []
-  }
-}
-
-/** The path of a package is that of its folder; all others are files. */
-function isPackageFolder(path: string): boolean {
-  try {
-    return statSync(path).isDirectory()
-  } catch {
-    return false
-  }
-}
-
-/** Settings that say how code is compiled. */
-function settingsOf(from: string): string[] {
-  for (let folder = from; ; folder = dirname(folder)) {
-    const file = join(folder, 'tsconfig.json')
-    if (isFile(file)) return [file]
-    if (folder === dirname(folder) || isFile(join(folder, 'package.json'))) return []
-  }
-}
-
-function packageRoot(from: string): string {
-  for (let folder = from; ; folder = dirname(folder)) {
-    if (isFile(join(folder, 'package.json'))) return folder
-    if (folder === dirname(folder)) return from
-  }
-}
-
-function filesBelow(folder: string, isWanted: (name: string) => boolean): string[] {
-  const found: string[] = []
-  const folders = [folder]
-  for (let at = folders.pop(); at !== undefined && found.length < MOST_FILES; at = folders.pop()) {
-    let entries
-    try {
-      entries = readdirSync(at, { withFileTypes: true })
-    } catch {
-      continue
-    }
-    for (const entry of entries) {
-      if (entry.isDirectory() && !IGNORED.has(entry.name)) folders.push(join(at, entry.name))
-      else if (entry.isFile() && isWanted(entry.name)) found.push(join(at, entry.name))
-    }
-  }
-  return found.sort()
-}
+/** Whether a source is something else than a file. */
+export const isSetting = (path: string): boolean =>
+  path === NODE.path || /^process\.(?:argv|env\.)/.test(path)
 
 /** The first line in which two texts differ, from 1. */
 export function firstDifference(before: string, now: string): number {

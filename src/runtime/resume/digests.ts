@@ -1,8 +1,11 @@
-import type { Version } from '../../core/data/datum.ts'
+import { statSync } from 'node:fs'
+import type { Access, Version } from '../../core/data/datum.ts'
 import type { Task } from '../../core/tasks/task.ts'
+import { jobOf } from '../../node/job.ts'
 import { Stored } from '../../model/encoding/stored.ts'
 import type { Kept } from '../../model/encoding/stored.ts'
-import { lookAt } from '../../store/file-digest.ts'
+import { sameDigest } from '../../store/digest.ts'
+import { lookAt, writtenOf } from '../../store/file-digest.ts'
 import type { Runtime } from '../runtime.ts'
 import type { Content, FileDigests } from './file-digests.ts'
 import { digestOfKept, isWhole } from './kept-values.ts'
@@ -15,6 +18,10 @@ export class Digests {
   readonly #runtime: Runtime
   readonly #files: FileDigests
   readonly #known = new WeakMap<Version, Known>()
+  /** What files looked like when their digests were taken. */
+  readonly #seen = new WeakMap<Version, Seen | null | Promise<Seen | null>>()
+  readonly #written = new WeakMap<Version, string>()
+  readonly #looking = new Map<Version, Promise<ValueDigest | null>>()
   /** Streams whose values are not all there. */
   readonly #streams = new WeakMap<Version, (digest: ValueDigest | null) => void>()
 
@@ -24,34 +31,101 @@ export class Digests {
   }
 
   set(version: Version, digest: Known): void {
-    this.#known.set(version, digest)
+    const { value } = version
+    const isStream = this.#isStream(version)
+    // A map of all versions would cost more than all the rest.
+    if (!isStream && value instanceof Stored && !value.exclusive) value.known = digest
+    else if (isStream || value === undefined || value instanceof Stored) this.#known.set(version, digest)
   }
 
-  of(version: Version): Known | null {
-    const known = this.#known.get(version)
+  /** A file or directory that is in its place, with what it looks like there; `written`: until more is known. */
+  setFile(version: Version, content: Content | null | Promise<Content | null>, written?: string): void {
+    if (written !== undefined) this.#written.set(version, written)
+    this.#known.set(version, Promise.resolve(content).then(digestOfContent))
+    this.#seen.set(version, Promise.resolve(content).then(seenAs))
+  }
+
+  /** `isTaken`: a task that writes over it may begin at once, and then it is no longer where it was. */
+  of(version: Version, isTaken = false): Known | null {
+    if (version.datum.path !== null) return isTaken ? this.#taken(version) : this.#file(version)
+    const { value } = version
+    const own = value instanceof Stored && !this.#isStream(version) ? (value.known as Known | null) : null
+    const known = own ?? this.#known.get(version)
     if (known) return known
     const digest = this.#make(version)
-    if (digest) this.#known.set(version, digest)
+    if (digest) this.set(version, digest)
     return digest
   }
 
   #make(version: Version): Known | null {
-    const { datum, value } = version
-    if (datum.path !== null) return this.#file(version)
-    if (this.#runtime.channels.any && this.#runtime.channels.of(datum)) return this.#stream(version)
+    const { value } = version
+    if (this.#isStream(version)) return this.#stream(version)
     // A value that is not here is in a thread, and is changed there.
     if (value === undefined || !isWhole(value as Kept)) return null
     return digestOfKept(value as Kept)
   }
 
-  /** The file is read later, when it is free; until then it must look as it does now. */
-  async #file(version: Version): Promise<ValueDigest | null> {
-    const { store } = this.#runtime.files
-    const path = store.pathOf(version)
-    const look = await lookAt(path)
+  // --- files ---
+
+  /** The program itself may write to a file between two tasks: each time it is looked at. Those who ask together share a look. */
+  #file(version: Version): Promise<ValueDigest | null> {
+    const path = this.#runtime.files.store.pathOf(version)
+    const known = this.#known.get(version)
+    if (known && path !== version.datum.path) return Promise.resolve(known)
+    let look = this.#looking.get(version)
+    if (!look) {
+      const asked = Date.now()
+      look = Promise.resolve().then(() => {
+        this.#looking.delete(version)
+        return this.#fileNow(version, path, asked)
+      })
+      this.#looking.set(version, look)
+    }
+    return look
+  }
+
+  /** What was made for it, unless the program has written to it since. There is no time to read it. */
+  #taken(version: Version): Known | null {
+    const known = this.#known.get(version)
+    if (!known) return this.#file(version)
+    const written = this.#written.get(version)
+    const path = this.#runtime.files.store.pathOf(version)
+    if (written === undefined || path !== version.datum.path) return known
+    const stats = statSync(path, { bigint: true, throwIfNoEntry: false })
+    return stats && (stats.isDirectory() || writtenOf(stats) === written) ? known : null
+  }
+
+  async #fileNow(version: Version, path: string, asked: number): Promise<ValueDigest | null> {
+    const seen = (await this.#seen.get(version)) ?? null
+    const look = await lookAt(path).catch(() => null)
     if (!look) return null
-    const content = await this.#files.withLook(path, look)
-    return digestOfContent(content)
+    if (seen?.look === look.text) return seen.digest
+    // A task may have begun to read it before that change.
+    if (look.changed > asked) return null
+    const found = await this.#files.withLook(path, look).then(seenAs)
+    if (found) this.#seen.set(version, found)
+    return found?.digest ?? null
+  }
+
+  /** The files that a task has read hold what they held when it began. */
+  areStill(task: Task, inputs: readonly ValueDigest[]): true | Promise<boolean> {
+    const { slots } = jobOf(task)
+    const checks: Promise<boolean>[] = []
+    let next = 0
+    for (let i = 0; i < slots.length; i++) {
+      const { read, write } = task.accesses[i] as Access
+      if (!read) continue
+      const before = inputs[next++]
+      // A task that writes it may have put the next version in its place by then.
+      if (write || read.datum.path === null || read.datum.current !== read) continue
+      checks.push(
+        this.#file(read).then(
+          now =>
+            read.datum.current !== read || Boolean(now && before && sameDigest(now.digest, before.digest)),
+        ),
+      )
+    }
+    return checks.length === 0 || Promise.all(checks).then(all => all.every(Boolean))
   }
 
   // --- values of generators ---
@@ -63,6 +137,11 @@ export class Digests {
       ({ read }) =>
         read && this.#runtime.channels.of(read.datum) && (!this.#known.has(read) || this.#streams.has(read)),
     )
+  }
+
+  #isStream({ datum }: Version): boolean {
+    const { channels } = this.#runtime
+    return channels.any && Boolean(channels.of(datum))
   }
 
   #stream(version: Version): Promise<ValueDigest | null> {
@@ -85,6 +164,16 @@ export class Digests {
       if (write && value instanceof Stored && value.exclusive) void this.of(write)
     }
   }
+}
+
+interface Seen {
+  readonly look: string | null
+  readonly digest: ValueDigest
+}
+
+function seenAs(content: Content | null): Seen | null {
+  const digest = digestOfContent(content)
+  return digest && { look: content?.look ?? null, digest }
 }
 
 /** A script that may be run is not the same as one that may not. */

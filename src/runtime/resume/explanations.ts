@@ -4,9 +4,10 @@ import type { Definition } from '../../model/definition.ts'
 import { digestOf, hexOf, sameDigest } from '../../store/digest.ts'
 import type { Digest } from '../../store/digest.ts'
 import { ENTRY } from '../../store/format.ts'
-import { firstDifference } from './code.ts'
+import { firstDifference, isSetting } from './code.ts'
 import type { Code, CodeDigests } from './code.ts'
 import type { Keeping } from './keeping.ts'
+import { argsDigest } from './keys.ts'
 import type { Keyed } from './keys.ts'
 import { modulesOf } from './modules-of.ts'
 import { readHead } from './record.ts'
@@ -74,7 +75,7 @@ export class Explanations {
         ? 'this call was not kept before'
         : 'no result of its kind was kept before'
     if (!sameDigest(before.code, keyed.code)) return this.#codeChange(before.code, task)
-    if (!sameDigest(before.args, keyed.args)) return 'its arguments changed'
+    if (!sameDigest(before.args, argsDigest(keyed))) return 'its arguments changed'
     const at = keyed.inputs.findIndex((input, i) => !before.inputs[i] || !sameDigest(before.inputs[i], input))
     if (at >= 0) return `its input changed: ${inputName(task, at)}`
     return 'its result, or what `key` or `programs` say, is not as it was'
@@ -101,6 +102,7 @@ export class Explanations {
     for (const { path, digest, text } of this.#code.of(modulesOf(jobOf(task).definition)).sources) {
       const was = old.get(path)
       if (was === digest) continue
+      if (isSetting(path)) return `what its code reads changed: ${path}`
       if (was === undefined) return `its code changed: it imports ${path} now`
       const source = text === null ? null : this.#stores.find(ENTRY.fact, textKey(was))
       return `its code changed: ${path}${source && text !== null ? `:${firstDifference(source.toString(), text)}` : ''}`

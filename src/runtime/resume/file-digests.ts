@@ -3,9 +3,10 @@ import { lstat, mkdir, rm, symlink, chmod } from 'node:fs/promises'
 import { delimiter, dirname, join } from 'node:path'
 import { digestOf, hexOf } from '../../store/digest.ts'
 import type { Digest } from '../../store/digest.ts'
-import { digestFile, lookAt, lookOf, partsOf } from '../../store/file-digest.ts'
+import { digestBehind, digestFile, lookAt, lookOf, partsOf } from '../../store/file-digest.ts'
 import type { Look, TreePart } from '../../store/file-digest.ts'
 import { ENTRY } from '../../store/format.ts'
+import type { Held } from '../../store/objects.ts'
 import type { Store } from '../../store/store.ts'
 import type { Output } from './record.ts'
 import type { Stores } from './stores.ts'
@@ -16,6 +17,15 @@ export interface Content {
   readonly output: Output
   /** Objects of the files in a directory. */
   readonly inside: readonly Digest[]
+  /** What it looked like; null when that is not known. */
+  readonly look: string | null
+}
+
+/** What the store has taken hold of. */
+interface HeldFile {
+  /** Reads it, and makes objects of it; null when it was written to meanwhile. */
+  read(): Promise<Content | null>
+  readonly written: string
 }
 
 /** A change within this many milliseconds of a look may not be seen in the times of a file. */
@@ -47,7 +57,7 @@ export class FileDigests {
 
   /** What is at a path now; null when nothing is there, or it changes meanwhile. */
   async now(path: string, size: number | null = null): Promise<Content | null> {
-    const look = await lookAt(path)
+    const look = await lookAt(path).catch(() => null)
     // A file of another size need not be read to see that it is another one.
     if (!look || (size !== null && look.size !== size)) return null
     return this.withLook(path, look)
@@ -58,54 +68,61 @@ export class FileDigests {
     const remembered = this.#remembered(path, look)
     if (remembered) return contentOf(look, Buffer.from(remembered.digest, 'hex'), remembered.list)
     const content = await this.#read(path, look).catch(() => null)
-    const after = await lookAt(path)
+    const after = await lookAt(path).catch(() => null)
     if (!content || after?.text !== look.text) return null
     this.remember(path, look, content)
-    return content
+    return { ...content, look: look.text }
   }
 
   /**
    * Takes hold of what is at a path, as objects of the store: from then on it may be moved, replaced and deleted. What it
    * gives reads it, and makes them objects. Null when it cannot be read.
    */
-  async hold(path: string, store: Store): Promise<(() => Promise<Content | null>) | null> {
+  async hold(path: string, store: Store): Promise<HeldFile | null> {
     const before = await lookAt(path)
     if (!before) return null
     if (before.isDirectory) return this.#holdTree(path, store)
     const held = await store.objects.hold(path)
     // Another link to a file changes the time of its last change.
     const look = await lookAt(path)
-    return async () => {
-      const digest = await keepHeld(held, store)
-      const content = contentOf(look ?? before, digest, null)
-      if (look) this.#rememberLater(path, look, content)
-      return content
+    const read = async (): Promise<Content | null> => {
+      const digest = await store.objects.keepHeld(held)
+      return digest && this.#held(path, look, contentOf(look ?? before, digest, null))
     }
+    return { read, written: before.written }
   }
 
-  async #holdTree(path: string, store: Store): Promise<() => Promise<Content | null>> {
+  async #holdTree(path: string, store: Store): Promise<HeldFile> {
     const parts = await partsOf(path)
-    const held = new Map<TreePart, string>()
+    const held = new Map<TreePart, Held>()
     for (const part of parts) {
       const file = join(path, part.name)
       if (part.type === 'file' && (await lstat(file)).isFile()) held.set(part, await store.objects.hold(file))
     }
     const look = await lookAt(path)
-    return async () => {
-      const digestOfPart = async (part: TreePart): Promise<Digest> => {
+    const read = async (): Promise<Content | null> => {
+      const digestOfPart = async (part: TreePart): Promise<Digest | null> => {
         const file = held.get(part)
-        return file === undefined ? digestOf('special') : keepHeld(file, store)
+        return file === undefined ? digestOf('special') : store.objects.keepHeld(file)
       }
-      const content = await treeOf(parts, digestOfPart, store)
-      if (look) this.#rememberLater(path, look, content)
-      return content
+      const content = await treeOf(path, parts, digestOfPart, store)
+      return content && this.#held(path, look, content)
     }
+    return { read, written: look?.written ?? '' }
+  }
+
+  /** Moving the other link to its place changed the time of the last change again. */
+  async #held(path: string, before: Look | null, content: Content): Promise<Content> {
+    const look = before && (await lookAt(path).catch(() => null))
+    if (!look || look.written !== before.written) return { ...content, look: null }
+    this.#rememberLater(path, look, content)
+    return { ...content, look: look.text }
   }
 
   /** A file that was just written may be written again without a trace: it is looked at once more, a little later. */
   #rememberLater(path: string, look: Look, content: Content): void {
     const later = new Promise<void>(resolve => setTimeout(resolve, TICK + 10))
-      .then(() => lookAt(path))
+      .then(() => lookAt(path).catch(() => null))
       .then(after => {
         if (after?.text === look.text) this.remember(path, look, content)
       })
@@ -136,21 +153,24 @@ export class FileDigests {
     return found.look === look.text && isSafe ? found : null
   }
 
-  async #read(path: string, look: Look): Promise<Content> {
+  async #read(path: string, look: Look): Promise<Content | null> {
     if (!look.isDirectory) return contentOf(look, await digestFile(path), null)
     const digestOfPart = async ({ name }: TreePart): Promise<Digest> => {
       const file = join(path, name)
       return (await lstat(file)).isFile() ? digestFile(file) : digestOf('special')
     }
-    return treeOf(await partsOf(path), digestOfPart, null)
+    return treeOf(path, await partsOf(path), digestOfPart, null)
   }
 
-  /** Writes what was kept to a path where nothing is. False when not all of it is there: then nothing is left. */
-  async restore(output: Output, path: string, isDirectory: boolean): Promise<boolean> {
+  /**
+   * Writes what was kept to a path where nothing is, from where it will be moved to another. False when not all of it is
+   * there, or its links would lead to something else than they did: then nothing is left.
+   */
+  async restore(output: Output, path: string, isDirectory: boolean, to: string): Promise<boolean> {
     if (isDirectory) await mkdir(path)
     if (output.type === 'file') {
       const isThere = await this.#stores.restore(output.digest, path)
-      if (isThere && output.isExecutable) await chmod(path, 0o755)
+      if (isThere) await setMode(path, output.isExecutable)
       return isThere
     }
     if (output.type !== 'directory') return false
@@ -163,12 +183,30 @@ export class FileDigests {
       const part = JSON.parse(line) as TreePart & { digest?: string }
       const inner = join(path, part.name)
       await mkdir(dirname(inner), { recursive: true })
-      if (part.type === 'folder') await mkdir(inner, { recursive: true })
-      else if (part.type === 'link') await symlink(part.target ?? '', inner)
-      else if (!(await this.#stores.restore(Buffer.from(part.digest ?? '', 'hex'), inner))) {
+      const isSame = part.type !== 'link' || (await isBehind(to, part))
+      if (!isSame || !(await this.#restorePart(part, inner))) {
         await rm(path, { recursive: true, force: true })
         return false
-      } else if (part.isExecutable) await chmod(inner, 0o755)
+      }
+    }
+    return true
+  }
+
+  /** What was restored has come to its place. */
+  async restored(path: string, output: Output): Promise<Content | null> {
+    if (!('digest' in output)) return null
+    const look = await lookAt(path).catch(() => null)
+    const content = { digest: output.digest, output, inside: [], look: look?.text ?? null }
+    if (look) this.#rememberLater(path, look, content)
+    return content
+  }
+
+  async #restorePart(part: TreePart & { digest?: string }, path: string): Promise<boolean> {
+    if (part.type === 'folder') await mkdir(path, { recursive: true })
+    else if (part.type === 'link') await symlink(part.target ?? '', path)
+    else {
+      if (!(await this.#stores.restore(Buffer.from(part.digest ?? '', 'hex'), path))) return false
+      await setMode(path, part.isExecutable ?? false)
     }
     return true
   }
@@ -186,35 +224,38 @@ export class FileDigests {
   }
 }
 
-/** What is held becomes an object. */
-async function keepHeld(held: string, { objects }: Store): Promise<Digest> {
-  try {
-    const digest = await digestFile(held)
-    await objects.keep(held, digest)
-    return digest
-  } catch (error) {
-    await objects.drop(held)
-    throw error
-  }
+/** Files of one content are one object, whatever their modes are. */
+async function setMode(path: string, isExecutable: boolean): Promise<void> {
+  const { mode } = await lstat(path)
+  const wanted = (isExecutable ? 0o777 : 0o666) & ~process.umask()
+  if ((mode & 0o777) !== wanted) await chmod(path, wanted)
 }
 
-/** A directory is a list of what is in it, which is an object itself. */
+/** What a link leads to, outside of its directory, is what it was. */
+const isBehind = async (folder: string, part: TreePart): Promise<boolean> =>
+  (await digestBehind(folder, part).catch(() => 'too much')) === (part.behind ?? null)
+
+/** A directory is a list of what is in it, which is an object itself. Null when a part of it changed meanwhile. */
 async function treeOf(
+  folder: string,
   parts: readonly TreePart[],
-  digestOfPart: (part: TreePart) => Promise<Digest>,
+  digestOfPart: (part: TreePart) => Promise<Digest | null>,
   store: Store | null,
-): Promise<Content> {
+): Promise<Content | null> {
   const lines: string[] = []
   const inside: Digest[] = []
   for (const part of parts) {
     const digest = part.type === 'file' ? await digestOfPart(part) : null
+    if (part.type === 'file' && !digest) return null
     if (digest) inside.push(digest)
-    lines.push(JSON.stringify(digest ? { ...part, digest: hexOf(digest) } : part))
+    const behind = part.type === 'link' ? await digestBehind(folder, part) : null
+    const more = { ...(digest && { digest: hexOf(digest) }), ...(behind !== null && { behind }) }
+    lines.push(JSON.stringify({ ...part, ...more }))
   }
   const list = Buffer.from(lines.join('\n'))
   const digest = digestOf(list)
   await store?.objects.put(digest, list)
-  return { digest, output: { type: 'directory', digest, list: digest }, inside }
+  return { digest, output: { type: 'directory', digest, list: digest }, inside, look: null }
 }
 
 function contentOf(look: Look, digest: Digest, list: string | null): Content {
@@ -223,9 +264,10 @@ function contentOf(look: Look, digest: Digest, list: string | null): Content {
       digest,
       output: { type: 'directory', digest, list: list === null ? digest : Buffer.from(list, 'hex') },
       inside: [],
+      look: look.text,
     }
   const { size, isExecutable } = look
-  return { digest, output: { type: 'file', digest, size, isExecutable }, inside: [] }
+  return { digest, output: { type: 'file', digest, size, isExecutable }, inside: [], look: look.text }
 }
 
 const lookKey = (path: string): Digest => digestOf(`look ${path}`)

@@ -1,3 +1,4 @@
+import type { Datum } from '../../core/data/datum.ts'
 import type { Group } from '../../core/tasks/group.ts'
 import type { Task } from '../../core/tasks/task.ts'
 import type { Call } from '../../model/capture/call.ts'
@@ -12,14 +13,15 @@ import { ENTRY } from '../../store/format.ts'
 import type { Runtime } from '../runtime.ts'
 import { answer } from './answer.ts'
 import type { CodeDigests } from './code.ts'
-import { Digests, digestOfContent } from './digests.ts'
+import { Digests } from './digests.ts'
 import { Explanations } from './explanations.ts'
 import { FileDigests } from './file-digests.ts'
 import { Keeping, keepingOf, spoil } from './keeping.ts'
-import { Keys } from './keys.ts'
+import { Keys, argsDigest } from './keys.ts'
 import type { Inputs, Keyed } from './keys.ts'
 import { sizeOfKept, writeKept } from './kept-values.ts'
 import { outputsOf } from './outputs.ts'
+import { Overwritten } from './overwritten.ts'
 import { Worth } from './policy.ts'
 import type { CheckpointPolicy } from './policy.ts'
 import { objectsIn, readRecord, writeRecord } from './record.ts'
@@ -53,6 +55,7 @@ export class Keeper {
   readonly files: FileDigests
   readonly stores: Stores
   readonly explanations: Explanations
+  readonly overwritten: Overwritten
   readonly #runtime: Runtime
   readonly #options: KeeperOptions
   readonly #keys: Keys
@@ -72,10 +75,11 @@ export class Keeper {
     this.files = new FileDigests(options.stores)
     this.digests = new Digests(runtime, this.files)
     this.explanations = new Explanations(options.stores, options.code)
+    this.overwritten = new Overwritten(options.stores)
     this.#keys = new Keys({
       ...options,
       program: name => this.files.program(name),
-      digestOf: version => this.digests.of(version),
+      digestOf: (version, isTaken) => this.digests.of(version, isTaken),
     })
     if (options.isLookingUp) runtime.engine.looks.wants = task => this.#isKeepable(task)
     if (options.policy.every > 0) {
@@ -96,11 +100,17 @@ export class Keeper {
     job.keeping = keeping
     keeping.why = whyNot(call)
     if (!parent) return
-    // What a called task does beside is not done again when its caller is answered for.
+    // What a called task does beside is not done again when its caller is answered for, and what it reads is not looked at.
+    const { cache, programs } = definition.options
     if (slots.some(({ kind, mode }) => kind !== 'value' && mode !== 'in'))
       spoil(parent, 'it calls tasks that write files, which are kept by themselves')
-    else if (definition.options.cache === false)
-      spoil(parent, `it calls ${definition.name}, which always runs`)
+    else if (cache === false) spoil(parent, `it calls ${definition.name}, which always runs`)
+    else if (keeping.extra !== null || programs)
+      spoil(parent, `it calls ${definition.name}, which depends on more than its arguments`)
+    else
+      for (const { kind, datum } of slots)
+        if (kind !== 'value')
+          spoil(notGiven(parent, datum), 'it calls tasks that read other files than its own')
   }
 
   /** Its inputs may be changed by it: they are digested before. */
@@ -112,7 +122,7 @@ export class Keeper {
     const { cache } = jobOf(task).definition.options
     if (!cache && what !== 'all' && this.#isShort(task)) keeping.why ??= TOO_SHORT
     else if (!cache && what === 'long' && inMemory(task) > MOST_UNASKED) keeping.why ??= TOO_LARGE
-    else keeping.inputs = this.#keys.inputsOf(task)
+    else keeping.inputs = this.#keys.inputsOf(task, true)
   }
 
   /** Tasks of its kind were so short that this one is probably not worth a digest of its inputs. */
@@ -136,21 +146,21 @@ export class Keeper {
   /** Its files are in place: takes hold of them before they can be moved or replaced. */
   async filesMade(task: Task): Promise<void> {
     const keeping = keepingOf(task)
-    if (!keeping || this.#isHopeless(keeping) || this.stores.own.isReadOnly) return
+    if (!keeping || this.#isHopeless(keeping) || !this.#isWanted(task) || this.stores.own.isReadOnly) return
     if (this.#isTooMuch(task)) return void (keeping.why = TOO_LARGE)
     keeping.files = new Map()
     for (const [slot, { kind }] of jobOf(task).slots.entries()) {
       const write = task.accesses[slot]?.write
       if (!write || kind === 'value') continue
       const path = this.#runtime.files.store.pathOf(write)
-      const read = await this.files.hold(path, this.stores.own).catch(() => null)
-      const content = read ? read().catch(() => null) : Promise.resolve(null)
+      const held = await this.files.hold(path, this.stores.own).catch(() => null)
+      const content = held ? held.read().catch(() => null) : Promise.resolve(null)
       keeping.files.set(slot, content)
-      this.digests.set(write, content.then(digestOfContent))
+      this.digests.setFile(write, content, held?.written)
     }
   }
 
-  /** Where nobody asked for it, files are kept if that takes little of the time that they took, and no room that was to be saved. */
+  /** Without being asked, files are kept if that takes little of the time that they took, and no room that was to be saved. */
   #isTooMuch(task: Task): boolean {
     const { definition } = jobOf(task)
     if (this.#options.policy.what !== 'long' || definition.options.cache) return false
@@ -166,6 +176,8 @@ export class Keeper {
     const begun = performance.now()
     // Memory that exists once may be in a thread when somebody asks what is in it.
     this.digests.made(task)
+    // In a resumed run all are looked for, also those that are not to be kept.
+    if (!this.#isWanted(task)) keeping.why ??= notWanted(this.#options.policy)
     if (this.#isHopeless(keeping)) return this.explanations.notKept(task, keeping.why)
     const outputs = outputsOf(task, this, isIgnored)
     if (typeof outputs === 'string') return this.explanations.notKept(task, (keeping.why = outputs))
@@ -180,8 +192,9 @@ export class Keeper {
       this.#worth.measured(performance.now() - begun, outputs.bytes)
     } else
       this.#later(
-        Promise.all([inputs, outputs.made]).then(([known, made]) => {
-          if (known && made) this.#put(task, this.#keys.of(task, extra, known), made, isIgnored)
+        Promise.all([inputs, outputs.made]).then(async ([known, made]) => {
+          if (known && made && (await this.digests.areStill(task, known.digests)))
+            this.#put(task, this.#keys.of(task, extra, known), made, isIgnored)
           else
             this.explanations.notKept(
               task,
@@ -195,9 +208,10 @@ export class Keeper {
   #put(task: Task, keyed: Keyed, { outputs, inside }: Made, isIgnored: boolean): void {
     const { ordinal } = keepingOf(task) as Keeping
     const isStream = jobOf(task).definition.stream !== null
-    const record = writeRecord({ ...keyed, ordinal, isIgnored, isStream, outputs })
+    const record = writeRecord({ ...keyed, args: argsDigest(keyed), ordinal, isIgnored, isStream, outputs })
     this.stores.put(ENTRY.result, keyed.key, record, objectsIn(outputs, inside))
     this.explanations.kept(task, keyed.code)
+    if (keepingOf(task)?.files) this.overwritten.kept(task, outputs)
     this.#unwritten++
   }
 
@@ -206,7 +220,7 @@ export class Keeper {
   /** The core asks whether the results of a ready task are known. */
   look(task: Task): void {
     const keeping = keepingOf(task) as Keeping
-    const inputs = this.digests.isStreaming(task) ? undefined : this.#keys.inputsOf(task)
+    const inputs = this.digests.isStreaming(task) ? undefined : this.#keys.inputsOf(task, false)
     keeping.inputs = inputs
     const go = (known: Inputs | null | undefined): void =>
       this.#lookFor(task, known ? this.#keys.of(task, keeping.extra, known) : null)
@@ -237,6 +251,7 @@ export class Keeper {
 
   #miss(task: Task, keyed: Keyed | null): void {
     if (this.#options.explains) this.explanations.missed(task, keyed, keepingOf(task))
+    if (keyed) this.overwritten.ran(task, keyed)
     this.#runtime.engine.unanswered(task, this.#runtime.now())
     this.#runtime.schedule()
   }
@@ -321,7 +336,7 @@ export interface Made {
   readonly inside: ReadonlyMap<Made['outputs'][number], readonly Buffer[]>
 }
 
-/** Results of tasks that took this many milliseconds are kept though nobody asked for it. */
+/** Results of tasks that took this many milliseconds are kept without being asked. */
 const LONG = 100
 /** Bytes of files per millisecond that they took: reading them once takes about a fiftieth of that. */
 const UNASKED_RATE = 10_000
@@ -337,6 +352,13 @@ const TOO_SHORT = 'it is cheaper made than kept'
 
 const notWanted = ({ what }: CheckpointPolicy): string =>
   what === 'tasks' ? 'only tasks with cache: true are kept' : 'only groups with checkpoint: true are kept'
+
+/** The nearest of the callers that was not given a file. */
+function notGiven(task: Task, file: Datum): Task | null {
+  for (let at: Task | null = task; at; at = at.parent)
+    if (!at.accesses.some(({ read }) => read?.datum === file)) return at
+  return null
+}
 
 /** What a call does that makes its results unfit to be kept; null when nothing does. */
 function whyNot({ definition, slots }: Call): string | null {

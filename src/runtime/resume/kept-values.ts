@@ -92,7 +92,8 @@ export function readKept(bytes: Buffer): Kept {
   const length = bytes.readUInt32LE(1)
   const count = bytes.readUInt16LE(5)
   let at = 7 + count * 6
-  const encoded = Uint8Array.prototype.slice.call(bytes, at, at + length)
+  // A plain array: `slice` of a Buffer is no copy, and the decoder takes copies by it.
+  const encoded = new Uint8Array(bytes.subarray(at, at + length))
   at += length
   const blobs: SharedArrayBuffer[] = []
   for (let i = 0; i < count; i++) {

@@ -21,9 +21,12 @@ export interface Keyed {
   readonly key: Digest
   readonly kind: Digest
   readonly code: Digest
-  readonly args: Digest
+  /** The text of the arguments; `argsDigest` is what is written. */
+  readonly args: string
   readonly inputs: readonly Digest[]
 }
+
+export const argsDigest = ({ args }: Keyed): Digest => (args === '' ? NO_ARGUMENTS : digestOf(args))
 
 export interface KeyOptions {
   readonly code: CodeDigests
@@ -34,8 +37,8 @@ export interface KeyOptions {
   /** Counts in every key. */
   readonly salt: string
   program(name: string): Digest
-  /** What is in a version; null when that cannot be known. */
-  digestOf(version: Version): ValueDigest | Promise<ValueDigest | null> | null
+  /** What is in a version; null when that cannot be known. `isTaken`: the task writes over it. */
+  digestOf(version: Version, isTaken: boolean): ValueDigest | Promise<ValueDigest | null> | null
 }
 
 /** What all tasks of a definition have in common. */
@@ -58,17 +61,20 @@ export class Keys {
     this.#options = options
   }
 
-  /** What the task is given, before it begins to change it. Null when an input cannot be known by what is in it. */
-  inputsOf(task: Task): Inputs | Promise<Inputs | null> | null {
+  /**
+   * What the task is given, before it begins to change it. Null when an input cannot be known by what is in it.
+   * `isStarting`: it begins right after.
+   */
+  inputsOf(task: Task, isStarting: boolean): Inputs | Promise<Inputs | null> | null {
     const { slots } = jobOf(task)
     const digests: (ValueDigest | null | Promise<ValueDigest | null>)[] = []
     let isLate = false
     for (let i = 0; i < slots.length; i++) {
-      const { read } = task.accesses[i] as Access
+      const { read, write } = task.accesses[i] as Access
       const { initial } = slots[i] as KeptSlot
       if (initial && digestOfKept(initial) instanceof Promise) return null
       if (!read) continue
-      const digest = this.#options.digestOf(read)
+      const digest = this.#options.digestOf(read, isStarting && write !== null)
       if (digest === null) return null
       if (digest instanceof Promise) isLate = true
       digests.push(digest)
@@ -127,8 +133,7 @@ export class Keys {
     // Methods of an instance are found where its class is defined, which need not be where the task is.
     if (hasClasses)
       text += `classes ${(this.#classes ??= hexOf(this.#options.code.of([...taskModules()]).digest))}`
-    const argsDigest = args.text === '' ? NO_ARGUMENTS : digestOf(args.text)
-    return { key: digestOf(text), kind, code, args: argsDigest, inputs }
+    return { key: digestOf(text), kind, code, args: args.text, inputs }
   }
 
   #slotText({ kind, initial, named }: KeptSlot, access: Access): string {

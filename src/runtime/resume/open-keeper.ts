@@ -1,11 +1,8 @@
-import { statSync, writeFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { MillraceError } from '../../core/errors.ts'
-import { parseBytes } from '../../general/units.ts'
 import { hasEnded } from '../../storage/owner.ts'
 import { digestOf, hexOf } from '../../store/digest.ts'
 import type { Digest } from '../../store/digest.ts'
-import { evict } from '../../store/evict.ts'
 import { ENTRY, ENTRY_WORDS } from '../../store/format.ts'
 import { ownerOf, readSegment } from '../../store/segment.ts'
 import { Store, segmentsFolder } from '../../store/store.ts'
@@ -16,12 +13,8 @@ import { CodeDigests } from './code.ts'
 import { Keeper } from './keeper.ts'
 import { UNASKED, parseCheckpoint } from './policy.ts'
 import type { CheckpointPolicy } from './policy.ts'
+import { cacheOf, limitOf, makeRoom } from './shared-store.ts'
 import { Stores } from './stores.ts'
-
-/** How much a store may hold unless the user says otherwise. */
-const USUAL_LIMIT = '20GB'
-/** Without a limit of the user's, a store is looked through this often; milliseconds. */
-const CHECK_PAUSE = 24 * 3600_000
 
 /** The store of a run, and what to do with it. */
 export interface Resuming {
@@ -52,7 +45,7 @@ export function openKeeper(runtime: Runtime, run: string, options: RunOptions): 
 }
 
 function open(runtime: Runtime, run: string, options: RunOptions, policy: CheckpointPolicy): Resuming {
-  const limit = limitOf(options)
+  const limit = limitOf(options.keep)
   const base = options.folder ?? process.cwd()
   const shared = options.cache === undefined ? null : cacheOf(options.cache)
   const local = join(base, '.millrace', 'store')
@@ -68,7 +61,7 @@ function open(runtime: Runtime, run: string, options: RunOptions, policy: Checkp
     policy,
     isLookingUp,
     explains: options.explain ?? false,
-    code: new CodeDigests(base),
+    code: new CodeDigests({ root: base, isShared: shared !== null }),
     root: base,
     version: packageVersion(),
     // A shared store knows no folder: there, paths that a task puts into its result have to be relative.
@@ -82,28 +75,12 @@ function open(runtime: Runtime, run: string, options: RunOptions, policy: Checkp
       if (own.isWritten) keeper.stores.put(ENTRY.fact, endKey(name), Buffer.from(outcome))
       await keeper.end()
       const said = options.explain ? keeper.explanations.lines() : []
+      said.push(...keeper.overwritten.lines())
       if (own.broken) said.push(`results could not be kept in ${own.folder}: ${own.broken.message}`)
       if (own.isWritten) await makeRoom(own.folder, limit, options.keep !== undefined).catch(() => undefined)
       return said
     },
   }
-}
-
-function limitOf({ keep }: RunOptions): number {
-  const limit = parseBytes(keep ?? USUAL_LIMIT)
-  if (limit !== null && limit > 0) return limit
-  throw new MillraceError('MR_UNIT', `keep is '${String(keep)}', which is not a size such as 50GB`)
-}
-
-/** `PATH`, or `PATH:ro` for one that is only read. */
-function cacheOf(text: string): { path: string; isReadOnly: boolean } {
-  const isReadOnly = text.endsWith(':ro')
-  const path = resolve(text.replace(/:(?:ro|rw)$/, ''))
-  if (isReadOnly && !statSync(path, { throwIfNoEntry: false })?.isDirectory())
-    throw new MillraceError('MR_STORE', `there is no store in ${path}`, {
-      hint: 'Give the path without :ro to make one.',
-    })
-  return { path, isReadOnly }
 }
 
 const endKey = (segment: string): Digest => digestOf(`end of ${segment}`)
@@ -165,13 +142,4 @@ function keysOf(stores: readonly Store[], run: string): (key: Digest) => boolean
           : 'No run has kept results here.',
     })
   return key => keys.has(hexOf(key))
-}
-
-/** Old results go when there are too many. Without a limit of the user's that is looked at once a day. */
-async function makeRoom(folder: string, limit: number, isAsked: boolean): Promise<void> {
-  const mark = join(folder, 'checked')
-  const age = Date.now() - (statSync(mark, { throwIfNoEntry: false })?.mtimeMs ?? 0)
-  if (!isAsked && age < CHECK_PAUSE) return
-  writeFileSync(mark, '')
-  await evict(folder, limit)
 }

@@ -11,8 +11,9 @@ export type Output =
   | { readonly type: 'file'; readonly digest: Digest; readonly size: number; readonly isExecutable: boolean }
   /** `list` is the object with the names; the files are objects too. */
   | { readonly type: 'directory'; readonly digest: Digest; readonly list: Digest }
+  | { readonly type: 'link'; readonly target: string }
 
-/** What is kept of a task. */
+/** What is kept of a task, or of a rule of a workflow. */
 export interface Record {
   /** Its definition, for `--explain`. */
   readonly kind: Digest
@@ -29,7 +30,7 @@ export interface Record {
 }
 
 const FIXED = 2 + 4 + 3 * KEY_BYTES + 2 + 4
-const TYPES: readonly Output['type'][] = ['none', 'value', 'large', 'file', 'directory']
+const TYPES: readonly Output['type'][] = ['none', 'value', 'large', 'file', 'directory', 'link']
 const CLASSES = 0x80
 
 export function writeRecord(record: Record): Buffer {
@@ -70,13 +71,18 @@ function writeOutput(output: Output): Buffer[] {
     }
     case 'directory':
       return [Buffer.of(type), output.digest, output.list]
+    case 'link': {
+      const text = Buffer.from(output.target)
+      const head = Buffer.alloc(5)
+      head[0] = type
+      head.writeUInt32LE(text.length, 1)
+      return [head, text]
+    }
   }
 }
 
 /** The facts of a record without its outputs. */
-export function readHead(
-  bytes: Buffer,
-): Omit<Record, 'outputs'> & { readonly count: number; readonly end: number } {
+export function readHead(bytes: Buffer): Omit<Record, 'outputs'> {
   const digestAt = (at: number): Digest => bytes.subarray(at, at + KEY_BYTES)
   const after = 6 + 3 * KEY_BYTES
   const count = bytes.readUInt16LE(after)
@@ -90,25 +96,50 @@ export function readHead(
     code: digestAt(6 + KEY_BYTES),
     args: digestAt(6 + 2 * KEY_BYTES),
     inputs,
-    count: bytes.readUInt32LE(after + 2),
-    end: FIXED + count * KEY_BYTES,
   }
 }
 
-export function readRecord(bytes: Buffer): Record {
-  const { count, end, ...facts } = readHead(bytes)
+/** There may be a hundred thousand of them, and few are asked for their digests. */
+class ValueOutput {
+  readonly type = 'value'
+  readonly hasClasses: boolean
+  readonly #record: Buffer
+  readonly #at: number
+  readonly #length: number
+
+  constructor(record: Buffer, at: number, length: number, hasClasses: boolean) {
+    this.#record = record
+    this.#at = at
+    this.#length = length
+    this.hasClasses = hasClasses
+  }
+
+  get digest(): Digest {
+    return this.#record.subarray(this.#at, this.#at + KEY_BYTES)
+  }
+
+  get bytes(): Buffer {
+    const from = this.#at + KEY_BYTES + 4
+    return this.#record.subarray(from, from + this.#length)
+  }
+}
+
+/** What an answer needs of a record. */
+export function readRecord(bytes: Buffer): Pick<Record, 'isStream' | 'outputs'> {
+  const isStream = ((bytes[0] as number) & 2) !== 0
+  const after = 6 + 3 * KEY_BYTES
+  const count = bytes.readUInt32LE(after + 2)
   const outputs: Output[] = []
-  let at = end
+  let at = FIXED + bytes.readUInt16LE(after) * KEY_BYTES
   const digest = (): Digest => bytes.subarray(at, (at += KEY_BYTES))
   for (let i = 0; i < count; i++) {
     const tag = bytes[at++] as number
     const hasClasses = (tag & CLASSES) !== 0
     switch (TYPES[tag & ~CLASSES]) {
       case 'value': {
-        const sum = digest()
-        const length = bytes.readUInt32LE(at)
-        at += 4
-        outputs.push({ type: 'value', digest: sum, hasClasses, bytes: bytes.subarray(at, (at += length)) })
+        const length = bytes.readUInt32LE(at + KEY_BYTES)
+        outputs.push(new ValueOutput(bytes, at, length, hasClasses))
+        at += KEY_BYTES + 4 + length
         break
       }
       case 'large':
@@ -128,12 +159,18 @@ export function readRecord(bytes: Buffer): Record {
       case 'directory':
         outputs.push({ type: 'directory', digest: digest(), list: digest() })
         break
+      case 'link': {
+        const length = bytes.readUInt32LE(at)
+        at += 4
+        outputs.push({ type: 'link', target: bytes.toString('utf8', at, (at += length)) })
+        break
+      }
       case 'none':
       case undefined:
         outputs.push({ type: 'none' })
     }
   }
-  return { ...facts, outputs }
+  return { isStream, outputs }
 }
 
 /** The objects of the store that a record needs. */
@@ -149,6 +186,7 @@ export function objectsIn(
         return [output.digest]
       case 'directory':
         return [output.list, ...(inside.get(output) ?? [])]
+      case 'link':
       case 'none':
       case 'value':
         return []

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import { digestOf, sameDigest } from '../../store/digest.ts'
 import type { Digest } from '../../store/digest.ts'
 import { ENTRY, KEY_BYTES } from '../../store/format.ts'
@@ -57,10 +57,12 @@ export class Stores {
   }
 
   objectBytesNow(digest: Digest): Buffer | null {
-    for (const { objects } of this.#all) {
+    for (const { objects, isReadOnly } of this.#all) {
       try {
         const bytes = readFileSync(objects.pathOf(digest))
         if (sameDigest(digestOf(bytes), digest)) return bytes
+        // Else it would not be kept anew.
+        if (!isReadOnly) rmSync(objects.pathOf(digest), { force: true })
       } catch {
         // Not in this store.
       }

@@ -3,7 +3,6 @@ import { resolve } from 'node:path'
 import { MillraceError } from '../../core/errors.ts'
 import { append } from '../../general/append.ts'
 import { parameters } from '../../flow/language/params.ts'
-import { OutputCache } from '../../flow/run/cache.ts'
 import type { StatPrefetch } from '../../flow/state/file-table.ts'
 import { Planner } from '../../flow/plan/planner.ts'
 import type { Force, Plan } from '../../flow/plan/planner.ts'
@@ -12,12 +11,14 @@ import { FlowState } from '../../flow/run/run-state.ts'
 import { State } from '../../flow/state/state.ts'
 import { touchAll } from '../../flow/run/touch.ts'
 import { TempFiles } from '../../flow/run/temp-files.ts'
+import type { PartitionWay } from '../../node/processes/gpmetis.ts'
 import { NO_FILE } from '../../flow/plan/work.ts'
 import type { Work } from '../../flow/plan/work.ts'
 import { isError, messageOf, nameOf } from '../../general/thrown.ts'
 import { CancelledError } from '../../model/errors.ts'
 import { mapAtOnce } from '../../general/at-once.ts'
 import { placesOf } from '../../general/places.ts'
+import { StoreCache } from './output-cache.ts'
 import type { FlowTasks } from './tasks.ts'
 
 export interface FlowOptions {
@@ -29,9 +30,13 @@ export interface FlowOptions {
   readonly keepGoing: boolean
   /** Tasks that are up to date may be forgotten. */
   readonly lean?: boolean
-  /** A folder that keeps outputs by what they were made of. */
+  /** The store that keeps outputs by what they were made of, as the user writes it. */
   readonly cache?: string | null
-  /** Told of work before it is begun, in the order in which it could be done. */
+  /** What the cache may take, as the user writes it. */
+  readonly keep?: string
+  /** The graph is divided among nodes before it runs. */
+  readonly partition?: PartitionWay | null
+  /** Called with work before it is begun, in the order in which it could be done. */
   onPlan?(works: readonly Work[], run: FlowRun): void
 }
 
@@ -54,6 +59,7 @@ export class FlowRun {
   readonly #targets = new Map<Target, Promise<void>>()
   /** For which targets the function of a target has waited. */
   readonly #waits = new Map<Target, Set<Target>>()
+  readonly #cache: StoreCache | null
   #tasks: Promise<FlowTasks> | null = null
   #ahead: StatPrefetch | null
   #end: ((failure: unknown) => void) | null = null
@@ -69,8 +75,10 @@ export class FlowRun {
       force: options.force,
       lean: options.lean ?? false,
     })
-    const cache = options.cache ? new OutputCache(options.cache, options.root, this.state.files) : null
-    this.flow = new FlowState(options.root, this.state, this.planner, cache)
+    this.#cache = options.cache
+      ? new StoreCache(options.cache, options.keep, options.root, this.state.files)
+      : null
+    this.flow = new FlowState(options.root, this.state, this.planner, this.#cache)
     this.#temps = new TempFiles(this.state.files, this.planner.makers)
   }
 
@@ -85,6 +93,8 @@ export class FlowRun {
     }
     // What others have begun goes on to its end.
     await Promise.allSettled(this.#running.values())
+    // The process may end with the runtime.
+    await this.#cache?.end()
     this.#end?.(failure)
     await this.#ended
     this.#stopLooking()
@@ -220,7 +230,10 @@ export class FlowRun {
     }
     this.state.open()
     this.flow.expect(todo.length)
-    const tasks = (this.#tasks ??= this.#startRuntime())
+    const tasks = (this.#tasks ??= this.#startRuntime()).then(started => {
+      if (this.#options.partition) started.assign(todo, this.#options.partition)
+      return started
+    })
     for (const work of todo) {
       const running = tasks
         .then(started => started.run(work))

@@ -34,6 +34,8 @@ import { makeFolders } from '../../storage/folders.ts'
 import { cancelledError } from '../failure.ts'
 import { logPath } from '../../node/logs.ts'
 import type { Runtime } from '../runtime.ts'
+import { assignWorks } from './assign-works.ts'
+import type { PartitionWay } from '../../node/processes/gpmetis.ts'
 
 /** Turns the work of a workflow into tasks of the runtime, and follows them. */
 export class FlowTasks {
@@ -43,11 +45,23 @@ export class FlowTasks {
   readonly #definitions = new Map<Rule | string, Definition>()
   /** Work that has been handed over, by the number that its task carries. */
   readonly #works: Work[] = []
+  /** The nodes of work that is to be handed over, where the graph was divided among nodes. */
+  readonly #nodes = new Map<Work, number>()
 
   constructor(runtime: Runtime, state: FlowState, keepGoing: boolean) {
     this.#runtime = runtime
     this.#state = state
     this.#keepGoing = keepGoing
+  }
+
+  /** Divides work that is about to be handed over among the nodes that there are. */
+  assign(works: readonly Work[], way: PartitionWay): void {
+    const nodes = this.#runtime.engine.nodes.filter(({ isLost }) => !isLost)
+    if (nodes.length < 2) {
+      const text = '--partition divides a workflow among nodes, and there is one: name several by --nodes'
+      return this.#runtime.note('warning', text)
+    }
+    for (const [work, node] of assignWorks(works, nodes, this.#state, way)) this.#nodes.set(work, node)
   }
 
   /** Resolves when it is done; rejects with its failure. */
@@ -94,6 +108,8 @@ export class FlowTasks {
     const { wildcards, rule } = work
     const { priority } = rule.options
     const given = demandVaries(rule.options) ? demandsOf(rule.options, wildcards) : definition.options
+    const near = this.#nodes.get(work)
+    this.#nodes.delete(work)
     const task = this.#runtime.submit(
       { definition, given: [], args, slots, alone: !work.isCommand },
       [new Datum(null, false, false)],
@@ -103,6 +119,7 @@ export class FlowTasks {
         demand: buildDemand(definition, given, []),
         priority: priority === undefined ? 0 : valueFor(priority, wildcards),
         label: wildcardLabel(wildcards),
+        ...(near === undefined ? {} : { near }),
       },
     )
     this.#runtime.schedule()

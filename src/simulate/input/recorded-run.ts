@@ -218,7 +218,7 @@ export class RunReader {
     one.delay = one.demand === null ? Math.min(LONGEST_START, Math.max(0, at - free)) : 0
     Object.assign(one, { startedAt: at, blocked: 0, blockedAt: -1, released: null, device: device ?? null })
     one.isIo = cpus === 0
-    one.cpus = Math.max(1, cpus)
+    one.cpus = cpus || 1
     if (device === undefined) return
     for (const version of one.writes) this.#file(version).device = device
   }

@@ -2,6 +2,7 @@ import { Datum } from '../../core/data/datum.ts'
 import type { AccessRequest } from '../../core/engine.ts'
 import { MillraceError } from '../../core/errors.ts'
 import { demandOf, roundMemory } from '../../core/tasks/demand.ts'
+import { tidyLabel } from '../../core/tasks/label.ts'
 import type { Platform } from '../machine/platform.ts'
 import type { Simulation } from '../simulation.ts'
 import type { WfInstance, WfTask } from './wfformat.ts'
@@ -81,7 +82,11 @@ function submit(
   const compute = 1000 * seconds * (splitTime ? share : 1)
   try {
     simulation.submit(
-      { kind: simulation.kind(kind), demand: demandOf(cpus, roundMemory(memory), []) },
+      {
+        kind: simulation.kind(kind),
+        demand: demandOf(cpus, roundMemory(memory), []),
+        label: tidyLabel(id),
+      },
       accesses,
       { compute, bytes, isWhole: !splitTime },
     )

@@ -3,17 +3,20 @@ import type { Alarm, Clock } from '../clock.ts'
 import { ModelDevice } from './device.ts'
 import { ModelNode } from './model-node.ts'
 import type { Pipe } from './pipe.ts'
-import type { Platform } from './platform.ts'
+import type { NodeModel, Platform } from './platform.ts'
 
 /** Nodes, their devices and what is between them: finds the way that bytes take, and how long it takes. */
 export class Stores {
-  readonly nodes: readonly ModelNode[]
+  readonly nodes: ModelNode[]
   /** In the order of the core's devices. */
-  readonly devices: readonly ModelDevice[]
+  readonly devices: ModelDevice[]
+  /** Bytes that went from one node to another. */
+  between = 0
   readonly #clock: Clock
   /** Those that each node reaches, and the one that it writes to by itself. */
-  readonly #own: readonly (readonly ModelDevice[])[]
-  readonly #homes: readonly (ModelDevice | null)[]
+  readonly #own: (readonly ModelDevice[])[] = []
+  readonly #homes: (ModelDevice | null)[] = []
+  readonly #shared = new Map<string, ModelDevice>()
   /** Where each version is that has bytes. */
   readonly #places = new Map<number, ModelDevice>()
   /** The name of the device whose folder a path is in; null for paths that are in none. */
@@ -21,20 +24,26 @@ export class Stores {
 
   constructor(clock: Clock, platform: Platform) {
     this.#clock = clock
-    this.nodes = platform.nodes.map((node, i) => new ModelNode(clock, i, node))
-    const devices: ModelDevice[] = []
-    this.#own = platform.nodes.map(({ storage = [] }, i) =>
-      storage.map(model => {
-        const known = model.shared && devices.find(one => one.node === null && one.model.name === model.name)
-        if (known) return known
-        const device = new ModelDevice(clock, model, model.shared ? null : i)
-        devices.push(device)
-        return device
-      }),
-    )
-    this.#homes = this.#own.map(own => own.find(({ node }) => node === null) ?? own[0] ?? null)
-    this.devices = devices
-    this.deviceAt = findByPath(devices)
+    this.nodes = []
+    this.devices = []
+    for (const node of platform.nodes) this.join(node)
+    this.deviceAt = findByPath(this.devices)
+  }
+
+  /** There is one node more. */
+  join(model: NodeModel): void {
+    const index = this.nodes.length
+    this.nodes.push(new ModelNode(this.#clock, index, model))
+    const own = (model.storage ?? []).map(one => {
+      const known = one.shared && this.#shared.get(one.name)
+      if (known) return known
+      const device = new ModelDevice(this.#clock, one, one.shared ? null : index)
+      if (one.shared) this.#shared.set(one.name, device)
+      this.devices.push(device)
+      return device
+    })
+    this.#own.push(own)
+    this.#homes.push(own.find(({ node }) => node === null) ?? own[0] ?? null)
   }
 
   /** Where tasks of this node read and write that say nothing else: what all share, or its first device. */
@@ -104,6 +113,7 @@ export class Stores {
 
   #addLinks(way: Step[], from: ModelNode | null, to: ModelNode | null, bytes: number): void {
     if (from === to) return
+    if (from && to) this.between += bytes
     addPipe(way, from?.outward, bytes)
     addPipe(way, to?.inward, bytes)
   }

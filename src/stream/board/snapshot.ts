@@ -36,6 +36,8 @@ export interface ProcessLine {
   pid: number
   step: string | null
   state: string
+  /** All its threads wait for files or for its children. */
+  blocked?: boolean
 }
 
 export interface WaitLine {

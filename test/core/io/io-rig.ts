@@ -1,6 +1,7 @@
 import { Datum } from '../../../src/core/data/datum.ts'
 import { Engine } from '../../../src/core/engine.ts'
-import type { EngineOptions, Instruction } from '../../../src/core/engine.ts'
+import type { EngineOptions } from '../../../src/core/engine-options.ts'
+import type { Instruction } from '../../../src/core/engine.ts'
 import type { RunEvent } from '../../../src/core/events.ts'
 import type { Device, DeviceDescription } from '../../../src/core/io/device.ts'
 import type { NodeDescription } from '../../../src/core/schedule/machine.ts'

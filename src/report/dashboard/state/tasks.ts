@@ -53,7 +53,7 @@ export class Tasks {
   readonly attempts = bytes()
   readonly priorities = new Map<number, number>()
   readonly groups = new Map<number, string>()
-  /** What definitions say of their tasks; others are told apart by their files. */
+  /** What definitions say of their tasks; others differ by their files. */
   readonly labels = new Map<number, string>()
   /** What tasks were called with, in words; of the first ones, if there are very many. */
   readonly arguments = new Map<number, string>()
