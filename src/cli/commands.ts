@@ -94,6 +94,7 @@ export const RUN_OPTIONS: readonly OptionSpec[] = [
     choices: PROGRESS_MODES,
     help: [`${PROGRESS_MODES.join(', ')}`],
   },
+  { name: 'step-times', isRare: true, help: ['measure the steps of tasks: fetch, decode, run, …'] },
   DASHBOARD,
   DASHBOARD_PORT,
 ]

@@ -5,6 +5,7 @@ import { EarlyStarts } from './early-starts.ts'
 import { IdTable } from './id-table.ts'
 import { labelOf, withLabel } from '../label.ts'
 import {
+  addSteps,
   addUsage,
   countHeld,
   emptyKind,
@@ -422,10 +423,14 @@ export class Statistics {
     return attempt
   }
 
-  #finish({ task, at, usage }: Of<'finished'>): void {
+  #finish({ task, at, usage, steps }: Of<'finished'>): void {
     const attempt = this.#end(task, at, 'done')
-    if (attempt) this.nodes.done(attempt.node)
     this.#used(attempt, usage)
+    if (!attempt) return
+    this.nodes.done(attempt.node)
+    if (!steps) return
+    addSteps(attempt.kind, steps)
+    addSteps(this.total, steps)
   }
 
   /** It did not run. */
