@@ -1,6 +1,9 @@
 import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { bench } from './harness.ts'
 import type { Arm, Case } from './harness.ts'
 import { runProgram } from './run-program.ts'
@@ -12,6 +15,16 @@ const on = (system: string, what: string, nodes: string, count: number): Arm => 
   system,
   run: async () => (await runProgram('cluster.mjs', [what, nodes, count]))['value'] as number,
 })
+
+/** Nodes of one CPU that tasks choose by name. */
+function onNodes(system: string, what: string, count: number): Arm {
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-bench-'))
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
+  const file = join(folder, 'nodes.yaml')
+  const nodes = Array.from({ length: count }, (_, i) => `  - { name: n${i + 1}, cpus: 1, tags: [n${i + 1}] }`)
+  writeFileSync(file, `nodes:\n${nodes.join('\n')}\n`)
+  return on(system, what, file, 1)
+}
 
 /** Milliseconds for 64 bytes to another socket of this machine and back. */
 async function roundTrip(): Promise<number> {
@@ -86,6 +99,30 @@ const cases: Case[] = [
     about:
       'A task reads 100 MB that another made, which go to the coordinator and stay where they were made.',
     arms: [on(OURS, 'large', 'local:2x1', 1), on(HERE, 'large', 'here', 1), ...PEERS],
+  },
+  {
+    name: 'other',
+    unit: 'ms',
+    better: 'lower',
+    take: 'median',
+    rounds: 3,
+    about:
+      'A task reads 100 MB that lie on another node; beside 100 MB over one plain socket of this machine.',
+    arms: [
+      onNodes(OURS, 'other', 2),
+      { system: 'one socket', run: async () => (await runProgram('socket.mjs', []))['value'] as number },
+      ...PEERS,
+    ],
+    goals: [{ of: OURS, against: 'one socket', atMost: 1.25, orTie: true }],
+  },
+  {
+    name: 'spread',
+    unit: 'ms',
+    better: 'lower',
+    take: 'median',
+    rounds: 3,
+    about: 'Three tasks on three nodes read 100 MB that lie on a fourth; beside one such task.',
+    arms: [onNodes('millrace, 4 agents', 'spread', 4), onNodes('millrace, one reader', 'other', 2)],
   },
   {
     name: 'start',

@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { SectionName } from '../src/report/dashboard/protocol.ts'
+import { formatCount } from '../src/report/format.ts'
 import { Header } from './header.tsx'
 import { useHash } from './hash.ts'
 import { useSection, useStore } from './store.ts'
@@ -77,9 +78,9 @@ export function App(): preact.JSX.Element {
             title={`${one.title} (key ${i + 1})`}
           >
             {one.title}
-            {one.name === 'overview' && run && run.failed > 0 ? (
+            {one.name === 'overview' && run && run.counts.failed > 0 ? (
               <span class="count bad">
-                {run.failed}
+                {formatCount(run.counts.failed)}
                 <span class="sr"> failed</span>
               </span>
             ) : null}

@@ -27,6 +27,7 @@ export function Chart({
   levels = [],
   format,
   until,
+  isOver = false,
   atLeast = 0,
 }: {
   title: string
@@ -34,14 +35,18 @@ export function Chart({
   levels?: readonly Level[]
   format: (value: number) => string
   until: number
+  /** The run has ended: the last value says nothing, the mean does. */
+  isOver?: boolean
   /** The scale reaches at least this far. */
   atLeast?: number
 }): preact.JSX.Element {
   const values = lines.flatMap(line => line.points.values)
   const most = Math.max(atLeast, ...levels.map(level => level.value), ...values, 1e-9)
-  const y = (value: number): number => HEIGHT - (value / most) * (HEIGHT - 14)
-  const latest = lines.map(({ name, points }) => `${name} ${format(points.values.at(-1) ?? 0)}`)
-  const limits = levels.map(({ name, value }) => `${name} ${format(value)}`)
+  const y = (height: number): number => HEIGHT - (height / most) * (HEIGHT - 14)
+  const value = ({ points }: Line): string =>
+    isOver ? `${format(meanOf(points))} on average` : format(points.values.at(-1) ?? 0)
+  const latest = lines.map(line => `${line.name} ${value(line)}`)
+  const limits = levels.map(({ name, value: height }) => `${name} ${format(height)}`)
   return (
     <figure class="chart">
       <div class="title" aria-hidden="true">
@@ -60,8 +65,8 @@ export function Chart({
           {lines.map(line => (
             <Curve key={line.name} line={line} until={until} y={y} />
           ))}
-          {levels.map(({ name, value }, i) => (
-            <line key={name} class={LEVELS[i] ?? 'level'} x1={0} x2={WIDTH} y1={y(value)} y2={y(value)} />
+          {levels.map(({ name, value: height }, i) => (
+            <line key={name} class={LEVELS[i] ?? 'level'} x1={0} x2={WIDTH} y1={y(height)} y2={y(height)} />
           ))}
         </svg>
         <span class="most">{format(most)}</span>
@@ -70,14 +75,14 @@ export function Chart({
       </div>
       <figcaption>
         <span class="legend">
-          {lines.map(({ name, tone, points }) => (
-            <span key={name}>
-              <i class={`line ${tone}`} /> {name} <b>{format(points.values.at(-1) ?? 0)}</b>
+          {lines.map(line => (
+            <span key={line.name}>
+              <i class={`line ${line.tone}`} /> {line.name} <b>{value(line)}</b>
             </span>
           ))}
-          {levels.map(({ name, value }, i) => (
+          {levels.map(({ name, value: height }, i) => (
             <span key={name}>
-              <i class={`line ${LEVELS[i] ?? 'level'}`} /> {name} <b>{format(value)}</b>
+              <i class={`line ${LEVELS[i] ?? 'level'}`} /> {name} <b>{format(height)}</b>
             </span>
           ))}
         </span>
@@ -85,6 +90,9 @@ export function Chart({
     </figure>
   )
 }
+
+const meanOf = ({ values }: Points): number =>
+  values.length === 0 ? 0 : values.reduce((sum, one) => sum + one, 0) / values.length
 
 function Curve({
   line: { points, tone, isArea = false },

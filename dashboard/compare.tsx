@@ -1,7 +1,8 @@
 import { changeText, headline, verdictText } from '../src/report/compare/compare-lines.ts'
-import type { Comparison, RunTotals } from '../src/report/compare/comparison.ts'
+import type { Comparison, KindComparison, RunTotals } from '../src/report/compare/comparison.ts'
 import { formatBytes, formatCount, formatDuration, formatPercent } from '../src/report/format.ts'
 import { Card } from './parts.tsx'
+import { Bar, Table, type Column } from './table.tsx'
 
 const SHAPES: Record<string, string> = { slower: '▲', faster: '▼', same: '=' }
 
@@ -33,83 +34,53 @@ export function ComparePage({ comparison }: { comparison: Comparison }): preact.
       <main>
         <p class="lead">{headline(comparison)}</p>
         <Card title="The runs">
-          <table>
-            <thead>
-              <tr>
-                <td />
-                <th scope="col" class="number">
-                  {before.name}
-                </th>
-                <th scope="col" class="number">
-                  {after.name}
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {rows.map(([label, read]) => (
-                <tr key={label}>
-                  <th scope="row">{label}</th>
-                  <td class="number">{read(before)}</td>
-                  <td class="number">{read(after)}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
+          <Table
+            name="The runs"
+            columns={[
+              { title: 'what', cell: ([label]) => label },
+              { title: before.name, isNumber: true, cell: ([, read]) => read(before) },
+              { title: after.name, isNumber: true, cell: ([, read]) => read(after) },
+            ]}
+            rows={rows}
+            keyOf={([label]) => label}
+          />
           {doubts.length > 0 ? <p class="hint">They differ in {doubts.join('; ')}.</p> : null}
         </Card>
         <Card
           title="Kinds of tasks"
           aside="by how much running time the change makes; changes within noise are not called changes"
         >
-          <div class="scroll" tabIndex={0} role="region" aria-label="Kinds of tasks, a table">
-            <table>
-              <thead>
-                <tr>
-                  <th scope="col">kind</th>
-                  <th scope="col" class="number">
-                    tasks
-                  </th>
-                  <th scope="col" class="number">
-                    mean before
-                  </th>
-                  <th scope="col" class="number">
-                    mean after
-                  </th>
-                  <th scope="col" class="number">
-                    change
-                  </th>
-                  <th scope="col">verdict</th>
-                  <th scope="col">running time</th>
-                </tr>
-              </thead>
-              <tbody>
-                {kinds.map(kind => (
-                  <tr key={kind.name}>
-                    <th scope="row">{kind.name}</th>
-                    <td class="number">
-                      {formatCount(kind.before?.count ?? 0)} / {formatCount(kind.after?.count ?? 0)}
-                    </td>
-                    <td class="number">{kind.before ? formatDuration(kind.before.mean) : ''}</td>
-                    <td class="number">{kind.after ? formatDuration(kind.after.mean) : ''}</td>
-                    <td class="number">{kind.change ? changeText(kind.change.share) : ''}</td>
-                    <td class={`verdict ${kind.verdict}`}>
-                      <span aria-hidden="true">{SHAPES[kind.verdict] ?? ''}</span> {verdictText(kind)}
-                    </td>
-                    <td>
-                      <span class="stack" aria-hidden="true">
-                        <span
-                          class={kind.costMs > 0 ? 'running' : 'done'}
-                          style={{ width: `${(Math.abs(kind.costMs) / most) * 100}%` }}
-                        />
-                      </span>
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
+          <Table name="Kinds of tasks" columns={kindColumns(most)} rows={kinds} keyOf={kind => kind.name} />
         </Card>
       </main>
     </div>
   )
 }
+
+const kindColumns = (most: number): Column<KindComparison>[] => [
+  { title: 'kind', class: 'kind', cell: kind => kind.name },
+  {
+    title: 'tasks',
+    isNumber: true,
+    cell: kind => `${formatCount(kind.before?.count ?? 0)} / ${formatCount(kind.after?.count ?? 0)}`,
+  },
+  {
+    title: 'mean before',
+    isNumber: true,
+    cell: kind => (kind.before ? formatDuration(kind.before.mean) : ''),
+  },
+  { title: 'mean after', isNumber: true, cell: kind => (kind.after ? formatDuration(kind.after.mean) : '') },
+  { title: 'change', isNumber: true, cell: kind => (kind.change ? changeText(kind.change.share) : '') },
+  {
+    title: 'verdict',
+    cell: kind => (
+      <span class={`verdict ${kind.verdict}`}>
+        <span aria-hidden="true">{SHAPES[kind.verdict] ?? ''}</span> {verdictText(kind)}
+      </span>
+    ),
+  },
+  {
+    title: 'running time, more or less',
+    cell: kind => <Bar share={Math.abs(kind.costMs) / most} tone={kind.costMs > 0 ? 'running' : 'done'} />,
+  },
+]

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import type { RunSection } from '../src/report/dashboard/protocol.ts'
 import { formatCount, formatDuration, formatPercent } from '../src/report/format.ts'
+import { RunControls } from './control.tsx'
 import { Find } from './find.tsx'
 import { useConnection, useSection, useStore } from './store.ts'
 import { chooseTheme, chosenTheme, type Theme } from './theme.ts'
@@ -27,7 +28,7 @@ export function Header({ onHelp }: { onHelp: () => void }): preact.JSX.Element {
           {run?.name || 'Millrace'}
           {run?.simulated ? <span class="tag">simulated</span> : null}
         </h1>
-        {run ? <StateBadge state={run.state} /> : null}
+        {run ? <StateBadge state={run.state} isPaused={run.isPaused} /> : null}
         <ConnectionNote />
       </div>
       {run ? <Progress run={run} /> : null}
@@ -38,12 +39,19 @@ export function Header({ onHelp }: { onHelp: () => void }): preact.JSX.Element {
           ?
         </button>
       </div>
+      {run ? <RunControls run={run} /> : null}
     </header>
   )
 }
 
-export function StateBadge({ state }: { state: RunSection['state'] }): preact.JSX.Element {
-  const { word, shape, tone } = RUN_STATES[state]
+export function StateBadge({
+  state,
+  isPaused = false,
+}: {
+  state: RunSection['state']
+  isPaused?: boolean
+}): preact.JSX.Element {
+  const { word, shape, tone } = isPaused ? { word: 'paused', shape: '‖', tone: 'warn' } : RUN_STATES[state]
   return (
     <span class={`badge ${tone}`} role="status">
       <span aria-hidden="true">{shape}</span> {word}
@@ -52,19 +60,24 @@ export function StateBadge({ state }: { state: RunSection['state'] }): preact.JS
 }
 
 function Progress({ run }: { run: RunSection }): preact.JSX.Element {
-  const share = run.submitted > 0 ? run.ended / run.submitted : 0
-  const text = `${formatCount(run.ended)} of ${formatCount(run.submitted)} tasks`
+  const { submitted, done, failed, ignored, cancelled } = run.counts
+  const ended = done + failed + ignored + cancelled
+  const share = submitted > 0 ? ended / submitted : 0
+  const width = (count: number): string => `${(count / Math.max(1, submitted)) * 100}%`
+  const text = `${formatCount(ended)} of ${formatCount(submitted)} tasks`
   return (
     <div class="progress">
       <div
-        class="bar"
+        class="bar stack"
         role="progressbar"
         aria-label={text}
         aria-valuemin={0}
         aria-valuemax={100}
         aria-valuenow={Math.round(share * 100)}
       >
-        <span style={{ width: `${share * 100}%` }} class={run.failed > 0 ? 'bad' : ''} />
+        <span class="done" style={{ width: width(done) }} />
+        <span class="failed" style={{ width: width(failed + ignored) }} />
+        <span class="cancelled" style={{ width: width(cancelled) }} />
       </div>
       <span class="numbers">
         <b>{formatPercent(share)}</b> {text} · {formatDuration(run.elapsed)}

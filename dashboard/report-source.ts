@@ -70,4 +70,12 @@ export class ReportSource implements Source {
   async find(): Promise<[]> {
     return []
   }
+
+  async mayControl(): Promise<boolean> {
+    return false
+  }
+
+  control(): Promise<never> {
+    return Promise.reject(new Error('a report is about a run that has ended'))
+  }
 }

@@ -69,7 +69,7 @@ export function Report({ merged }: { merged: number }): preact.JSX.Element {
         </Part>
         {storage.devices.length > 0 ? (
           <Part title="Storage">
-            <Storage storage={storage} until={run.elapsed} />
+            <Storage storage={storage} run={run} />
           </Part>
         ) : null}
         <Part title="Graph">

@@ -1,4 +1,6 @@
 import type {
+  ControlAnswer,
+  ControlRequest,
   FoundTask,
   GraphSection,
   SectionName,
@@ -23,6 +25,9 @@ export interface Source {
   task(id: number): Promise<TaskFacts | null>
   near(task: number, hops: number): Promise<GraphSection>
   find(query: string): Promise<FoundTask[]>
+  /** Whether this page may act on the run. */
+  mayControl(): Promise<boolean>
+  control(request: ControlRequest): Promise<ControlAnswer>
 }
 
 /** Asks the server that the page came from. Addresses are relative: a proxy may add a path, and the token is in it. */
@@ -86,10 +91,23 @@ export class ServerSource implements Source {
   find(query: string): Promise<FoundTask[]> {
     return get(`find?q=${encodeURIComponent(query)}`)
   }
+
+  async mayControl(): Promise<boolean> {
+    return (await get<{ isAllowed: boolean }>('control')).isAllowed
+  }
+
+  /** The header and the type make browsers ask before another site could send this. */
+  control(request: ControlRequest): Promise<ControlAnswer> {
+    return get('control', {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', 'X-Millrace-Control': '1' },
+      body: JSON.stringify(request),
+    })
+  }
 }
 
-async function get<T>(address: string): Promise<T> {
-  const response = await fetch(address)
+async function get<T>(address: string, options: RequestInit = {}): Promise<T> {
+  const response = await fetch(address, options)
   if (!response.ok) throw new Error(await response.text())
   return (await response.json()) as T
 }

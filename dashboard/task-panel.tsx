@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import type { TaskFacts, VersionFacts } from '../src/report/dashboard/protocol.ts'
 import { formatBytes, formatDuration } from '../src/report/format.ts'
 import { STATE_WORDS } from './colours.ts'
+import { TaskControls } from './control.tsx'
 import { StateMark, TaskLink } from './parts.tsx'
 import { useStore } from './store.ts'
 
@@ -45,17 +46,26 @@ export function TaskPanel({ id, onClose }: { id: number; onClose: () => void }):
   )
 }
 
+/** Arguments by the million would be a large journal. */
+const NOT_TOLD = 'kept for runs that are started with --dashboard'
+
+const waitedText = (forInputs: string | null, forPlace: string | null): string | null =>
+  forInputs === null
+    ? null
+    : `${forInputs} for inputs${forPlace === null ? '' : `, then ${forPlace} for a CPU or device`}`
+
 function Facts({ facts }: { facts: TaskFacts }): preact.JSX.Element {
   const { submittedAt, readyAt, startedAt, endedAt } = facts
   const span = (from: number | null, to: number | null): string | null =>
     from === null || to === null ? null : formatDuration(Math.max(0, to - from))
+  const { source } = useStore()
   const rows: [string, string | null][] = [
     ['State', STATE_WORDS[facts.state] + (facts.attempt > 1 ? `, attempt ${facts.attempt}` : '')],
     ['Label', facts.label || null],
+    ['Arguments', facts.arguments ?? (source.isLive ? NOT_TOLD : null)],
     ['Waits', facts.waits],
     ['Ran', span(startedAt, endedAt)],
-    ['For inputs', span(submittedAt, readyAt)],
-    ['For a place', span(readyAt, startedAt)],
+    ['Waited', waitedText(span(submittedAt, readyAt), span(readyAt, startedAt))],
     ['Where', facts.place],
     ['Device', facts.device],
     ['Asks for', facts.demand],
@@ -83,6 +93,7 @@ function Facts({ facts }: { facts: TaskFacts }): preact.JSX.Element {
           </div>
         )}
       </dl>
+      <TaskControls key={facts.task} facts={facts} />
       <h3>Story</h3>
       <ol class="story">
         {facts.story.map((line, i) => (

@@ -168,7 +168,7 @@ struct mr_instance {
     s32 status; /* of the root: exit status, 128 + signal when killed */
     u32 root_pid;
     u32 spoiled; /* MR_DOUBTFUL: a wait could not end, and it went on without; MR_BROKEN: it was told that an input is broken */
-    u32 pad;
+    u32 unkept; /* its keeper was killed: how its processes end is not known any more */
 };
 
 enum { MR_WAIT_EXISTS, MR_WAIT_COMMIT, MR_WAIT_DATA, MR_WAIT_LIST };

@@ -240,9 +240,21 @@ int mr_any_dead(void)
     return 0;
 }
 
+/* A keeper knows how each process of its instance ended. When it was killed, those of which nothing else is known may have been
+ * killed with it: what they wrote must not count as complete. */
+static void mark_unkept(void)
+{
+    for (u32 i = 0, n = mr_used(MR_PROCS); i < n; i++) {
+        const struct mr_proc *p = mr_proc_at(i);
+        if (!p->slot.used || p->state != MR_ALIVE || !(p->flags & MR_KEEPER) || p->instance == MR_NONE) continue;
+        if (!mr_alive(p->pid, p->start)) mr_instance_at(p->instance)->unkept = 1;
+    }
+}
+
 u32 mr_reap(void)
 {
     u32 found = 0;
+    mark_unkept();
     for (u32 i = 0, n = mr_used(MR_PROCS); i < n; i++) {
         struct mr_proc *p = mr_proc_at(i);
         if (!p->slot.used) continue;
@@ -255,7 +267,9 @@ u32 mr_reap(void)
             continue;
         }
         found++;
-        mr_proc_end(i, p->flags & MR_EXECING || unknown || !p->state ? MR_END_UNKNOWN : MR_END_KILLED, 137);
+        int unkept = p->instance != MR_NONE && mr_instance_at(p->instance)->unkept;
+        int untold = (p->flags & MR_EXECING) || unknown || !p->state;
+        mr_proc_end(i, untold && !unkept ? MR_END_UNKNOWN : MR_END_KILLED, 137);
     }
     mr_b->last_reap = mr_now();
     return found;

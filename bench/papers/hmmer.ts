@@ -1,4 +1,4 @@
-import type { LearningWay } from '../../src/core/io/lessons.ts'
+import type { LearningWay } from '../../src/core/io/trial-registry.ts'
 import type { Bandwidth } from '../../src/core/tasks/demand.ts'
 import { MB, cpus, gain, io, time } from './build.ts'
 import type { Build } from './build.ts'

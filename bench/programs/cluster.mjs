@@ -1,7 +1,7 @@
 // cluster.mjs WHAT NODES COUNT: what is measured of a run on several nodes, or on this machine where NODES is `here`.
 // flat: empty tasks per second. chain: milliseconds per task that waits for the one before. true: milliseconds per /bin/true.
 // start: milliseconds from the start of this process to the first result. large: milliseconds to read 100 MB that another task
-// made. kill: seconds for tasks of 50 ms, of which one node is killed at the start. Prints { value }.
+// made. other: the same on another node, when it is complete where it was made. spread: by one task on each of four nodes. kill: seconds for tasks of 50 ms, of which one node is killed at the start. Prints { value }.
 import { configure, command, main, task, waitOn, barrier } from 'millrace'
 
 const [what = 'flat', nodes = 'here', count = '20000'] = process.argv.slice(2)
@@ -11,6 +11,11 @@ export const next = task({ name: 'next' }, x => x + 1)
 export const who = task({ name: 'who' }, () => process.pid)
 export const make = task({ name: 'make' }, size => new Float64Array(size).fill(1))
 export const read = task({ name: 'read' }, array => array[array.length - 1])
+export const makeOn1 = task({ name: 'makeOn1', tags: ['n1'] }, size => new Float64Array(size).fill(1))
+export const readOn1 = task({ name: 'readOn1', tags: ['n1'] }, array => array[array.length - 1])
+export const readOn2 = task({ name: 'readOn2', tags: ['n2'] }, array => array[array.length - 1])
+export const readOn3 = task({ name: 'readOn3', tags: ['n3'] }, array => array[array.length - 1])
+export const readOn4 = task({ name: 'readOn4', tags: ['n4'] }, array => array[array.length - 1])
 export const wait = task({ name: 'wait' }, ms => {
   const end = performance.now() + ms
   while (performance.now() < end);
@@ -55,6 +60,20 @@ const measure = {
     await waitOn(read(second))
     return performance.now() - start
   },
+  /** The median of three: the first transfer also makes the connection. */
+  async between(readers) {
+    const values = []
+    for (let i = 0; i < 3; i++) {
+      const array = makeOn1(12_500_000)
+      await waitOn([readOn1(array), ...readers.map(read => read(new Float64Array(1)))])
+      const start = performance.now()
+      await waitOn(readers.map(read => read(array)))
+      values.push(performance.now() - start)
+    }
+    return values.sort((a, b) => a - b)[1]
+  },
+  other: () => measure.between([readOn2]),
+  spread: () => measure.between([readOn2, readOn3, readOn4]),
   async kill() {
     const [victim] = await waitOn([who(), who()])
     const start = performance.now()

@@ -10,7 +10,8 @@ async function round(count) {
   const list = Array.from({ length: elements }, (_, i) => i)
   for (let i = 0; i < count; i++) push(list, i)
   await waitOn(list)
-  if (list.length !== elements + count || list.at(-1) !== count - 1) throw new Error(`${list.length} elements`)
+  if (list.length !== elements + count || list.at(-1) !== count - 1)
+    throw new Error(`${list.length} elements`)
 }
 
 main(async () => {

@@ -1,4 +1,4 @@
-import { SLICE_OUTCOMES } from '../../src/report/dashboard/state/lanes.ts'
+import { outcomeNumber, SLICE_OUTCOMES } from '../../src/report/dashboard/state/lanes.ts'
 import {
   BUCKETS,
   bucketMs,
@@ -30,6 +30,8 @@ export interface Scene {
   task: number | null
   colours: { ink: string; faint: string; line: string; back: string; accent: string; stripe: string }
 }
+
+const FAILED_OUTCOME = outcomeNumber('failed')
 
 /** Draws the timeline. What is out of sight costs nothing. */
 export function paint(context: CanvasRenderingContext2D, scene: Scene): void {
@@ -79,6 +81,8 @@ function paintTile(context: CanvasRenderingContext2D, scene: Scene, tile: TileAn
   const part = (bucketMs(tile.level) / PARTS) * scale
   const origin = x(scene, start)
   const { width, gutter, height } = scene
+  // Most items are merged ones a pixel or two wide: the brush is changed only where they differ.
+  let brush = -1
   tile.rows.forEach((items, i) => {
     const top = y(scene, tile.group * ROWS_PER_TILE + i) + 2
     if (top > height || top + ROW < AXIS) return
@@ -86,7 +90,21 @@ function paintTile(context: CanvasRenderingContext2D, scene: Scene, tile: TileAn
       const left = origin + (items[at] ?? 0) * part
       const wide = (items[at + 1] ?? 0) * part
       const isCut = (items[at] ?? 0) + (items[at + 1] ?? 0) === BUCKETS * PARTS
+      // What goes on from the tile before has its name there.
+      const isNamed = (items[at] ?? 0) > 0 || origin <= gutter
       if (left > width || left + wide < gutter) continue
+      if ((items[at + 4] ?? 0) < 0 && (items[at + 3] ?? 0) !== FAILED_OUTCOME && wide <= 4) {
+        const shade = Math.round((items[at + 5] ?? 0) / 16)
+        const wanted = (items[at + 2] ?? 0) * 32 + shade
+        if (wanted !== brush) {
+          brush = wanted
+          context.globalAlpha = 0.25 + (0.75 * shade) / 16
+          context.fillStyle = kindColour(items[at + 2] ?? 0)
+        }
+        context.fillRect(left, top, Math.max(wide, 0.7), ROW - 4)
+        continue
+      }
+      brush = -1
       slice(
         context,
         scene,
@@ -98,6 +116,7 @@ function paintTile(context: CanvasRenderingContext2D, scene: Scene, tile: TileAn
         items[at + 4] ?? 0,
         items[at + 5] ?? 0,
         isCut,
+        isNamed,
       )
     }
   })
@@ -115,6 +134,7 @@ function slice(
   task: number,
   fill: number,
   isCut = false,
+  isNamed = true,
 ): void {
   const tall = ROW - 4
   const colour = kindColour(kind)
@@ -135,7 +155,7 @@ function slice(
     context.fillRect(left, top + tall / 2 - 1.5, drawn, 3)
   }
   if (state === 'failed') cross(context, left, top, drawn, tall)
-  else if (task >= 0 && wide > 34) label(context, scene, left, top, wide, kind, task, colour)
+  else if (isNamed && task >= 0 && wide > 34) label(context, scene, left, top, wide, kind, task, colour)
   if (task >= 0 && task === scene.task) {
     context.globalAlpha = 1
     context.strokeStyle = scene.colours.ink
@@ -235,13 +255,14 @@ function names(context: CanvasRenderingContext2D, scene: Scene): void {
   const { section, colours, gutter, height } = scene
   context.fillStyle = colours.back
   context.fillRect(0, AXIS, gutter, height)
+  const several = section.nodes.length > 1
+  const cpus = new Map<number, number>()
+  for (const { node, isIo } of section.rows) if (!isIo) cpus.set(node, (cpus.get(node) ?? 0) + 1)
   section.rows.forEach(({ node, lane, isIo }, i) => {
     const top = y(scene, i)
     if (top > height || top + ROW < AXIS) return
     const isFirst = i === 0 || section.rows[i - 1]?.node !== node
-    const several = section.nodes.length > 1
-    const before = section.rows.filter(row => row.node === node && !row.isIo).length
-    const text = isIo ? `I/O ${lane - before + 1}` : `CPU ${lane + 1}`
+    const text = isIo ? `I/O ${lane - (cpus.get(node) ?? 0) + 1}` : `CPU ${lane + 1}`
     context.fillStyle = i === scene.row ? colours.ink : colours.faint
     context.textAlign = 'right'
     context.fillText(text, gutter - 8, top + ROW / 2)

@@ -30,6 +30,8 @@ export class TimelinePainter {
   #handlers: Handlers | null = null
   #pointers = new Map<number, { x: number; y: number }>()
   #moved = 0
+  /** Of the theme; to ask for them in each frame would make the browser work out all styles again. */
+  #colours: Scene['colours'] | null = null
 
   constructor(source: Source, changed: () => void) {
     this.#source = source
@@ -62,9 +64,13 @@ export class TimelinePainter {
     canvas.addEventListener('keydown', event => this.#key(event), { signal })
     const observer = new ResizeObserver(() => this.#draw())
     observer.observe(canvas)
+    const themeChanged = (): void => {
+      this.#colours = null
+      this.#draw()
+    }
     const dark = window.matchMedia('(prefers-color-scheme: dark)')
-    dark.addEventListener('change', () => this.#draw(), { signal })
-    const themes = new MutationObserver(() => this.#draw())
+    dark.addEventListener('change', themeChanged, { signal })
+    const themes = new MutationObserver(themeChanged)
     themes.observe(document.documentElement, { attributes: true, attributeFilter: ['data-theme'] })
     this.#draw()
     return () => {
@@ -264,14 +270,7 @@ export class TimelinePainter {
       scrollTop: this.#scrollTop,
       row: this.row,
       task: this.#task,
-      colours: {
-        ink: cssColour('--ink'),
-        faint: cssColour('--soft'),
-        line: cssColour('--line'),
-        back: cssColour('--card'),
-        accent: cssColour('--accent'),
-        stripe: cssColour('--hover'),
-      },
+      colours: (this.#colours ??= coloursNow()),
     }
     paint(context, scene)
     this.frameMs = performance.now() - begun
@@ -280,3 +279,12 @@ export class TimelinePainter {
     canvas.dataset['rowsPerTile'] = String(ROWS_PER_TILE)
   }
 }
+
+const coloursNow = (): Scene['colours'] => ({
+  ink: cssColour('--ink'),
+  faint: cssColour('--soft'),
+  line: cssColour('--line'),
+  back: cssColour('--card'),
+  accent: cssColour('--accent'),
+  stripe: cssColour('--hover'),
+})

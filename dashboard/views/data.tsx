@@ -1,13 +1,17 @@
-import { formatBytes, formatCount, formatPercent } from '../../src/report/format.ts'
-import { Meter } from '../charts.tsx'
+import type { DataRow } from '../../src/report/dashboard/protocol.ts'
+import { formatBytes, formatCount, plural } from '../../src/report/format.ts'
+import { Chart } from '../charts.tsx'
 import { Card, Empty, Loading, TaskLink } from '../parts.tsx'
 import { useSection } from '../store.ts'
+import { Bar, Table, type Column } from '../table.tsx'
 
 /** The largest data that are there, and who keeps them. */
 export function DataView(): preact.JSX.Element {
   const data = useSection('data')
+  const run = useSection('run')
   if (!data) return <Loading />
-  if (data.largest.length === 0)
+  const { intermediate } = data
+  if (data.largest.length === 0 && intermediate === null)
     return <Empty>No file of a known size is there. Files that tasks read or make are shown here.</Empty>
   const most = data.largest[0]?.bytes ?? 1
   return (
@@ -16,80 +20,71 @@ export function DataView(): preact.JSX.Element {
         <div class="tile">
           <span class="label">There now</span>
           <span class="value">{formatBytes(data.aliveBytes)}</span>
-          <span class="note">in {formatCount(data.alive)} versions</span>
+          <span class="note">in {plural(data.alive, 'file')}</span>
         </div>
         <div class="tile">
           <span class="label">Made in all</span>
           <span class="value">{formatBytes(data.madeBytes)}</span>
-          <span class="note">of files</span>
+          <span class="note">of files, by all tasks</span>
         </div>
-        {data.intermediate === null ? null : (
+        {intermediate === null ? null : (
           <div class="tile">
             <span class="label">Temporary files</span>
-            <span class="value">{formatBytes(data.intermediate.bytes)}</span>
-            <span class="note">
-              {data.intermediate.limit === null
-                ? 'without a bound'
-                : `of ${formatBytes(data.intermediate.limit)}`}
-            </span>
+            <span class="value">{formatBytes(intermediate.bytes)}</span>
+            <span class="note">of at most {formatBytes(intermediate.limit)}</span>
           </div>
         )}
       </div>
-      {data.intermediate?.limit ? (
-        <Card title="Temporary files against their bound">
-          <Meter
-            label="temporary"
-            share={data.intermediate.bytes / data.intermediate.limit}
-            text={formatPercent(data.intermediate.bytes / data.intermediate.limit)}
+      {intermediate === null ? null : (
+        <Card
+          title="Temporary files against their bound"
+          aside="--max-intermediate; tasks that would go beyond it wait"
+        >
+          <Chart
+            title="bytes on disk"
+            lines={[{ name: 'temporary files', points: intermediate.over, tone: 'one', isArea: true }]}
+            levels={[{ name: 'bound', value: intermediate.limit }]}
+            format={formatBytes}
+            until={run?.elapsed ?? 0}
+            isOver={run?.state !== 'running'}
           />
         </Card>
-      ) : null}
-      <Card title="Largest versions" aside="those that tasks still read, and the last version of each file">
-        <div class="scroll" tabIndex={0} role="region" aria-label="Largest versions, a table">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">file</th>
-                <th scope="col" class="number">
-                  size
-                </th>
-                <th scope="col">share</th>
-                <th scope="col">made by</th>
-                <th scope="col">kept for</th>
-                <th scope="col">device</th>
-              </tr>
-            </thead>
-            <tbody>
-              {data.largest.map(({ version, name, bytes, maker, holders, holderCount, device }) => (
-                <tr key={version}>
-                  <th scope="row" class="name">
-                    {name}
-                  </th>
-                  <td class="number">{formatBytes(bytes)}</td>
-                  <td>
-                    <span class="stack" aria-hidden="true">
-                      <span class="done" style={{ width: `${(bytes / most) * 100}%` }} />
-                    </span>
-                  </td>
-                  <td>{maker === null ? <small>was there</small> : <TaskLink {...maker} />}</td>
-                  <td>
-                    {holders.map(holder => (
-                      <span key={holder.task}>
-                        <TaskLink {...holder} />{' '}
-                      </span>
-                    ))}
-                    {holderCount > holders.length ? (
-                      <small>and {formatCount(holderCount - holders.length)} more</small>
-                    ) : null}
-                    {holderCount === 0 ? <small>a result</small> : null}
-                  </td>
-                  <td>{device ?? ''}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+      )}
+      <Card
+        title="Largest files"
+        aside="those that tasks still read, and the last version of each that is a result"
+      >
+        <Table name="Largest files" columns={columns(most)} rows={data.largest} keyOf={row => row.version} />
       </Card>
     </div>
   )
 }
+
+const columns = (most: number): Column<DataRow>[] => [
+  { title: 'file', class: 'name', cell: row => row.name },
+  { title: 'size', isNumber: true, cell: row => formatBytes(row.bytes) },
+  { title: 'against the largest', cell: row => <Bar share={row.bytes / most} /> },
+  {
+    title: 'made by',
+    cell: ({ maker }) => (maker === null ? <small>was there before</small> : <TaskLink {...maker} />),
+  },
+  {
+    title: 'kept for',
+    cell: ({ holders, holderCount }) =>
+      holderCount === 0 ? (
+        <small>a result</small>
+      ) : (
+        <>
+          {holders.map(holder => (
+            <span key={holder.task}>
+              <TaskLink {...holder} />{' '}
+            </span>
+          ))}
+          {holderCount > holders.length ? (
+            <small>and {formatCount(holderCount - holders.length)} more</small>
+          ) : null}
+        </>
+      ),
+  },
+  { title: 'device', cell: row => row.device ?? '' },
+]

@@ -1,11 +1,12 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
-import type { Counts, GraphNode, GraphSection } from '../../src/report/dashboard/protocol.ts'
-import { formatCount, formatDuration } from '../../src/report/format.ts'
+import type { Counts, CriticalStep, GraphNode, GraphSection } from '../../src/report/dashboard/protocol.ts'
+import { formatCount, formatDuration, plural } from '../../src/report/format.ts'
 import { isStriped, kindColour, STATE_SHAPES, STATE_WORDS } from '../colours.ts'
 import { openTask, useHash } from '../hash.ts'
 import { layoutOf, NODE_HEIGHT, NODE_WIDTH, type Placed } from '../layout.ts'
 import { Card, Empty, Loading, TaskLink } from '../parts.tsx'
 import { useSection, useStore } from '../store.ts'
+import { Table, type Column } from '../table.tsx'
 
 /** The graph of kinds; or of the tasks around one, when one is chosen. */
 export function GraphView(): preact.JSX.Element {
@@ -49,7 +50,8 @@ export function GraphView(): preact.JSX.Element {
           </>
         ) : (
           <span class="hint">
-            A box is a kind of task. Choose one to see its tasks; the thick path is the critical one.
+            A box is a kind of task, a line what one passes to the other. Choose a box to see tasks of it; the
+            thick path is the critical one.
           </span>
         )}
       </div>
@@ -141,7 +143,8 @@ function Box({
     <g
       class={`node ${state}${node.isCritical ? ' critical' : ''}`}
       transform={`translate(${x} ${y})`}
-      tabIndex={0}
+      // In SVG attributes have exactly this case.
+      tabindex={0}
       role="button"
       onClick={() => onChoose(node)}
       onKeyDown={event => {
@@ -194,31 +197,31 @@ function CountBar({ counts }: { counts: Counts }): preact.JSX.Element {
 export function Critical({ section: { critical } }: { section: GraphSection }): preact.JSX.Element | null {
   if (critical.length === 0) return null
   const most = Math.max(...critical.steps.map(step => step.waitMs + step.runMs), 1)
+  const waited = critical.steps.reduce((sum, step) => sum + step.waitMs, 0)
+  const columns: Column<CriticalStep>[] = [
+    { title: 'task', cell: step => <TaskLink task={step.task} name={step.name} /> },
+    {
+      title: 'waited, then ran',
+      cell: ({ waitMs, runMs }) => (
+        <span class="stack" aria-hidden="true">
+          <span class="cancelled" style={{ width: `${(waitMs / most) * 100}%` }} />
+          <span class="done" style={{ width: `${(runMs / most) * 100}%` }} />
+        </span>
+      ),
+    },
+    { title: 'waited', isNumber: true, cell: step => (step.waitMs >= 1 ? formatDuration(step.waitMs) : '') },
+    { title: 'ran', isNumber: true, cell: step => formatDuration(step.runMs) },
+  ]
   return (
-    <Card
-      title="Critical path"
-      aside={`${formatCount(critical.length)} tasks, ${formatDuration(critical.ms)}: only faster tasks on it shorten the run`}
-    >
-      {critical.length > critical.steps.length ? <p>the last {critical.steps.length} of them</p> : null}
-      <table class="bars critical">
-        <tbody>
-          {critical.steps.map(({ task, name, waitMs, runMs }) => (
-            <tr key={task}>
-              <th scope="row">
-                <TaskLink task={task} name={name} />
-              </th>
-              <td class="bar">
-                <span class="wait" style={{ width: `${(waitMs / most) * 100}%` }} />
-                <span style={{ width: `${(runMs / most) * 100}%` }} />
-              </td>
-              <td class="number">
-                {formatDuration(runMs)}
-                {waitMs >= 1 ? <small> after {formatDuration(waitMs)}</small> : null}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+    <Card title="Critical path" aside={`${plural(critical.length, 'task')}, ${formatDuration(critical.ms)}`}>
+      <p class="hint">
+        Each task waited for the one before it: the run cannot end earlier unless one of them does.
+        {waited > critical.ms / 2
+          ? ` ${formatDuration(waited)} went to waiting for a CPU or a device, and not to running.`
+          : ''}
+        {critical.length > critical.steps.length ? ` Shown are the last ${critical.steps.length}.` : ''}
+      </p>
+      <Table name="Critical path" columns={columns} rows={critical.steps} keyOf={step => step.task} />
     </Card>
   )
 }

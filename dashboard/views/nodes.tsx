@@ -1,7 +1,9 @@
+import type { NodesSection } from '../../src/report/dashboard/protocol.ts'
 import { formatBytes, formatCount, formatPercent, plural } from '../../src/report/format.ts'
 import { Chart, Meter } from '../charts.tsx'
 import { Card, Loading } from '../parts.tsx'
 import { useSection } from '../store.ts'
+import { Table, type Column } from '../table.tsx'
 
 /** Load and memory of each machine, and what travels between them. */
 export function NodesView(): preact.JSX.Element {
@@ -23,46 +25,42 @@ export function NodesView(): preact.JSX.Element {
               levels={[{ name: 'CPUs', value: node.cpus }]}
               format={value => String(Math.round(value * 10) / 10)}
               until={run.elapsed}
+              isOver={run.state !== 'running'}
             />
-            <Meter label="used so far" share={node.busyShare} text={formatPercent(node.busyShare)} />
+            <Meter
+              label={run.state === 'running' ? 'used so far' : 'CPUs used'}
+              share={node.busyShare}
+              text={formatPercent(node.busyShare)}
+            />
             <Meter
               label="memory"
               share={node.memory > 0 ? node.claimed / node.memory : 0}
-              text={`${formatBytes(node.claimed)} of ${formatBytes(node.memory)} claimed`}
+              text={`tasks asked for ${formatBytes(node.claimed)} of ${formatBytes(node.memory)}`}
             />
           </Card>
         ))}
       </div>
       {section.transfers.length === 0 ? null : (
-        <Card title="Transfers" aside="inputs that another node made">
-          <div class="scroll" tabIndex={0} role="region" aria-label="Transfers, a table">
-            <table>
-              <thead>
-                <tr>
-                  <th scope="col">from</th>
-                  <th scope="col">to</th>
-                  <th scope="col" class="number">
-                    inputs
-                  </th>
-                  <th scope="col" class="number">
-                    size
-                  </th>
-                </tr>
-              </thead>
-              <tbody>
-                {section.transfers.map(({ from, to, count, bytes }) => (
-                  <tr key={`${from}>${to}`}>
-                    <td>{from}</td>
-                    <td>{to}</td>
-                    <td class="number">{formatCount(count)}</td>
-                    <td class="number">{bytes > 0 ? formatBytes(bytes) : ''}</td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
+        <Card title="Transfers" aside="inputs of tasks that another node made">
+          <Table
+            name="Transfers"
+            columns={TRANSFERS}
+            rows={section.transfers}
+            keyOf={({ from, to }) => `${from}>${to}`}
+          />
         </Card>
       )}
     </div>
   )
 }
+
+const TRANSFERS: Column<NodesSection['transfers'][number]>[] = [
+  { title: 'from', cell: row => row.from },
+  { title: 'to', cell: row => row.to },
+  { title: 'inputs', isNumber: true, cell: row => formatCount(row.count) },
+  {
+    title: 'size of files',
+    isNumber: true,
+    cell: row => (row.bytes > 0 ? formatBytes(row.bytes) : <small>not measured</small>),
+  },
+]

@@ -4,6 +4,7 @@ import { Chart, Histogram } from '../charts.tsx'
 import { isStriped, kindColour, STATE_SHAPES } from '../colours.ts'
 import { Card, Empty, Loading, TaskLink } from '../parts.tsx'
 import { useSection } from '../store.ts'
+import { Table, type Column } from '../table.tsx'
 
 export function Overview(): preact.JSX.Element {
   const overview = useSection('overview')
@@ -19,7 +20,11 @@ export function Overview(): preact.JSX.Element {
         <div class="wide">
           <Running overview={overview} run={run} />
         </div>
-        {run.state === 'running' ? <Waits overview={overview} /> : <About run={run} />}
+        {run.state === 'running' ? (
+          <Waits overview={overview} isPaused={run.isPaused} />
+        ) : (
+          <About run={run} />
+        )}
       </div>
       {failures && failures.count > 0 ? (
         <Failures failures={failures.failures} count={failures.count} />
@@ -59,7 +64,13 @@ export function Numbers({
       {isLive
         ? null
         : tile('Took', formatDuration(run.elapsed), `${rateText(counts.done / seconds)} tasks per second`)}
-      {isLive ? tile('Running', formatCount(counts.running), `${formatCount(counts.ready)} ready`) : null}
+      {isLive
+        ? tile(
+            'Running',
+            formatCount(counts.running),
+            run.isPaused ? 'paused: nothing starts' : `${formatCount(counts.ready)} ready`,
+          )
+        : null}
       {isLive
         ? tile(
             'Time left',
@@ -80,7 +91,7 @@ export function Numbers({
           retried > 0 ? `${formatCount(retried)} repeated` : '',
         ]
           .filter(Boolean)
-          .join(', ') || 'none cancelled',
+          .join(', ') || 'none cancelled or repeated',
         counts.failed > 0 ? 'bad' : '',
       )}
       {message === null ? null : <p class="message">{message}</p>}
@@ -97,13 +108,17 @@ export function Running({
   run: RunSection
 }): preact.JSX.Element {
   return (
-    <Card title="Tasks running" aside={`${overview.parallelism.toFixed(1)} at once, on average`}>
+    <Card
+      title="Tasks running"
+      aside={`${overview.parallelism.toFixed(1)} at once, on average while any ran`}
+    >
       <Chart
-        title="running"
+        title="tasks at one time"
         lines={[{ name: 'tasks', points: overview.busy, tone: 'one', isArea: true }]}
         levels={[{ name: 'CPUs', value: run.cpus }]}
         format={value => String(Math.round(value * 10) / 10)}
         until={run.elapsed}
+        isOver={run.state !== 'running'}
       />
     </Card>
   )
@@ -138,11 +153,18 @@ export function About({ run }: { run: RunSection }): preact.JSX.Element {
   )
 }
 
-function Waits({ overview: { waits, reasons } }: { overview: OverviewSection }): preact.JSX.Element {
+function Waits({
+  overview: { waits, reasons },
+  isPaused,
+}: {
+  overview: OverviewSection
+  isPaused: boolean
+}): preact.JSX.Element {
   const rows: [string, number][] = [
     ['inputs', waits.inputs],
-    ['a CPU', waits.cpu],
-    ['a device or room on it', waits.device],
+    [isPaused ? 'the run to go on' : 'a CPU', waits.cpu],
+    ['a device', waits.device],
+    ['room on a device', waits.room],
     ['tasks they called', waits.called],
   ]
   const most = Math.max(1, ...rows.map(([, count]) => count))
@@ -253,86 +275,67 @@ export function Kinds({
 }): preact.JSX.Element {
   return (
     <Card title="Kinds of tasks" class="kinds">
-      <div class="scroll" tabIndex={0} role="region" aria-label="Kinds of tasks, a table">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">kind</th>
-              <th scope="col">progress</th>
-              <th scope="col" class="number">
-                done
-              </th>
-              <th scope="col" class="number">
-                running
-              </th>
-              <th scope="col" class="number">
-                left
-              </th>
-              <th scope="col" class="number">
-                time left
-              </th>
-              <th scope="col" class="number">
-                median
-              </th>
-              <th scope="col" class="number">
-                95%
-              </th>
-              <th scope="col">how long they took</th>
-              <th scope="col" class="number">
-                memory
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {kinds.map(kind => (
-              <KindLine key={kind.kind} kind={kind} />
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table name="Kinds of tasks" columns={KINDS} rows={kinds} keyOf={row => row.kind} />
       {leftOut > 0 ? <p>and {formatCount(leftOut)} more kinds with less running time</p> : null}
     </Card>
   )
 }
 
-function KindLine({ kind }: { kind: KindRow }): preact.JSX.Element {
-  const left = kind.waiting + kind.ready + kind.blocked
+const leftOf = (kind: KindRow): number => kind.waiting + kind.ready + kind.blocked
+
+const KINDS: Column<KindRow>[] = [
+  { title: 'kind', class: 'kind', cell: kind => <KindName kind={kind} /> },
+  { title: 'progress', cell: kind => <KindProgress kind={kind} /> },
+  { title: 'done', isNumber: true, cell: kind => formatCount(kind.done) },
+  { title: 'running', isNumber: true, cell: kind => formatCount(kind.running) },
+  { title: 'to do', isNumber: true, cell: kind => formatCount(leftOf(kind)) },
+  {
+    title: 'time left',
+    isNumber: true,
+    cell: kind =>
+      kind.eta === null || leftOf(kind) + kind.running === 0 ? '' : `≈ ${formatDuration(kind.eta)}`,
+  },
+  { title: 'median', isNumber: true, cell: kind => (kind.done > 0 ? formatDuration(kind.median) : '') },
+  { title: '95 of 100 below', isNumber: true, cell: kind => (kind.done > 0 ? formatDuration(kind.p95) : '') },
+  {
+    title: 'how long they took',
+    cell: kind => <Histogram name={kind.name} histogram={kind.histogram} />,
+  },
+  {
+    title: 'most memory',
+    isNumber: true,
+    cell: kind => (kind.peakBytes > 0 ? formatBytes(kind.peakBytes) : ''),
+  },
+]
+
+function KindName({ kind }: { kind: KindRow }): preact.JSX.Element {
+  return (
+    <>
+      <i
+        class={`swatch${isStriped(kind.kind) ? ' striped' : ''}`}
+        style={{ backgroundColor: kindColour(kind.kind) }}
+      />
+      {`\u00a0${kind.name}`}
+      {kind.failed > 0 ? (
+        <span class="shape failed">
+          {' '}
+          {STATE_SHAPES.failed} {formatCount(kind.failed)}
+          <span class="sr"> failed</span>
+        </span>
+      ) : null}
+    </>
+  )
+}
+
+function KindProgress({ kind }: { kind: KindRow }): preact.JSX.Element {
   const share = (count: number): string => `${(count / Math.max(1, kind.submitted)) * 100}%`
   return (
-    <tr>
-      <th scope="row">
-        <i
-          class={`swatch${isStriped(kind.kind) ? ' striped' : ''}`}
-          style={{ backgroundColor: kindColour(kind.kind) }}
-        />{' '}
-        {kind.name}
-        {kind.failed > 0 ? (
-          <span class="shape failed">
-            {' '}
-            {STATE_SHAPES.failed} {formatCount(kind.failed)}
-            <span class="sr"> failed</span>
-          </span>
-        ) : null}
-      </th>
-      <td>
-        <span class="stack" aria-hidden="true">
-          <span class="done" style={{ width: share(kind.done) }} />
-          <span class="failed" style={{ width: share(kind.failed + kind.ignored) }} />
-          <span class="cancelled" style={{ width: share(kind.cancelled) }} />
-          <span class="running" style={{ width: share(kind.running) }} />
-        </span>
-      </td>
-      <td class="number">{formatCount(kind.done)}</td>
-      <td class="number">{formatCount(kind.running)}</td>
-      <td class="number">{formatCount(left)}</td>
-      <td class="number">{kind.eta === null || left + kind.running === 0 ? '' : formatDuration(kind.eta)}</td>
-      <td class="number">{kind.done > 0 ? formatDuration(kind.median) : ''}</td>
-      <td class="number">{kind.done > 0 ? formatDuration(kind.p95) : ''}</td>
-      <td>
-        <Histogram name={kind.name} histogram={kind.histogram} />
-      </td>
-      <td class="number">{kind.peakBytes > 0 ? formatBytes(kind.peakBytes) : ''}</td>
-    </tr>
+    <span class="stack" aria-hidden="true">
+      <span class="done" style={{ width: share(kind.done) }} />
+      <span class="failed" style={{ width: share(kind.failed + kind.ignored) }} />
+      <span class="cancelled" style={{ width: share(kind.cancelled) }} />
+      <span class="running" style={{ width: share(kind.running) }} />
+    </span>
   )
 }
 

@@ -1,8 +1,15 @@
-import type { DeviceRow, MoveRow, StorageSection, TunerRow } from '../../src/report/dashboard/protocol.ts'
+import type {
+  DeviceRow,
+  MoveRow,
+  RunSection,
+  StorageSection,
+  TunerRow,
+} from '../../src/report/dashboard/protocol.ts'
 import { formatBytes, formatCount, formatDuration, formatPercent, plural } from '../../src/report/format.ts'
 import { Chart, Meter, type Level } from '../charts.tsx'
 import { Card, Empty, Loading } from '../parts.tsx'
 import { useSection } from '../store.ts'
+import { Bar, Table, type Column } from '../table.tsx'
 
 export function StorageView(): preact.JSX.Element {
   const storage = useSection('storage')
@@ -15,15 +22,15 @@ export function StorageView(): preact.JSX.Element {
         <code>--machine</code>.
       </Empty>
     )
-  return <Storage storage={storage} until={run.elapsed} />
+  return <Storage storage={storage} run={run} />
 }
 
-export function Storage({ storage, until }: { storage: StorageSection; until: number }): preact.JSX.Element {
+export function Storage({ storage, run }: { storage: StorageSection; run: RunSection }): preact.JSX.Element {
   const { flush, prefetch, failed } = storage.moved
   return (
     <div class="storage">
       {storage.devices.map(device => (
-        <Device key={device.name} device={device} until={until} />
+        <Device key={device.name} device={device} run={run} />
       ))}
       {storage.tuners.map(tuner => (
         <Tuner key={`${tuner.kind}/${tuner.device}`} tuner={tuner} />
@@ -33,7 +40,12 @@ export function Storage({ storage, until }: { storage: StorageSection; until: nu
           title="Moves between devices"
           aside={`flushed ${plural(flush.files, 'file')}, ${formatBytes(flush.bytes)} · fetched ${plural(prefetch.files, 'file')}, ${formatBytes(prefetch.bytes)}${failed > 0 ? ` · ${failed} failed` : ''}`}
         >
-          <Moves moves={[...storage.moving, ...storage.recent].slice(0, 20)} />
+          <Table
+            name="Moves between devices"
+            columns={MOVES}
+            rows={[...storage.moving, ...storage.recent].slice(0, 20)}
+            keyOf={(_move, i) => i}
+          />
         </Card>
       ) : null}
     </div>
@@ -42,7 +54,9 @@ export function Storage({ storage, until }: { storage: StorageSection; until: nu
 
 const rate = (value: number): string => `${formatBytes(value)}/s`
 
-function Device({ device, until }: { device: DeviceRow; until: number }): preact.JSX.Element {
+function Device({ device, run }: { device: DeviceRow; run: RunSection }): preact.JSX.Element {
+  const until = run.elapsed
+  const isOver = run.state !== 'running'
   const level = (name: string, value: number | null): Level[] =>
     value !== null && value > 0 ? [{ name, value }] : []
   const place = device.node === null ? 'shared' : device.node
@@ -63,22 +77,24 @@ function Device({ device, until }: { device: DeviceRow; until: number }): preact
           title="writes"
           lines={[
             { name: 'written', points: device.written, tone: 'one', isArea: true },
-            { name: 'given out', points: device.givenWrite, tone: 'two' },
+            { name: 'reserved by tasks', points: device.givenWrite, tone: 'two' },
           ]}
           levels={[...level('limit', device.limitWrite), ...level('measured peak', device.peakWrite)]}
           format={rate}
           until={until}
+          isOver={isOver}
         />
         {hasRead ? (
           <Chart
             title="reads"
             lines={[
               { name: 'read', points: device.read, tone: 'one', isArea: true },
-              { name: 'given out', points: device.givenRead, tone: 'two' },
+              { name: 'reserved by tasks', points: device.givenRead, tone: 'two' },
             ]}
             levels={[...level('limit', device.limitRead), ...level('measured peak', device.peakRead)]}
             format={rate}
             until={until}
+            isOver={isOver}
           />
         ) : null}
         <Chart
@@ -86,6 +102,7 @@ function Device({ device, until }: { device: DeviceRow; until: number }): preact
           lines={[{ name: 'tasks waiting', points: device.queue, tone: 'three', isArea: true }]}
           format={value => String(Math.round(value * 10) / 10)}
           until={until}
+          isOver={isOver}
           atLeast={1}
         />
       </div>
@@ -114,104 +131,88 @@ function Device({ device, until }: { device: DeviceRow; until: number }): preact
   )
 }
 
-/** Time per task against how many ran at one time: what was tried, and what was taken. */
-function Tuner({ tuner: { kind, device, trials, verdict } }: { tuner: TunerRow }): preact.JSX.Element {
-  const most = Math.max(...trials.map(trial => trial.concurrency), verdict?.concurrency ?? 1, 1)
-  const slowest = Math.max(...trials.map(trial => trial.mean), 1)
-  const x = (concurrency: number): number => 40 + (Math.log2(concurrency + 1) / Math.log2(most + 1)) * 520
-  const y = (mean: number): number => 130 - (mean / slowest) * 105
-  const sorted = trials.toSorted((a, b) => a.concurrency - b.concurrency || a.at - b.at)
+/** Trials with the same number of tasks at one time, together. */
+interface Trials {
+  concurrency: number
+  count: number
+  mean: number
+  /** Tasks per second, all together. */
+  rate: number
+}
+
+function trialsOf({ trials }: TunerRow): Trials[] {
+  const found = new Map<number, { count: number; sum: number }>()
+  for (const { concurrency, mean } of trials) {
+    const known = found.get(concurrency) ?? { count: 0, sum: 0 }
+    found.set(concurrency, { count: known.count + 1, sum: known.sum + mean })
+  }
+  return [...found]
+    .sort(([a], [b]) => a - b)
+    .map(([concurrency, { count, sum }]) => {
+      const mean = sum / count
+      return { concurrency, count, mean, rate: mean > 0 ? (concurrency * 1000) / mean : 0 }
+    })
+}
+
+/** What was tried: how many tasks at one time, how long each took, how many the device did per second. And what was taken. */
+function Tuner({ tuner }: { tuner: TunerRow }): preact.JSX.Element {
+  const { kind, device, trials, verdict } = tuner
+  const rows = trialsOf(tuner)
+  const most = Math.max(...rows.map(row => row.rate), 1e-9)
+  const isTaken = (row: Trials): boolean => row.concurrency === verdict?.concurrency
+  const columns: Column<Trials>[] = [
+    {
+      title: 'tasks at one time',
+      class: 'thin',
+      cell: row => (
+        <span class={isTaken(row) ? 'taken' : ''}>
+          {formatCount(row.concurrency)}
+          {isTaken(row) ? ' ◆ taken' : ''}
+        </span>
+      ),
+    },
+    {
+      title: 'tasks per second',
+      cell: row => <Bar share={row.rate / most} tone={isTaken(row) ? 'taken' : 'done'} />,
+    },
+    { title: 'in all', isNumber: true, cell: row => `${rateText(row.rate)}/s` },
+    { title: 'time of a task', isNumber: true, cell: row => formatDuration(row.mean) },
+    { title: 'trials', isNumber: true, cell: row => formatCount(row.count) },
+  ]
   const told = verdict
     ? `${verdict.concurrency} at a time, ${rate(verdict.bandwidth)} each`
     : `${plural(trials.length, 'trial')} so far`
   return (
     <Card title={`Limit of ${kind} on ${device}`} aside={told} class="tuner">
-      {trials.length === 0 ? null : (
-        <svg
-          viewBox="0 0 600 160"
-          role="img"
-          aria-label={`Trials: ${sorted.map(trial => `${trial.concurrency} at a time ${formatDuration(trial.mean)} per task`).join(', ')}`}
-        >
-          <line class="grid" x1={40} x2={590} y1={130} y2={130} />
-          {verdict ? (
-            <line class="level" x1={x(verdict.concurrency)} x2={x(verdict.concurrency)} y1={12} y2={130} />
-          ) : null}
-          {sorted.map(({ concurrency, mean, at }) => {
-            const isTaken = concurrency === verdict?.concurrency
-            return (
-              <g key={at} class={isTaken ? 'taken' : 'tried'}>
-                {isTaken ? (
-                  <rect
-                    x={x(concurrency) - 5}
-                    y={y(mean) - 5}
-                    width={10}
-                    height={10}
-                    transform={`rotate(45 ${x(concurrency)} ${y(mean)})`}
-                  />
-                ) : (
-                  <circle cx={x(concurrency)} cy={y(mean)} r={4.5} />
-                )}
-                <text x={x(concurrency)} y={y(mean) - 10} text-anchor="middle">
-                  {formatDuration(mean)}
-                </text>
-                <text x={x(concurrency)} y={147} text-anchor="middle">
-                  {concurrency}
-                </text>
-              </g>
-            )
-          })}
-          <text x={590} y={158} text-anchor="end" class="axis">
-            tasks at one time
-          </text>
-          <text x={4} y={12} class="axis">
-            time per task
-          </text>
-        </svg>
+      {rows.length === 0 ? null : (
+        <Table
+          name={`Trials of ${kind} on ${device}`}
+          columns={columns}
+          rows={rows}
+          keyOf={row => row.concurrency}
+        />
       )}
-      {verdict ? (
-        <p class="hint">
-          ◆ {verdict.reason}
-          {verdict.learned > 0 ? `; learned from ${plural(verdict.learned, 'task')}` : ''}
-        </p>
-      ) : (
-        <p class="hint">No verdict yet.</p>
-      )}
+      <p class="hint">
+        {verdict
+          ? `◆ ${verdict.reason}${verdict.learned > 0 ? `; learned from ${plural(verdict.learned, 'task')}` : ''}`
+          : 'No verdict yet.'}
+      </p>
     </Card>
   )
 }
 
-function Moves({ moves }: { moves: readonly MoveRow[] }): preact.JSX.Element {
-  return (
-    <div class="scroll" tabIndex={0} role="region" aria-label="Moves, a table">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">at</th>
-            <th scope="col">what</th>
-            <th scope="col">file</th>
-            <th scope="col">from</th>
-            <th scope="col">to</th>
-            <th scope="col" class="number">
-              size
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {moves.map((move, i) => (
-            <tr key={i}>
-              <td>{formatDuration(move.at)}</td>
-              <td>
-                {move.why}
-                {move.phase === 'started' ? ', moving' : move.phase === 'failed' ? ', failed' : ''}
-              </td>
-              <td class="name">{move.file}</td>
-              <td>{move.from}</td>
-              <td>{move.to}</td>
-              <td class="number">{formatBytes(move.bytes)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-  )
-}
+const rateText = (value: number): string =>
+  value >= 100 ? formatCount(Math.round(value)) : value.toPrecision(2)
+
+const MOVES: Column<MoveRow>[] = [
+  { title: 'file', class: 'name', cell: move => move.file },
+  {
+    title: 'what',
+    cell: move =>
+      `${move.why}${move.phase === 'done' ? '' : move.phase === 'failed' ? ', failed' : ', moving'}`,
+  },
+  { title: 'from', cell: move => move.from },
+  { title: 'to', cell: move => move.to },
+  { title: 'size', isNumber: true, cell: move => formatBytes(move.bytes) },
+  { title: 'at', isNumber: true, cell: move => formatDuration(move.at) },
+]

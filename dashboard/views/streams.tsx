@@ -1,5 +1,5 @@
-import type { StreamRow } from '../../src/report/dashboard/protocol.ts'
-import { formatBytes, formatCount, formatDuration } from '../../src/report/format.ts'
+import type { RunSection, StreamRow } from '../../src/report/dashboard/protocol.ts'
+import { formatBytes, formatCount, formatDuration, plural } from '../../src/report/format.ts'
 import { Chart } from '../charts.tsx'
 import { Card, Empty, Loading } from '../parts.tsx'
 import { useSection } from '../store.ts'
@@ -11,8 +11,8 @@ export function StreamsView(): preact.JSX.Element {
   if (section.streams.length === 0)
     return (
       <Empty>
-        Nothing is passed on while it grows. Generators, and files of <code>millrace stream run</code>, are
-        shown here.
+        Nothing is passed on while it grows. Shown here are outputs of commands that were given with{' '}
+        <code>stream(path)</code>, files of <code>millrace stream run</code>, and values of generators.
       </Empty>
     )
   return (
@@ -28,7 +28,7 @@ export function StreamsView(): preact.JSX.Element {
       )}
       <div class="grid-cards">
         {section.streams.map(stream => (
-          <Stream key={stream.name} stream={stream} until={run.elapsed} />
+          <Stream key={stream.name} stream={stream} run={run} />
         ))}
       </div>
       {section.leftOut > 0 ? <p>and {formatCount(section.leftOut)} more</p> : null}
@@ -38,9 +38,10 @@ export function StreamsView(): preact.JSX.Element {
 
 const SHAPES: Record<string, string> = { growing: '▶', committed: '✓', failed: '✕', absent: '○' }
 
-function Stream({ stream, until }: { stream: StreamRow; until: number }): preact.JSX.Element {
+function Stream({ stream, run }: { stream: StreamRow; run: RunSection }): preact.JSX.Element {
+  const until = run.elapsed
   const amount = (value: number): string =>
-    stream.unit === 'bytes' ? formatBytes(value) : `${formatCount(Math.round(value))} values`
+    stream.unit === 'bytes' ? formatBytes(value) : plural(Math.round(value), 'value')
   const rate = (value: number): string =>
     stream.unit === 'bytes' ? `${formatBytes(value * 1000)}/s` : `${Math.round(value * 10_000) / 10}/s`
   return (
@@ -84,6 +85,7 @@ function Stream({ stream, until }: { stream: StreamRow; until: number }): preact
         lines={[{ name: 'rate', points: stream.over, tone: 'one', isArea: true }]}
         format={rate}
         until={until}
+        isOver={run.state !== 'running'}
       />
       <span class="sr">over {formatDuration(until)}</span>
     </Card>

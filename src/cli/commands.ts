@@ -1,8 +1,13 @@
-import { DASHBOARD, DASHBOARD_COMMAND, DASHBOARD_PORT } from './dashboard/dashboard-command.ts'
+import {
+  DASHBOARD,
+  DASHBOARD_COMMAND,
+  DASHBOARD_CONTROL,
+  DASHBOARD_PORT,
+} from './dashboard/dashboard-command.ts'
 import { reportCommands } from './report/report-commands.ts'
 import type { CommandSpec, OperandSpec, OptionSpec } from './spec.ts'
 import { simulateCommand } from './simulate/simulate-command.ts'
-import { STREAM_COMMANDS } from './stream/stream-commands.ts'
+import { streamCommands } from './stream/stream-commands.ts'
 
 // The names are repeated here, because the modules that own them are heavier than all of the parser; a test
 // compares them.
@@ -41,6 +46,20 @@ const OTLP: OptionSpec = {
   isRare: true,
   help: ['send spans and metrics to an OpenTelemetry', 'collector: http://localhost:4318'],
 }
+
+const PROGRESS: OptionSpec = {
+  name: 'progress',
+  value: 'MODE',
+  kind: 'choice',
+  choices: PROGRESS_MODES,
+  help: [`${PROGRESS_MODES.join(', ')}`],
+}
+const JSON_EVENTS: OptionSpec = {
+  name: 'json',
+  help: ['same as --progress json: events on stdout, as NDJSON'],
+}
+const COLOR: OptionSpec = { name: 'color', negative: 'both', help: ['colours (default: on a terminal)'] }
+const NO_JOURNAL: OptionSpec = { name: 'journal', negative: 'only', help: ['keep nothing in .millrace'] }
 
 /** How tasks are run, whatever they come from: `run` and `make` have them all. */
 export const RUN_OPTIONS: readonly OptionSpec[] = [
@@ -87,20 +106,17 @@ export const RUN_OPTIONS: readonly OptionSpec[] = [
   },
   { name: 'max-intermediate', value: 'SIZE', kind: 'size', help: ['room that temporary files may take'] },
   { name: 'policy', value: 'POLICY', help: [`${POLICY_NAMES.join(', ')} or FILE`] },
-  {
-    name: 'progress',
-    value: 'MODE',
-    kind: 'choice',
-    choices: PROGRESS_MODES,
-    help: [`${PROGRESS_MODES.join(', ')}`],
-  },
+  PROGRESS,
   { name: 'step-times', isRare: true, help: ['measure the steps of tasks: fetch, decode, run, …'] },
   DASHBOARD,
+  DASHBOARD_CONTROL,
   DASHBOARD_PORT,
 ]
 
 /** Help of `make` has no room for these on its first screen. */
 const RARE_IN_MAKE = ['machine', 'max-intermediate', 'nodes', 'memory']
+
+const rare = (option: OptionSpec): OptionSpec => ({ ...option, isRare: true })
 
 export const COMMANDS: readonly CommandSpec[] = [
   {
@@ -163,14 +179,14 @@ export const COMMANDS: readonly CommandSpec[] = [
         value: 'PATH',
         help: ['keep results in PATH and share them; PATH:ro reads'],
       },
-      { name: 'json', help: ['same as --progress json: events on stdout, as NDJSON'] },
-      { name: 'color', negative: 'both', help: ['colours (default: on a terminal)'] },
+      JSON_EVENTS,
+      COLOR,
       TRACE,
       GRAPH,
       PICTURE,
       PARAVER,
       OTLP,
-      { name: 'journal', negative: 'only', help: ['keep nothing in .millrace'] },
+      NO_JOURNAL,
     ],
     notes: ['Exit codes: 0 ok, 1 a task or the program failed, 2 usage, 130 interrupted.'],
     load: () => import('./run/run.ts'),
@@ -310,5 +326,12 @@ export const COMMANDS: readonly CommandSpec[] = [
     load: () => import('./agent/agent.ts'),
   },
   simulateCommand(POLICY_NAMES, [TRACE, GRAPH, PICTURE, PARAVER]),
-  ...STREAM_COMMANDS,
+  ...streamCommands([
+    PROGRESS,
+    DASHBOARD,
+    DASHBOARD_CONTROL,
+    DASHBOARD_PORT,
+    TRACE,
+    ...[JSON_EVENTS, COLOR, GRAPH, PICTURE, PARAVER, OTLP, NO_JOURNAL].map(rare),
+  ]),
 ]

@@ -8,7 +8,7 @@ const lost = ({ code }: Failure): string =>
 
 /**
  * After `millrace make 2>&1 | head -1` the output has no reader, but the files are still wanted; so they are
- * when a log is on a disk that is full. That results are lost, and not only unwanted, is told at the end.
+ * when a log is on a disk that is full. The end says when results were lost, and not only unwanted.
  */
 export function outliveOutput(): void {
   let told = ''

@@ -33,6 +33,7 @@ const FLAGS = {
   color: 'color',
   journal: 'journal',
   dashboard: 'dashboard',
+  control: 'control',
   'step-times': 'stepTimes',
 } as const
 
@@ -68,6 +69,8 @@ export function runOptionsOf(given: Given, exports: readonly (typeof EXPORTS)[nu
   }
   if (options.dashboard && options.journal === false)
     throw contradiction('--dashboard reads the journal, which --no-journal leaves out')
+  if (options.control && !options.dashboard)
+    throw contradiction('--control is for the live page, which --dashboard serves')
   return options
 }
 

@@ -19,6 +19,7 @@ import { Suitable } from './schedule/suitable.ts'
 import { Readiness } from './schedule/readiness.ts'
 import type { EngineParts } from './schedule/readiness.ts'
 import { Cancellations } from './tasks/cancellations.ts'
+import { Control } from './tasks/control.ts'
 import type { Demand } from './tasks/demand.ts'
 import { Endings } from './tasks/endings.ts'
 import { createGroup, join, members } from './tasks/group.ts'
@@ -60,6 +61,7 @@ export class Engine {
   readonly nodes: Node[]
   /** Devices, budgets and what lies where; the runtime tells it what happens to files. */
   readonly io: IoCore
+  readonly control: Control
   /** Set to see every change of state; null costs nothing. */
   observer: Observer | null
   readonly #placement: Placement
@@ -103,6 +105,7 @@ export class Engine {
     this.#versions = new Versions(parts, this.#readiness, this.#cancellations, sizeOf)
     this.#endings = new Endings(parts, this.#readiness, this.#versions, this.#cancellations)
     this.#orders = this.#makeOrders()
+    this.control = new Control(this.root, this.#placement, this.looks)
   }
 
   // --- what happens ---
@@ -195,9 +198,9 @@ export class Engine {
     const then = this.afterFailure(task)
     this.#endings.release(task, now, then === 'ignore' ? NOT_MEASURED : -1)
     task.error = error
-    const { id, attempt } = task
+    const facts = { task: task.id, attempt: task.attempt, failure, next: then }
     const more = { ...(log ? { log } : {}), ...(usage ? { usage } : {}) }
-    this.observer?.({ type: 'failed', at: now, task: id, attempt, failure, next: then, ...more })
+    this.observer?.({ type: 'failed', at: now, ...facts, ...more })
     this.stopGrowth(task)
     if (then === 'retry') {
       task.attempt++
@@ -385,7 +388,7 @@ export class Engine {
     if (group.live === 0) group.parent?.children.delete(group)
   }
 
-  /** The program has been told of the failure: what it calls from now on runs again. */
+  /** The program has seen the failure: what it calls from now on runs again. */
   acknowledge(group: Group): void {
     group.failure = null
   }
@@ -396,7 +399,7 @@ export class Engine {
     return datum.current
   }
 
-  /** After the program was told of a failure, the datum is what it was before. */
+  /** After the program has seen a failure, the datum is what it was before. */
   fallBack(datum: Datum): void {
     this.#versions.fallBack(datum)
   }
@@ -485,8 +488,6 @@ export class Engine {
   get readyCount(): number {
     return this.#placement.queue.size + this.io.queue.size
   }
-
-  // --- inside ---
 
   /** A function of its own: what a function encloses is made anew at each call, also where it is not used. */
   #accessAll(task: Task, accesses: readonly AccessRequest[], now: number): void {

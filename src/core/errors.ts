@@ -36,6 +36,11 @@ export const ERRORS = {
     meaning: 'A node has another version of Millrace or of Node.',
     remedy: 'Install the same versions on all nodes, or use a folder that all of them see.',
   },
+  MR_TRANSFER: {
+    meaning: 'A file could not be brought to a node that does not see your folders, or from there.',
+    remedy:
+      'See whether the file was changed while the run read it, and whether the disk of the node is full.',
+  },
   MR_SLURM: {
     meaning: 'Slurm refused to give nodes: the partition, the account, the time or the size is not possible.',
     remedy: 'Try the words of --slurm with `sbatch --test-only`; `sinfo` has the partitions.',

@@ -27,6 +27,8 @@ export interface FailureFacts {
   /** The command line of a command task, as one would type it. */
   command?: string
   cwd?: string
+  /** The command cannot be tried by itself: it reads what other tasks of the run write at the same time. */
+  needsRun?: true
   /** What the task printed: all of it, or its first and last lines. */
   tail?: string
   /** Of a `tail` that is not all: how many of its lines are the first ones, and how many lines there are, if counted. */
@@ -91,6 +93,9 @@ export const STEPS = [
 ] as const satisfies readonly (keyof AttemptSteps)[]
 
 export type Outcome = 'ok' | 'failed' | 'interrupted'
+
+/** What people can do on the live page. */
+export type ControlAction = 'pause' | 'go-on' | 'stop' | 'cancel' | 'priority'
 
 /** A device as reports know it. */
 export interface DeviceFacts {
@@ -297,6 +302,23 @@ export type RunEvent =
       bytes: number
       producers: string[]
       readers: { name: string; waits: string | null }[]
+    }
+  /** A temporary file was deleted, because no task will read it. */
+  | { type: 'removed'; at: number; version: number }
+  /** What temporary files take now, where they have a bound. */
+  | { type: 'intermediate'; at: number; bytes: number; limit: number }
+  /** What a task was called with, in words; told where a live page was asked for. */
+  | { type: 'arguments'; at: number; task: number; text: string }
+  /** Someone did this on the live page. `what` names the task or the kind, and `count` the tasks of the kind that it concerned. */
+  | {
+      type: 'control'
+      at: number
+      action: ControlAction
+      by: string
+      task?: number
+      what?: string
+      count?: number
+      priority?: number
     }
   /** Something that a person should read. */
   | { type: 'note'; at: number; level: 'info' | 'warning'; text: string }

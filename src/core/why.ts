@@ -43,6 +43,8 @@ export type CancelWhy =
   | { readonly kind: 'caller-ended'; readonly caller: string }
   /** A generator whose values nothing takes. */
   | { readonly kind: 'unread' }
+  /** A person did it, on the live page. */
+  | { readonly kind: 'person'; readonly by: string }
 
 export type CancelKind = CancelWhy['kind']
 
@@ -71,5 +73,7 @@ export function cancelText(why: CancelWhy): string {
       return `${why.caller}, which called it, ended`
     case 'unread':
       return 'nothing takes its values'
+    case 'person':
+      return `${why.by} cancelled it on the live page`
   }
 }

@@ -34,6 +34,13 @@ export class OrderedQueue<T> {
     return this.#fromRest() ? this.#rest.pop() : this.#run.shift()
   }
 
+  /** Takes an item out. It looks at all of them, so it is for what happens rarely. */
+  delete(item: T): void {
+    const others: T[] = []
+    for (let one = this.pop(); one !== undefined; one = this.pop()) if (one !== item) others.push(one)
+    for (const one of others) this.push(one)
+  }
+
   #fromRest(): boolean {
     if (this.#rest.size === 0) return false
     return this.#run.size === 0 || this.#before(this.#rest.peek() as T, this.#run.peek() as T)

@@ -21,6 +21,8 @@ export interface CommandForm {
   /** It is started by mpirun; CPUs of each process. */
   readonly mpi?: { readonly cpus: number } | undefined
   readonly hooks?: CommandHooks
+  /** It is this step of a coordination file, whose rules are about its files. */
+  readonly step?: string | undefined
 }
 
 /** What a front end, such as that of workflow files, has to say while a command of its own runs. */

@@ -7,6 +7,7 @@ import type { CommandForm } from './command-form.ts'
 import type { Direction } from './options/directions.ts'
 import type { MpiForm } from './mpi/form.ts'
 import { globalState } from './global-state.ts'
+import { urlHere } from './module-root.ts'
 import type { CommonOptions, Defaults, StreamRoom } from './options/options.ts'
 
 /** One way to carry out a task. The first is the one that `task` was given, `implement` adds others. */
@@ -34,6 +35,8 @@ export interface Definition {
   readonly readsOnly: boolean
   /** Number of values it returns as futures of their own; 0 for the usual single one. */
   readonly returns: number
+  /** Where that number depends on the arguments: see `definitionFor`. */
+  readonly returnsOf?: (...args: readonly unknown[]) => unknown
   /** It is a generator: the room for its values. */
   readonly stream: StreamRoom | null
   readonly options: CommonOptions<readonly unknown[]> & { defaults?: Defaults }
@@ -87,7 +90,33 @@ export function findDefinition(key: string): Definition | undefined {
   const known = byKey.get(key)
   const end = known ? -1 : key.lastIndexOf('~')
   const base = end > 0 ? byKey.get(key.slice(0, end)) : undefined
-  return base ? deriveDefinition(base, key.slice(end + 1)) : known
+  if (!base) return known
+  const suffix = key.slice(end + 1)
+  return base.returnsOf ? returning(base, Number(suffix)) : deriveDefinition(base, suffix)
+}
+
+/** What a call with these arguments is a call of: the definition itself, or the one that returns as many values. */
+export function definitionFor(definition: Definition, args: readonly unknown[]): Definition {
+  if (!definition.returnsOf) return definition
+  const count = definition.returnsOf(...args)
+  if (Number.isInteger(count) && (count as number) > 0) return returning(definition, count as number)
+  const given = typeof count === 'number' ? String(count) : `${typeof count}`
+  throw new MillraceError(
+    'MR_OPTION',
+    `${definition.name}: returns gives ${given} for these arguments, which is not a whole number from 1`,
+    { hint: 'It is called with the arguments as they are given: futures among them have no value yet.' },
+  )
+}
+
+/** The number is part of the name: tasks that return other numbers of values are other kinds of tasks. */
+function returning(base: Definition, returns: number): Definition {
+  const key = `${base.key}~${returns}`
+  const known = byKey.get(key)
+  if (known) return known
+  const { returnsOf: _, ...facts } = base
+  const definition: Definition = { ...facts, name: `${base.name}[${returns}]`, key, returns, kind: null }
+  byKey.set(key, definition)
+  return definition
 }
 
 type Derive = (base: Definition) => Pick<Definition, 'name' | 'options' | 'params'> & { run: Function }
@@ -154,7 +183,7 @@ function callerModule(): string {
     const name = site.getFileName()
     if (!name || name.startsWith('node:')) continue
     const url = name.startsWith('file:') ? name : pathToFileURL(name).href
-    if (!url.startsWith(own)) return url.replace(/[?#].*$/, '')
+    if (!url.startsWith(own)) return urlHere(url.replace(/[?#].*$/, ''))
   }
   throw new MillraceError('MR_NOT_TOP_LEVEL', 'the module that defines this task cannot be told', {
     hint: 'Define tasks in a file, not in code given to eval or on the command line.',

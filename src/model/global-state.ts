@@ -10,6 +10,11 @@ interface GlobalState {
   definitions: Map<string, Definition>
   modules: Set<string>
   counts: Map<string, number>
+  /**
+   * Where the program is on a machine to which it was sent: what the coordinator has at a path is below this folder. Null
+   * where it is at the same path.
+   */
+  moduleRoot: string | null
 }
 
 const KEY = Symbol.for('millrace.state.1')
@@ -21,4 +26,5 @@ export const globalState: GlobalState = (holder[KEY] ??= {
   definitions: new Map(),
   modules: new Set(),
   counts: new Map(),
+  moduleRoot: null,
 })

@@ -1,3 +1,4 @@
+import { isThenable } from '../general/async.ts'
 import { availableParallelism } from 'node:os'
 import { MillraceError } from '../core/errors.ts'
 import { currentClient } from './client.ts'
@@ -59,6 +60,10 @@ export function mapCalls(definition: Definition, list: unknown, rest: readonly u
       hint: 'Call it for each value; each call gives a stream.',
     })
   }
+  if (definition.returnsOf) {
+    const what = `${definition.name}.map: a task whose \`returns\` is a function cannot be mapped`
+    throw new MillraceError('MR_OPTION', what, { hint: 'Call it for each value.' })
+  }
   if (list instanceof Future) return call(definition, 'split', [list, ...rest]) as Future<unknown[]>
   if (!isList(list)) {
     throw new MillraceError('MR_OPTION', `${definition.name}.map needs a list, and got ${typeof list}`, {
@@ -119,9 +124,6 @@ function joined(parts: readonly List[]): unknown[] {
 }
 
 // --- what runs in threads ---
-
-const isThenable = (value: unknown): value is PromiseLike<unknown> =>
-  typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
 
 /** A value that fails is tried again by a task of its own, where its definition says what a failure means. */
 const hasOwnFailures = ({ options }: Definition): boolean =>

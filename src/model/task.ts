@@ -3,7 +3,7 @@ import { FORMS } from '../core/tasks/form.ts'
 import { evaluateBandwidth } from './options/bandwidth.ts'
 import { currentHost } from './client.ts'
 import type { Argv, CommandForm } from './command-form.ts'
-import { define, noteModule } from './definition.ts'
+import { define, definitionFor, noteModule } from './definition.ts'
 import type { Definition } from './definition.ts'
 import type { Direction } from './options/directions.ts'
 import { mapCalls } from './map.ts'
@@ -63,9 +63,12 @@ export interface TaskOptions<A extends readonly unknown[]> extends CommonOptions
   defaults?: Defaults
 }
 
-/** With `returns: n` the function returns an array of n values, and a call gives n futures. */
+/**
+ * With `returns: n` the function returns an array of n values, and a call gives n futures. A function of the arguments says n for
+ * each call.
+ */
 export interface SeveralOptions<A extends readonly unknown[]> extends TaskOptions<A> {
-  returns: number
+  returns: number | ((...args: A) => number)
 }
 
 /** A function that returns one value; or a generator, which releases each value that it yields. */
@@ -108,7 +111,7 @@ export function task(given: object, run?: Function): unknown {
     })
   }
   if (arguments.length === 1) return methodDecorator(given, defineMethod)
-  const options = given as TaskOptions<readonly unknown[]> & { returns?: number }
+  const options = given as TaskOptions<readonly unknown[]> & { returns?: number | Definition['returnsOf'] }
   const name = options.name ?? (run?.name || 'task')
   const what = `task ${name}`
   checkOptions(what, options, TASK_OPTIONS)
@@ -132,7 +135,8 @@ export function task(given: object, run?: Function): unknown {
       `${what} has ${run.length} parameters and ${params.length} directions`,
     )
   }
-  const returns = options.returns ?? 0
+  const returnsOf = typeof options.returns === 'function' ? options.returns : undefined
+  const returns = typeof options.returns === 'function' ? 0 : (options.returns ?? 0)
   if (!Number.isInteger(returns) || returns < 0) {
     throw new MillraceError('MR_OPTION', `${what}: returns is ${String(returns)}, not a whole number`)
   }
@@ -144,6 +148,7 @@ export function task(given: object, run?: Function): unknown {
       unnamed: !options.name && !run.name,
       params,
       returns,
+      ...(returnsOf && { returnsOf }),
       stream: isStream ? streamRoom(what, settings) : null,
       options: checked,
       timeout: evaluateTimeout(what, checked.timeout),
@@ -354,7 +359,9 @@ export function evaluateFixed(what: string, options: CommonOptions<readonly unkn
 }
 
 export function callable(definition: Definition): unknown {
-  const call = (...args: unknown[]): unknown => currentHost().client().call(definition, args)
+  const call = definition.returnsOf
+    ? (...args: unknown[]): unknown => currentHost().client().call(definitionFor(definition, args), args)
+    : (...args: unknown[]): unknown => currentHost().client().call(definition, args)
   Object.defineProperty(call, 'name', { value: definition.name })
   Object.defineProperty(call, DEFINITION, { value: definition })
   Object.defineProperty(call, 'map', {

@@ -3,6 +3,7 @@ import type { TaskUsage } from '../core/events.ts'
 import type { Task } from '../core/tasks/task.ts'
 import type { ReturnWhy } from '../core/why.ts'
 import type { Stored } from '../model/encoding/stored.ts'
+import type { ApartFile } from './files/apart-files.ts'
 import type { EarlyStart } from './threads/early-wire.ts'
 import type { SentList } from './threads/sent-lists.ts'
 import type { Timeout } from './timeouts.ts'
@@ -52,7 +53,7 @@ const LEGAL: Record<AttemptState, readonly AttemptState[]> = {
   // An I/O task that has not begun may be sent to another thread.
   sent: ['sent', 'killed', 'settling', 'failing', 'returning', 'stopping', 'over'],
   killed: ['settling', 'failing', 'returning', 'stopping', 'over'],
-  settling: ['failing', 'over'],
+  settling: ['failing', 'returning', 'stopping', 'over'],
   // What looks like a failure of the task may turn out to be one of its device.
   failing: ['failing', 'returning', 'stopping', 'over'],
   returning: ['over'],
@@ -120,6 +121,10 @@ export class Attempt {
   order = 0
   /** Paths of its file slots; for written ones, where the attempt writes. */
   paths: (string | null)[] | null = null
+  /** The same as the task sees them, on a node that does not see our folders. */
+  seen: readonly (string | null)[] | null = null
+  /** What went there for it. */
+  apart: readonly ApartFile[] | null = null
   /** What it has to know of values that earlier attempts released. */
   early: EarlyStart | null = null
   memory: AttemptMemory | null = null

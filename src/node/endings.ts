@@ -8,13 +8,16 @@ import type { ClassNames } from '../model/encoding/encode.ts'
 import type { Kept } from '../model/encoding/stored.ts'
 import type { AttemptMemory } from './attempt.ts'
 import { factsOf, threadDied, timeoutError } from './failure-facts.ts'
+import type { ApartFiles } from './files/apart-files.ts'
 import type { NodeFiles } from './files/node-files.ts'
 import { defaultFiles, storeIgnored } from './files/outputs.ts'
 import { attemptOf, endAttempt, jobOf } from './job.ts'
+import { isStep } from './files/streaming.ts'
 import { excerptOf, logPath } from './logs.ts'
 import type { LogExcerpt } from './logs.ts'
 import type { NodeEvents, NodeHost } from './node.ts'
 import { commandLine } from './processes/command-line.ts'
+import { isMachineLost } from './processes/command-process.ts'
 import type { TaskForm } from './task-form.ts'
 import { stepsOf } from './steps.ts'
 import type { BufferOwnership } from './threads/buffer-ownership.ts'
@@ -31,8 +34,13 @@ export interface GoodEnd {
   readonly inThread?: ThreadSteps | null
 }
 
+/** Files that take longer to come from their node do not hold its CPU; milliseconds. */
+const SHORT_WAY = 5
+
 export interface EndingParts {
   readonly files: NodeFiles
+  /** Where the node does not see our folders. */
+  readonly apart: ApartFiles | null
   readonly buffers: BufferOwnership
   readonly classes: ClassNames
   /** The folder of what tasks print. */
@@ -63,6 +71,7 @@ export class Endings {
     const { devices, tasks } = this.#parts.files
     attemptOf(task).move('settling', task)
     try {
+      if (!isKept && this.#parts.apart) await this.#bring(task, this.#parts.apart)
       if (task.io && !isKept) await devices.measure(task)
       if (isKept) await tasks.drop(task)
       else {
@@ -71,10 +80,23 @@ export class Endings {
         if (held) await held
       }
     } catch (error) {
+      if (isMachineLost(error)) return this.lose(task, false, error.shortMessage)
       return this.fail(task, error, false)
     }
     this.#finishNow(task, end, arrivedAt, this.#parts.host.now())
     if (task.io) devices.settle(task)
+  }
+
+  /** Its lane is free while what it made is on its way. */
+  async #bring(task: Task, apart: ApartFiles): Promise<void> {
+    const timer = setTimeout(() => {
+      if (task.state === 'running') this.#parts.events.travels(task)
+    }, SHORT_WAY)
+    try {
+      await apart.take(task)
+    } finally {
+      clearTimeout(timer)
+    }
   }
 
   #finishNow(task: Task, end: GoodEnd, arrivedAt: number, now: number): void {
@@ -107,21 +129,27 @@ export class Endings {
   }
 
   async #failLater(task: Task, error: unknown, printed: boolean, partial: readonly (Kept | undefined)[]) {
-    const { host, classes, files, logs } = this.#parts
+    const { host, classes, files, logs, apart } = this.#parts
     const log = printed ? logPath(logs, task) : undefined
+    if (log) await apart?.folder.fetch(log).catch(() => undefined)
     const tail = log ? await excerptOf(log) : undefined
     if (host.afterFailure(task) === 'ignore') {
       storeIgnored(task, partial, classes)
+      await apart?.take(task).catch(() => undefined)
       await defaultFiles(task, files.store).catch(() => undefined)
       await files.tasks.commit(task, true).catch(() => undefined)
       await host.filesMade(task)
-    } else await files.tasks.drop(task)
+    } else {
+      apart?.drop(task)
+      await files.tasks.drop(task)
+    }
     this.#settleFailure(task, error, tail === undefined ? undefined : log, tail)
   }
 
   #settleFailure(task: Task, error: unknown, log: string | undefined, tail: LogExcerpt | undefined): void {
     const { line = null, usage = null } = attemptOf(task).program ?? {}
     const facts = factsOf(error, line ? commandLine(line.words, task) : undefined, line?.cwd)
+    if (isStep(task)) facts.needsRun = true
     if (tail?.text) Object.assign(facts, { tail: tail.text, ...(tail.cut && { tailCut: tail.cut }) })
     this.#parts.files.streaming.spoil(task)
     this.#forget(task)
@@ -158,6 +186,7 @@ export class Endings {
   }
 
   async #dropFiles(task: Task): Promise<void> {
+    this.#parts.apart?.drop(task)
     await this.#parts.files.tasks.drop(task)
     this.#forget(task)
   }
@@ -172,6 +201,7 @@ export class Endings {
   #forget(task: Task): void {
     const attempt = attemptOf(task)
     this.running.delete(task.id)
+    this.#parts.apart?.letGo(task)
     this.#parts.formOf(task).left(task)
     if (attempt.timeout) clearTimeoutOf(attempt)
     if (attempt.paths) void this.#parts.files.store.tiers.unuse(attempt.paths).catch(() => undefined)

@@ -8,12 +8,15 @@ import { Binding } from './cpus/binding.ts'
 import type { BindSettings } from './cpus/binding.ts'
 import { decodeStored } from './decode-stored.ts'
 import { Endings } from './endings.ts'
+import { ApartFiles } from './files/apart-files.ts'
+import type { ApartFolder } from './files/apart-files.ts'
 import type { NodeFiles } from './files/node-files.ts'
 import { attemptOf, beginAttempt, jobOf } from './job.ts'
 import { MpiTasks } from './mpi/mpi-tasks.ts'
 import type { NodeEvents, NodeHost, TaskNode } from './node.ts'
 import type { Watchdog } from './processes/watchdog.ts'
 import type { ProcessPort } from './processes/process-port.ts'
+import { isMachineLost } from './processes/command-process.ts'
 import { Programs } from './processes/programs.ts'
 import type { TaskForm } from './task-form.ts'
 import type { BufferOwnership } from './threads/buffer-ownership.ts'
@@ -45,6 +48,8 @@ export interface NodePorts {
   readonly processes: ProcessPort
   /** For an agent: who hears of it. */
   attach?(events: AgentEvents): void
+  /** For an agent that does not see our folders: its own. */
+  readonly folder?: ApartFolder | null
 }
 
 /** What is heard of an agent, beside its threads and programs. */
@@ -71,6 +76,7 @@ export class LocalNode implements TaskNode {
   readonly #host: NodeHost
   readonly #hasSteps: boolean
   readonly #endings: Endings
+  readonly #apart: ApartFiles | null
   readonly #functions: Functions
   readonly #programs: Programs
   readonly #forms: Readonly<Record<Form, TaskForm>>
@@ -88,7 +94,19 @@ export class LocalNode implements TaskNode {
     this.#host = host
     this.#hasSteps = hasSteps
     const formOf = (task: Task): TaskForm => this.#formOf(task)
-    const endings = new Endings({ files, buffers, classes: modules, logs, host, hasSteps, events, formOf })
+    const apart = parts.folder ? new ApartFiles(parts.folder, files.store) : null
+    this.#apart = apart
+    const endings = new Endings({
+      files,
+      apart,
+      buffers,
+      classes: modules,
+      logs,
+      host,
+      hasSteps,
+      events,
+      formOf,
+    })
     this.#endings = endings
     const limit = (task: Task): void => this.#limit(task)
     const binding = new Binding(machine, shared.bind, isHere)
@@ -106,7 +124,7 @@ export class LocalNode implements TaskNode {
       limit,
     })
     const decode = (stored: Stored, slots: unknown[]): unknown => decodeStored(stored, slots, modules)
-    this.#programs = new Programs({ ...shared, binding, events, processes, endings, decode, limit })
+    this.#programs = new Programs({ ...shared, apart, binding, events, processes, endings, decode, limit })
     const mpi = new MpiTasks({ ...shared, machine, isHere, binding, events, endings, limit })
     this.#forms = { function: this.#functions, command: this.#programs, mpi }
     this.#all = Object.values(this.#forms)
@@ -125,7 +143,9 @@ export class LocalNode implements TaskNode {
   }
 
   get isAtRest(): boolean {
-    for (const task of this.#endings.running) if (task.state !== 'blocked') return false
+    for (const task of this.#endings.running) {
+      if (task.state !== 'blocked' || jobOf(task).attempt?.state === 'settling') return false
+    }
     return true
   }
 
@@ -155,7 +175,9 @@ export class LocalNode implements TaskNode {
     const at = this.#hasSteps ? this.#host.now() : 0
     try {
       await preparing
+      if (this.#apart && isLive(task)) await this.#apart.give(task)
     } catch (error) {
+      if (isMachineLost(error)) return this.#endings.lose(task, false, error.shortMessage)
       return this.#endings.fail(task, error, false)
     }
     if (this.#hasSteps) attemptOf(task).fetched = { at, took: this.#host.now() - at }
@@ -221,6 +243,13 @@ export class LocalNode implements TaskNode {
 
   answer(place: number, request: number, ok: boolean, value: Stored, isMoved = false): void {
     this.#functions.threads.answer(place, request, ok, value, isMoved)
+  }
+
+  async bringFile(path: string): Promise<string> {
+    if (!this.#apart) return path
+    const { folder } = this.#apart
+    await folder.bring(path)
+    return folder.there(path)
   }
 
   flush(): void {

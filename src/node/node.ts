@@ -85,6 +85,9 @@ export interface TaskNode {
   /** Answers a question of a task that was `said` at this place; `isMoved` when its buffers may move there. */
   answer(place: number, request: number, ok: boolean, value: Stored, isMoved?: boolean): void
 
+  /** Makes a file that a task there waited for readable for it; gives its path there. */
+  bringFile(path: string): Promise<string>
+
   /** Sends what was started, recalled and answered since the last call. */
   flush(): void
 
@@ -161,6 +164,8 @@ export interface NodeEvents {
   stopped(task: Task): void
   /** A message of a running task. `place` is where an answer goes. */
   said(task: Task, message: TaskMessage, place: number): void
+  /** It has ended, and what it made is still on its way here: it needs no CPU meanwhile. */
+  travels(task: Task): void
   /** It will not go on: its timeout has passed, or it was lost. What it called is to be cancelled. An end follows. */
   givenUp(task: Task): void
   /** Nothing more than has been told is known of this lane at `now`. Returns whether its task takes longer than expected. */

@@ -81,7 +81,7 @@ export class Channel {
     return this.#count
   }
 
-  /** Nobody wants more. */
+  /** No reader wants more. */
   get isClosed(): boolean {
     return this.#isClosed
   }

@@ -1,6 +1,12 @@
+import { realpathSync } from 'node:fs'
+import { join } from 'node:path'
 import { bootId, monotonic } from '../cluster/link/machine-clock.ts'
 import { Cluster } from '../cluster/coordinator/cluster.ts'
+import { isApart } from '../cluster/coordinator/find-apart.ts'
+import { NodeFolder } from '../cluster/coordinator/node-folder.ts'
 import type { NodeLink } from '../cluster/coordinator/node-link.ts'
+import { hashOf } from '../cluster/files/parcel.ts'
+import type { Parcel } from '../cluster/files/parcel.ts'
 import { findNodes } from '../cluster/launch/find-nodes.ts'
 import { ordersFolder, removeOrders } from '../cluster/launch/orders.ts'
 import { Elastic } from '../cluster/elastic/elastic.ts'
@@ -13,6 +19,7 @@ import { MillraceError } from '../core/errors.ts'
 import type { NodeDescription } from '../core/schedule/machine.ts'
 import { parseCount, parseDuration } from '../general/units.ts'
 import { hasTasksOn } from '../model/definition.ts'
+import { programParcel } from './program-parcel.ts'
 import type { RunOptions } from './run-options.ts'
 import type { Runtime } from './runtime.ts'
 import { threadFacts } from './thread-facts.ts'
@@ -21,6 +28,8 @@ import { packageVersion } from './version.ts'
 /** Agents get this long to end by themselves at the end of a run; milliseconds. */
 const PATIENCE = 3000
 const LEAST_SILENCE = 1000
+/** Logs that do not come in this time stay away; milliseconds. */
+const LOG_PATIENCE = 10_000
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const
 
@@ -69,6 +78,9 @@ export class ClusterRun {
   #elastic: Elastic | null = null
   /** Of agents that joined, the number of their node in the core. */
   readonly #indexOf = new Map<number, number>()
+  #logs: string | null = null
+  /** Made once, for all nodes that do not see it. */
+  #program: Promise<{ parcel: Parcel; hash: string }> | null = null
   /** Resolves when all agents have called. */
   readonly ready: Promise<void>
 
@@ -93,13 +105,18 @@ export class ClusterRun {
     const onSignal = (signal: NodeJS.Signals): void => process.exit(signal === 'SIGTERM' ? 143 : 130)
     process.on('exit', onExit)
     for (const signal of SIGNALS) process.on(signal, onSignal)
+    // Connections to agents keep no process alive.
+    const alive = setInterval(() => undefined, 1000)
     try {
       await this.check()
       await this.ready
+      const { links } = this.#cluster
+      await Promise.all([...links.keys()].map(node => this.#look(node)))
     } catch (error) {
       this.endNow()
       throw error
     } finally {
+      clearInterval(alive)
       process.off('exit', onExit)
       for (const signal of SIGNALS) process.off(signal, onSignal)
     }
@@ -108,13 +125,17 @@ export class ClusterRun {
   /** What the nodes have, and how tasks get there. */
   nodes({ cpus, tags }: RunOptions): ClusterNode[] {
     const given = cpus === undefined ? null : parseCount(cpus)
+    // Agents on this machine see all of it, unless they are to have folders of their own.
+    if (ownFolder() !== null) for (const i of this.#cluster.links.keys()) this.#giveFolder(i)
     const descriptions = this.#cluster.describe(given, tags ?? [])
     return descriptions.map((description, i) => ({ description, ports: this.#portsOf(i) }))
   }
 
   /** Tells each agent what the run is. */
   begin(runtime: Runtime, facts: Facts): void {
-    runtime.streamsOnCommit = this.#cluster.isFar || this.mayGrow
+    const isApart = this.#cluster.links.some(({ folder }) => folder !== null)
+    runtime.streamsOnCommit = this.#cluster.isFar || this.mayGrow || isApart
+    this.#logs = facts.logs
     const cluster = this.#cluster
     for (const i of cluster.links.keys()) {
       this.#indexOf.set(i, i)
@@ -167,6 +188,7 @@ export class ClusterRun {
   async #join(member: number, runtime: Runtime, facts: Facts): Promise<void> {
     await this.#elastic?.joined(member)
     const link = this.#cluster.links[member] as NodeLink
+    await this.#look(member)
     if (link.isGone) return
     this.#tell(member, facts)
     const { cpus, tags } = this.#options
@@ -191,6 +213,7 @@ export class ClusterRun {
 
   /** Lets the agents end, and ends those that do not. */
   async end(): Promise<void> {
+    await this.#gatherLogs()
     this.#cluster.end()
     await this.#cluster.gone(PATIENCE)
     this.#elastic?.end()
@@ -203,11 +226,52 @@ export class ClusterRun {
     removeOrders(this.#run)
   }
 
+  /** Finds out whether a node on another machine sees our folders. */
+  async #look(node: number): Promise<void> {
+    const link = this.#cluster.links[node] as NodeLink
+    const isLocal = this.#cluster.isLocal(node)
+    if (link.folder || (isLocal && ownFolder() === null)) return
+    if (ownFolder() !== null || (await isApart(link))) this.#giveFolder(node)
+  }
+
+  #giveFolder(node: number): void {
+    const link = this.#cluster.links[node] as NodeLink
+    const base = ownFolder() ?? this.#cluster.helloOf(node)?.folder ?? '/tmp'
+    link.folder ??= new NodeFolder(link, join(base, `millrace-${this.#run}.${node}`))
+  }
+
+  async #sendProgram(link: NodeLink, folder: NodeFolder, entry: string | null): Promise<void> {
+    try {
+      const { parcel, hash } = await (this.#program ??= this.#pack(entry))
+      await folder.sendProgram(parcel, hash)
+    } catch (error) {
+      if (!link.isGone) link.lost(`the program could not be sent: ${(error as Error).message}`)
+    }
+  }
+
+  async #pack(entry: string | null): Promise<{ parcel: Parcel; hash: string }> {
+    // The order to start goes first.
+    await Promise.resolve()
+    const { modules } = threadFacts(entry)
+    const parcel = programParcel(entry ? [...modules, entry] : modules)
+    return { parcel, hash: await hashOf(parcel) }
+  }
+
+  /** What tasks printed there is kept here. */
+  async #gatherLogs(): Promise<void> {
+    const logs = this.#logs
+    if (logs === null) return
+    const folders = this.#cluster.links.flatMap(({ folder, isGone }) => (folder && !isGone ? [folder] : []))
+    const gathered = Promise.allSettled(folders.map(folder => folder.gather(logs)))
+    if (folders.length > 0) await Promise.race([gathered, pause(LOG_PATIENCE)])
+  }
+
   #portsOf(node: number): NodePorts {
     const link = this.#cluster.links[node] as NodeLink
     return {
       openThread: (lane, isIo, events) => link.openThread(lane, isIo, events),
       processes: link.processes,
+      folder: link.folder,
       attach: events => {
         link.events = events
       },
@@ -215,9 +279,13 @@ export class ClusterRun {
   }
 
   #tell(node: number, { id, entry, logs, startedAt }: Facts): void {
-    this.#cluster.links[node]?.start({
+    const link = this.#cluster.links[node] as NodeLink
+    if (link.folder) void this.#sendProgram(link, link.folder, entry)
+    link.start({
       mark: `${id}.${node}`,
       cwd: process.cwd(),
+      root: link.folder?.root ?? null,
+      isSent: link.folder !== null,
       argv: process.argv,
       execArgv: process.execArgv,
       environment: this.#cluster.environmentFor(node),
@@ -228,6 +296,22 @@ export class ClusterRun {
       boot: bootId(),
       commands: hasTasksOn('programs'),
     })
+  }
+}
+
+const pause = (milliseconds: number): Promise<void> =>
+  new Promise(resolve => {
+    setTimeout(resolve, milliseconds).unref()
+  })
+
+/** Below it, each agent is to have a folder of its own, also where it sees ours; null where that is not wanted. */
+function ownFolder(): string | null {
+  const path = process.env['MILLRACE_NODE_FOLDER']
+  if (!path) return null
+  try {
+    return realpathSync(path)
+  } catch {
+    return path
   }
 }
 

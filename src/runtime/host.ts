@@ -4,7 +4,6 @@ import { pathToFileURL } from 'node:url'
 import { MillraceError } from '../core/errors.ts'
 import type { Observer, Outcome, RunEvent } from '../core/events.ts'
 import { deviceFacts, ioFacts } from '../core/io/facts.ts'
-import type { NodeDescription } from '../core/schedule/machine.ts'
 import { fifo, findPolicy } from '../core/schedule/policy.ts'
 import type { Policy } from '../core/schedule/policy.ts'
 import { TaskModules } from '../node/threads/modules.ts'
@@ -19,16 +18,17 @@ import { bindSettings, describeNode, describedNode } from './describe-node.ts'
 import { describedStorage, ioOptions, makeFolders } from './describe-storage.ts'
 import { keepLearned, learnedBefore, measureUnknown } from './known-devices.ts'
 import type { Remark } from './known-devices.ts'
+import { RunControl } from './run-control.ts'
 import { USAGE_CODES, optionsAreUsed, runOptions } from './run-options.ts'
 import type { RunOptions } from './run-options.ts'
 import { openKeeper, resumedBy } from './resume/open-keeper.ts'
 import type { Resuming } from './resume/open-keeper.ts'
 import { Runtime } from './runtime.ts'
 import { recover } from '../storage/recover.ts'
-import { taskError } from './failure.ts'
+import { cancelledError, taskError } from './failure.ts'
+import { announce, runId, runStarted } from './run-start.ts'
 import { startCluster } from './cluster-run.ts'
 import type { ClusterRun } from './cluster-run.ts'
-import { packageVersion } from './version.ts'
 
 let suppliedPolicy: Policy | null = null
 
@@ -160,28 +160,19 @@ export class EmbeddedHost implements Host {
     const warm = runtime.warmUp(formsInUse())
     const resuming = openKeeper(runtime, reporting.run, options)
     runtime.keeper = resuming?.keeper ?? null
-    const started: RunEvent = {
-      type: 'run-started',
-      at: 0,
-      run: reporting.run,
-      version: packageVersion(),
-      wallTime: new Date(Date.now() - runtime.now()).toISOString(),
-      program: process.argv[1] ?? '',
-      args: process.argv.slice(2),
-      ...(options.again === undefined ? {} : { again: options.again }),
-      cwd: process.cwd(),
-      pid: process.pid,
-      nodes: nodes.map(({ description }) => nodeFacts(description)),
-      ...(hasStorage ? { devices: deviceFacts(runtime.engine.io.devices), io: ioFacts(io) } : {}),
-      policy: policy.name,
-      simulated: false,
-    }
+    const descriptions = nodes.map(({ description }) => description)
+    const program = { program: process.argv[1] ?? '', args: process.argv.slice(2) }
+    const storageFacts = hasStorage
+      ? { devices: deviceFacts(runtime.engine.io.devices), io: ioFacts(io) }
+      : {}
+    const started = runStarted(runtime, reporting, options, descriptions, policy, {
+      ...program,
+      ...storageFacts,
+    })
     this.#run = { runtime, reporting, options, warm, clusterRun, started, resuming }
-    runtime.engine.observer?.(started)
-    if (reporting.isUnrecorded) {
-      const text = `${process.cwd()} cannot be written: this run leaves no journal and no logs`
-      runtime.engine.observer?.({ type: 'note', at: runtime.now(), level: 'warning', text })
-    }
+    runtime.tellsArguments = options.dashboard === true
+    if (options.control) reporting.controlBy(new RunControl(runtime, () => this.#onSignal('SIGINT')))
+    announce(runtime, reporting, started)
     for (const text of resuming?.remarks ?? [])
       runtime.engine.observer?.({ type: 'note', at: runtime.now(), level: 'info', text })
     for (const remark of this.#remarks)
@@ -285,6 +276,9 @@ export class EmbeddedHost implements Host {
 
   async #endOnce(failed: boolean, failure: unknown): Promise<void> {
     const run = this.#run
+    // What a person took out of the run is missing from its results.
+    const taken = run?.runtime.engine.root.missing
+    if (!failed && taken?.why?.kind === 'person') return this.#endOnce(true, cancelledError(taken))
     const unhandled = run ? [...run.runtime.main.unhandled] : []
     const interrupted = this.#interrupts > 0
     let outcome: Outcome = interrupted ? 'interrupted' : failed || unhandled.length > 0 ? 'failed' : 'ok'
@@ -332,11 +326,6 @@ export class EmbeddedHost implements Host {
   }
 }
 
-function nodeFacts({ name, cpus, memory, ioExecutors, storage }: NodeDescription) {
-  const facts = { name, cpus, memory }
-  return storage && ioExecutors !== undefined ? { ...facts, ioExecutors } : facts
-}
-
 const exited = (live: number): MillraceError =>
   new MillraceError(
     'MR_ENDED',
@@ -365,10 +354,6 @@ async function loadPolicy({ policy }: RunOptions): Promise<void> {
   if (policy === undefined || suppliedPolicy || launchedPolicy() || !isPolicyFile(policy)) return
   suppliedPolicy = await loadPolicyFile(policy, () => new TaskModules().enableTypescript())
 }
-
-/** Unique now and before: the process number may come back, the time does not. */
-const runId = (): string =>
-  `${process.pid.toString(36)}${Date.now().toString(36)}${Math.floor(Math.random() * 36 ** 3).toString(36)}`
 
 /** Limits need to know what a device can do; only main has the time to find out. */
 async function measureDevices(options: RunOptions): Promise<Remark[]> {

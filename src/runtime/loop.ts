@@ -18,7 +18,7 @@ const RESOLVED = Promise.resolve()
 
 /** What the loop drives. */
 export interface LoopParts {
-  readonly engine: Pick<Engine, 'decide' | 'root' | 'readyCount' | 'taskCount' | 'io' | 'looks'>
+  readonly engine: Pick<Engine, 'decide' | 'root' | 'readyCount' | 'taskCount' | 'io' | 'looks' | 'control'>
   readonly nodes: readonly TaskNode[]
   readonly files: Pick<NodeFiles, 'discard'> & {
     readonly devices: Pick<NodeFiles['devices'], 'any' | 'sample' | 'move'>

@@ -266,7 +266,7 @@ export class Nested {
       case 'file': {
         const datum = runtime.paths.find(Paths.absolute(question.path))
         if (datum && session.task) rejectNestedCycle(session.task, 'waitOnFile', [{ datum, mode: 'in' }])
-        return runtime.waitOnFile(question.path)
+        return runtime.nodeOf(task).bringFile(await runtime.waitOnFile(question.path))
       }
       case 'barrier': {
         if (question.isEnd) runtime.channels.callerEnded(task)

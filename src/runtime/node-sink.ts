@@ -111,6 +111,11 @@ export class NodeSink extends FileSink implements NodeEvents {
     this.#runtime.nested.receive(message, task, place)
   }
 
+  travels(task: Task): void {
+    this.#runtime.engine.blocked(task, 'its files are brought from its node', this.#runtime.now())
+    this.#runtime.schedule()
+  }
+
   givenUp(task: Task): void {
     this.#runtime.nested.cancelCalled(task)
   }

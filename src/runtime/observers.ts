@@ -25,7 +25,7 @@ export class ProgramObservers {
     for (const observer of this.#all) this.#tell(observer, event)
   }
 
-  /** One that joins late is told first of what is there. Returns what ends it. */
+  /** An observer that joins late gets the snapshot first. Returns what ends it. */
   add(given: Observer | EventHandlers, snapshot: readonly RunEvent[]): () => void {
     const observer = observerOf(given)
     this.#all = [...this.#all, observer]

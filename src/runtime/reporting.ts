@@ -13,7 +13,9 @@ import { clean } from '../report/text.ts'
 import type { RunOptions } from './run-options.ts'
 import { startDashboard, type Dashboard } from './dashboard.ts'
 import { ProgramObservers } from './observers.ts'
-import { divert, goToSamePlace, writerOf } from './standard-output.ts'
+import type { RunControl } from './run-control.ts'
+import { divert, processStreams, writerOf } from './standard-output.ts'
+import type { StandardStreams } from './standard-output.ts'
 
 /** Everyone who wants to see the events of a run, and what is written when it has ended. */
 export class Reporting {
@@ -21,6 +23,7 @@ export class Reporting {
   readonly logs: string | null
   readonly mode: Mode
   readonly #options: RunOptions
+  readonly #streams: StandardStreams
   /** Fixed now, because the program may change its working directory. */
   readonly #base: string
   /** There may be more runs than are kept. */
@@ -38,8 +41,10 @@ export class Reporting {
   readonly program: ProgramObservers
   #dashboard: Dashboard | null = null
 
-  constructor(options: RunOptions) {
+  constructor(options: RunOptions, streams = processStreams) {
     this.#options = options
+    this.#streams = streams
+    const { stdout, stderr } = streams
     this.program = new ProgramObservers(options.observers ?? [], text => this.#warn(text))
     this.#base = options.folder ?? process.cwd()
     const names = namesIn(runsFolder(this.#base))
@@ -49,14 +54,14 @@ export class Reporting {
     this.#journalPath = paths.journal
     const { mode } = chooseMode({
       asked: options.progress ?? (options.launched ? undefined : embeddedMode()),
-      isTTY: process.stderr.isTTY === true,
+      isTTY: stderr.isTTY === true,
       env: process.env,
     })
     this.mode = mode
     this.#journal = options.journal === false ? null : openJournal(paths.journal, paths.logs)
     this.logs = this.#journal ? paths.logs : null
     if (!this.#journal && readsJournal(options)) throw noJournalFor(options, paths.folder)
-    this.#out = writerOf(mode === 'json' ? process.stdout : process.stderr)
+    this.#out = writerOf(mode === 'json' ? stdout : stderr)
     this.#divert()
     if (this.mode !== 'none') this.#loading = this.#loadTerminal()
     if (this.#journal && this.mode !== 'json' && names.length > 0) void this.#tellKilled()
@@ -111,11 +116,12 @@ export class Reporting {
       if (this.#terminal) this.#terminal.above(text)
       else this.#early.push(text)
     }
-    if (this.mode === 'json') this.#releases.push(divert(process.stdout, print))
+    const { stdout, stderr } = this.#streams
+    if (this.mode === 'json') this.#releases.push(divert(stdout, print))
     if (this.mode !== 'live') return
     // Results that go to a file while progress goes to the terminal are left alone.
-    if (goToSamePlace()) this.#releases.push(divert(process.stdout, print))
-    this.#releases.push(divert(process.stderr, print))
+    if (this.#streams.goToSamePlace()) this.#releases.push(divert(stdout, print))
+    this.#releases.push(divert(stderr, print))
   }
 
   #release(): void {
@@ -123,14 +129,21 @@ export class Reporting {
   }
 
   #serve(journal: string): Dashboard {
-    const { dashboardPort } = this.#options
+    const { dashboardPort, control = false } = this.#options
     const port = dashboardPort === undefined ? {} : { port: Number(dashboardPort) }
-    return startDashboard({ journal, ...port }, lines => {
+    return startDashboard({ journal, control, ...port }, lines => {
       const text = lines.map(line => `  ${line}\n`).join('')
       // It was asked for: where there is no display, it is written by itself.
       if (this.#terminal && this.mode !== 'json') this.#terminal.above(text)
-      else writerOf(process.stderr)(text)
+      else writerOf(this.#streams.stderr)(text)
     })
+  }
+
+  /** Pages may act on the run, if that was asked for. */
+  controlBy(control: RunControl): void {
+    if (!this.#dashboard || !this.#options.control) return
+    this.#dashboard.carryOut = order => control.carryOut(order)
+    this.#dashboard.onGone = () => control.pageGone()
   }
 
   get journalPath(): string | null {
@@ -230,17 +243,18 @@ export class Reporting {
 
   async #loadTerminal(): Promise<void> {
     const { createTerminal } = await import('../report/terminal/terminal.ts')
+    const { stderr } = this.#streams
     const choice = chooseMode({
       asked: this.mode,
-      isTTY: process.stderr.isTTY === true,
+      isTTY: stderr.isTTY === true,
       env: process.env,
     })
     // A terminal that does not know its size says 0.
     this.#terminal = createTerminal({
       mode: this.mode,
       out: { write: this.#out },
-      columns: () => process.stderr.columns || 80,
-      rows: () => process.stderr.rows || 24,
+      columns: () => stderr.columns || 80,
+      rows: () => stderr.rows || 24,
       color: this.#options.color ?? choice.color,
       unicode: choice.unicode,
       journal: this.#journal ? this.#journalPath : undefined,

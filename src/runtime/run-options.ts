@@ -64,6 +64,8 @@ export interface RunOptions {
    * traces and `show`. @default false
    */
   stepTimes?: boolean
+  /** Let people pause, cancel and reorder tasks on the page; a second address allows it. @default false */
+  control?: boolean
   /** Called with each event of the run; or objects with a handler for each type of event that is of interest. */
   observers?: readonly (Observer | EventHandlers)[]
   /** Use results that earlier runs kept: all, or those of the run with this name. @default false */
@@ -113,6 +115,7 @@ const KNOWN: (keyof RunOptions)[] = [
   'dashboard',
   'dashboardPort',
   'stepTimes',
+  'control',
   'observers',
   'resume',
   'checkpoint',
@@ -194,6 +197,7 @@ export function runOptions(): RunOptions {
   if (env['MILLRACE_BIND']) options.bind = env['MILLRACE_BIND']
   if (env['MILLRACE_DASHBOARD']) options.dashboard = !isOff(env['MILLRACE_DASHBOARD'])
   if (env['MILLRACE_STEP_TIMES']) options.stepTimes = !isOff(env['MILLRACE_STEP_TIMES'])
+  if (env['MILLRACE_CONTROL']) options.control = !isOff(env['MILLRACE_CONTROL'])
   if (env['MILLRACE_RESUME']) options.resume = !isOff(env['MILLRACE_RESUME'])
   if (env['MILLRACE_CHECKPOINT']) options.checkpoint = env['MILLRACE_CHECKPOINT']
   if (env['MILLRACE_CACHE']) options.cache = env['MILLRACE_CACHE']

@@ -1,8 +1,16 @@
 import { fstatSync } from 'node:fs'
 import { StringDecoder } from 'node:string_decoder'
 
-type Stream = NodeJS.WriteStream & { fd: 1 | 2 }
+type Stream = Pick<NodeJS.WriteStream, 'write'>
 type Write = (text: string) => unknown
+
+/** Where a run writes: results to `stdout`, all else to `stderr`, whose size and kind decide how progress is shown. */
+export interface StandardStreams {
+  readonly stdout: Stream
+  readonly stderr: Stream & Partial<Pick<NodeJS.WriteStream, 'isTTY' | 'columns' | 'rows'>>
+  /** Whether both are one terminal, or one file. */
+  goToSamePlace(): boolean
+}
 
 /** On a diverted `write`: the one that reaches the stream. Global, for programs with a copy of their own. */
 const REAL = Symbol.for('millrace.write')
@@ -39,8 +47,18 @@ export function divert(stream: Stream, sink: (text: string) => void): () => void
   }
 }
 
-/** Whether standard output and error are one terminal, or one file. */
-export function goToSamePlace(): boolean {
+/** The streams of this process. */
+export const processStreams: StandardStreams = {
+  get stdout() {
+    return process.stdout
+  },
+  get stderr() {
+    return process.stderr
+  },
+  goToSamePlace,
+}
+
+function goToSamePlace(): boolean {
   try {
     const [out, error] = [fstatSync(1), fstatSync(2)]
     return out.dev === error.dev && out.ino === error.ino && out.rdev === error.rdev

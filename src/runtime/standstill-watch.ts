@@ -12,7 +12,7 @@ const MOST_AT_ONCE = 64
  * moment after a wait has ended: so it is given a while.
  */
 export class StandstillWatch {
-  readonly #engine: Pick<Engine, 'io' | 'taskCount'>
+  readonly #engine: Pick<Engine, 'io' | 'taskCount' | 'control'>
   readonly #loop: Pick<Loop, 'decide' | 'isAwaited'>
   readonly #now: () => number
   #timer: NodeJS.Timeout | null = null
@@ -20,7 +20,7 @@ export class StandstillWatch {
   #count = 1
 
   constructor(
-    engine: Pick<Engine, 'io' | 'taskCount'>,
+    engine: Pick<Engine, 'io' | 'taskCount' | 'control'>,
     loop: Pick<Loop, 'decide' | 'isAwaited'>,
     now: () => number,
   ) {
@@ -32,7 +32,8 @@ export class StandstillWatch {
   /** Comes after each decision. */
   look(isOver: boolean): void {
     const engine = this.#engine
-    if (!engine.io.standstill.isThere) return this.#forget()
+    // What a person paused does not stand still by itself.
+    if (engine.control.isPaused || !engine.io.standstill.isThere) return this.#forget()
     if (this.#timer && this.#tasks === engine.taskCount) return
     this.#forget()
     this.#tasks = engine.taskCount

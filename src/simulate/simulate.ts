@@ -31,7 +31,7 @@ export interface RunFacts {
   cwd: string
 }
 
-const NOBODY: RunFacts = {
+const NO_PROGRAM: RunFacts = {
   run: 'simulated',
   version: '',
   wallTime: '1970-01-01T00:00:00.000Z',
@@ -44,7 +44,7 @@ const NOBODY: RunFacts = {
 export async function simulate(
   workload: Workload,
   options: SimulateOptions,
-  facts: RunFacts = NOBODY,
+  facts: RunFacts = NO_PROGRAM,
 ): Promise<SimulatedOutcome> {
   const simulation = new Simulation(options)
   const { engine } = simulation

@@ -44,7 +44,7 @@ export class FileStore {
   readonly #adopted = new Set<string>()
   /** Paths that are being removed, and the last version that was there. */
   readonly #removing = new Map<string, { last: Version | null; done: Promise<void> }>()
-  /** Is told of each file that is read and that no task of the run made. */
+  /** Called with each file that is read and that no task of the run made. */
   found: ((version: Version, bytes: number) => void) | null = null
 
   constructor(run: string, announce: (folder: string) => void) {
@@ -54,8 +54,8 @@ export class FileStore {
 
   /**
    * The path of a version that is read; fails when nothing is there. If it is a copy on a device, the copy stays
-   * until `tiers.unuse` is told the path. Whoever looks at it anyway need not have it looked for, and says how large
-   * it is, where that is known.
+   * until `tiers.unuse` is called with the path. `mustLook` is false where the caller looks at the file itself; `known` is its
+   * size, where the caller knows it.
    */
   async read(version: Version, task = 0, mustLook = true, known: number | null = null): Promise<string> {
     const location = this.locations.of(version)

@@ -17,7 +17,7 @@ interface UsedCopy {
 }
 
 /**
- * Versions of files on devices other than the one where the user wants them. Whoever was given the path of
+ * Versions of files on devices other than the one where the user wants them. A user of the path of
  * such a copy may use it to the end: a copy that has moved on is deleted after its last user.
  */
 export class Tiers {

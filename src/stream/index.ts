@@ -7,12 +7,9 @@ export type {
   PsOptions,
   UpOptions,
 } from './run/commands.ts'
-export { streamRun } from './run/run.ts'
-export type { RunOptions } from './run/run.ts'
 export { parseStepOption, readStepCommands } from './run/step-commands.ts'
 export type { StepCommand } from './run/step-commands.ts'
 export type { StreamIo } from './run/screen.ts'
-export type { StreamRunFacts } from './run/run-events.ts'
 export { checkText, loadPlan } from './language/load.ts'
 export type { Checked } from './language/load.ts'
 export { makePlan, ruleFinder } from './board/plan.ts'

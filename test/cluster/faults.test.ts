@@ -17,7 +17,7 @@ const proxy = join(import.meta.dirname, 'faults', 'proxy.mjs')
 const bin = join(root, 'bin', 'millrace.js')
 const node = process.execPath
 /** A run without faults takes about two seconds. */
-const LIMIT = 120_000
+const LIMIT = Number(process.env['LIMIT'] ?? 120_000)
 
 const environment: NodeJS.ProcessEnv = { MILLRACE_INDEX: join(root, 'dist', 'index.js') }
 
@@ -139,6 +139,10 @@ test(`${seeds} random programs under kills, stops and cuts end as on one machine
     const at = join(folder, `seed${seed}`)
     const temporary = join(folder, `tmp${seed}`)
     mkdirSync(temporary)
+    // Half of them share no folder with the coordinator.
+    const isApart = seed % 4 >= 2
+    const apart = join(folder, `nodes${seed}`)
+    mkdirSync(apart)
     const mark = `MILLRACE_FAULTS=${process.pid}.${seed}.`
     const expected = await start(words('here', seed, join(at, 'one')), environment).ended
     assert.equal(expected.code, 0, expected.said)
@@ -149,6 +153,8 @@ test(`${seeds} random programs under kills, stops and cuts end as on one machine
       MILLRACE_FAULTS: `${process.pid}.${seed}.`,
       MILLRACE_NODE_SILENCE: '2s',
       MILLRACE_CUT: '3000',
+      XDG_CACHE_HOME: join(folder, 'cache'),
+      ...(isApart ? { MILLRACE_NODE_FOLDER: apart } : {}),
     }
     const nodes = seed % 2 === 0 ? 'local:4x1' : machines
     const run = start(words(nodes, seed, join(at, 'several')), own)
@@ -160,12 +166,13 @@ test(`${seeds} random programs under kills, stops and cuts end as on one machine
     const { code, text, said } = await run.ended
     isOver = true
     clearTimeout(limit)
-    const told = `seed ${seed}, ${nodes}: ${(await faults).join(', ')}\n${said}`
+    const told = `seed ${seed}, ${nodes}${isApart ? ', apart' : ''}: ${(await faults).join(', ')}\n${said}`
     assert.equal(code, 0, told)
     assert.equal(text, expected.text, told)
     // Nothing is left: no process, no socket, no folder, no staged file.
     await until(() => marked(mark).length === 0)
     assert.deepEqual(readdirSync(temporary), [], told)
+    await until(() => readdirSync(apart).length === 0)
     const names = readdirSync(join(at, 'several'))
     assert.deepEqual(
       names,

@@ -110,10 +110,10 @@ export interface Running {
   readonly ended: Promise<{ code: number | null; text: string; said: string }>
 }
 
-export function start(words: readonly string[], environment: NodeJS.ProcessEnv = {}): Running {
+export function start(words: readonly string[], environment: NodeJS.ProcessEnv = {}, cwd?: string): Running {
   const env = { ...process.env, TMPDIR: sockets, MILLRACE_TEST_WORD: 'wind', ...environment }
   const [program = '', ...rest] = words
-  const run = spawn(program, rest, { stdio: ['ignore', 'pipe', 'pipe'], env })
+  const run = spawn(program, rest, { stdio: ['ignore', 'pipe', 'pipe'], env, cwd })
   let text = ''
   let said = ''
   run.stdout.on('data', (chunk: Buffer) => (text += chunk.toString()))

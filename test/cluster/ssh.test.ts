@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
-import { execFileSync, spawn } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { bin, makeFolder } from '../cli/folder.ts'
 import {
   EXPECTED,
   arguments_,
@@ -33,7 +35,8 @@ function canMake(path: string): boolean {
 }
 
 let environment: NodeJS.ProcessEnv = {}
-let server: ReturnType<typeof spawn> | null = null
+const servers: ReturnType<typeof spawn>[] = []
+const at = (name: string): string => join(folder, name)
 
 const freePort = (): Promise<number> =>
   new Promise(resolve => {
@@ -45,11 +48,15 @@ const freePort = (): Promise<number> =>
 
 before(async () => {
   if (skip !== false) return
-  const port = await freePort()
-  const at = (name: string): string => join(folder, name)
   for (const name of ['host', 'key']) {
     execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', at(name)])
   }
+  environment = await startServer([])
+})
+
+/** Gives the variables with which ssh reaches it. */
+async function startServer(more: readonly string[]): Promise<NodeJS.ProcessEnv> {
+  const port = await freePort()
   const lines = [
     `Port ${port}`,
     'ListenAddress 127.0.0.1',
@@ -58,19 +65,22 @@ before(async () => {
     'UsePAM no',
     'StrictModes no',
     'PidFile none',
+    ...more,
   ]
-  writeFileSync(at('sshd.conf'), `${lines.join('\n')}\n`)
-  server = spawn(SSHD, ['-D', '-e', '-f', at('sshd.conf')], { stdio: ['ignore', 'ignore', 'pipe'] })
+  const file = at(`sshd${port}.conf`)
+  writeFileSync(file, `${lines.join('\n')}\n`)
+  const server = spawn(SSHD, ['-D', '-e', '-f', file], { stdio: ['ignore', 'ignore', 'pipe'] })
+  servers.push(server)
   let said = ''
   server.stderr?.on('data', (chunk: Buffer) => (said += chunk.toString()))
-  await until(() => said.includes('Server listening') || server?.exitCode != null)
+  await until(() => said.includes('Server listening') || server.exitCode !== null)
   assert.equal(server.exitCode, null, said)
   const known = `-o UserKnownHostsFile=${at('known')} -o StrictHostKeyChecking=accept-new -o LogLevel=ERROR`
-  environment = { MILLRACE_SSH_OPTIONS: `-F none -p ${port} -i ${at('key')} ${known}` }
-})
+  return { MILLRACE_SSH_OPTIONS: `-F none -p ${port} -i ${at('key')} ${known}` }
+}
 
 after(() => {
-  server?.kill()
+  for (const server of servers) server.kill()
 })
 
 /** The ssh that the run has started for a node, by the name of its socket there. */
@@ -86,7 +96,8 @@ function sshOf(run: number, index: number): number {
 
 /** Nothing is left in /tmp by these runs. */
 async function nothingIsLeft(known: readonly string[]): Promise<void> {
-  await until(() => readdirSync(sockets).length === 0)
+  // tsx keeps what it has compiled.
+  await until(() => readdirSync(sockets).every(name => name.startsWith('tsx-')))
   await until(() => sshSockets().every(name => known.includes(name)))
 }
 
@@ -150,3 +161,66 @@ test('a host that cannot be reached is named', { skip, timeout: 60_000 }, async 
   assert.match(said, /the agent of node 127\.0\.0\.1 did not start: .*Permission denied/)
   await nothingIsLeft(known)
 })
+
+const canHide = spawnSync('unshare', ['-m', 'true']).status === 0
+test(
+  'a host with nothing but Node gets the package, the program and its files',
+  { skip: skip || (canHide ? false : 'mounts cannot be made here'), timeout: 120_000 },
+  async () => {
+    const known = sshSockets()
+    const own = makeFolder({
+      'app.ts': `
+import { readFileSync, writeFileSync } from 'node:fs'
+import { task, command, main, barrier, FILE_IN, FILE_OUT } from 'millrace'
+import { word } from './lib/word.js'
+export const write = task({ name: 'write', params: [FILE_IN, FILE_OUT] }, (from: string, to: string) => {
+  writeFileSync(to, readFileSync(from, 'utf8') + word + ' ' + import.meta.url)
+})
+export const copy = command({ name: 'copy', params: [FILE_IN, FILE_OUT], stdout: 1 }, from => ['cat', String(from)])
+main(async () => {
+  writeFileSync('given', 'given ')
+  for (let i = 0; i < 4; i++) { write('given', 'out/w' + i); copy('out/w' + i, 'c' + i) }
+  await barrier()
+  console.log(JSON.stringify([0, 1, 2, 3].map(i => readFileSync('c' + i, 'utf8'))))
+})
+`,
+      'lib/word.ts': "export const word = 'word'",
+    })
+    const cache = mkdtempSync(join(tmpdir(), 'millrace-host-'))
+    after(() => rmSync(cache, { recursive: true, force: true }))
+    // Logins there see neither this repository nor the folder of the program.
+    const hidden = [join(import.meta.dirname, '..', '..'), dirname(own)]
+    const hide = hidden.map(path => `mount -t tmpfs none '${path}'`).join(' && ')
+    writeFileSync(at('login'), `cd / && ${hide} && exec sh -c "$SSH_ORIGINAL_COMMAND"`)
+    const apart = await startServer([
+      `ForceCommand exec unshare -m sh ${at('login')}`,
+      `SetEnv XDG_CACHE_HOME=${cache}`,
+    ])
+    const words = [
+      node,
+      bin,
+      'run',
+      'app.ts',
+      '--nodes',
+      'ssh:127.0.0.1:1,localhost:1',
+      '--progress',
+      'plain',
+    ]
+    for (const isSent of [true, false]) {
+      const packages = join(cache, 'millrace', 'packages')
+      assert.equal(existsSync(packages), !isSent)
+      const { code, text, said } = await start(words, apart, own).ended
+      assert.equal(code, 0, said)
+      const seen = JSON.parse(text) as string[]
+      assert.equal(seen.length, 4)
+      for (const one of seen) assert.match(one, /^given word file:.*\/programs\/[^/]*\/.*\/app\.ts$/)
+      assert.equal(readdirSync(packages).length, 1)
+      assert.equal(readFileSync(join(own, 'out', 'w3'), 'utf8'), seen[3])
+    }
+    await nothingIsLeft(known)
+    assert.deepEqual(
+      readdirSync(tmpdir()).filter(name => name.startsWith('millrace-package-')),
+      [],
+    )
+  },
+)

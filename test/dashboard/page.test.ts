@@ -20,7 +20,7 @@ const VIEWS = ['overview', 'timeline', 'graph', 'storage', 'streams', 'data', 'n
 
 async function serve(journal: string): Promise<string> {
   const server = new DashboardServer({ journal })
-  const url = await server.listen()
+  const { url } = await server.listen()
   after(() => server.close())
   return url
 }

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
+import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { createJournal } from '../../src/report/journal/writer.ts'
 import { tunnelLine } from '../../src/report/dashboard/address.ts'
 import { DashboardServer } from '../../src/report/dashboard/server.ts'
+import type { ControlOrder } from '../../src/report/dashboard/protocol.ts'
 import type { DashboardOptions } from '../../src/report/dashboard/server.ts'
 import { runStarted, sampleRun } from '../report/sample-run.ts'
 import { temporaryFolder } from '../report/temporary.ts'
@@ -14,11 +16,11 @@ const finished = await journalOf(join(folder, 'finished', 'journal'), sampleRun)
 
 async function serve(
   options: Partial<DashboardOptions> = {},
-): Promise<{ url: string; server: DashboardServer }> {
+): Promise<{ url: string; controlUrl: string | null; server: DashboardServer }> {
   const server = new DashboardServer({ journal: finished, ...options })
-  const url = await server.listen()
+  const { url, controlUrl } = await server.listen()
   after(() => server.close())
-  return { url, server }
+  return { url, controlUrl, server }
 }
 
 /** Sections as they come, until `isDone` says so. */
@@ -103,9 +105,9 @@ test('a run that goes on is followed as its journal grows, and a late page gets 
   const { url } = await serve({ journal: path })
   const states: string[] = []
   await sections(url, 'run', (_name, data) => {
-    const { state, submitted } = data as { state: string; submitted: number }
+    const { state, counts } = data as { state: string; counts: { submitted: number } }
     states.push(state)
-    if (state === 'running' && submitted === 4) {
+    if (state === 'running' && counts.submitted === 4) {
       for (const event of rest.slice(half)) journal.observe(event)
       journal.flushSync()
     }
@@ -154,4 +156,51 @@ test('behind ssh and on a node of a batch system, the line for a tunnel is print
     /^ssh -N -L 8080:127\.0\.0\.1:8080 -p 2222 \S+@10\.0\.0\.2$/,
   )
   assert.match(tunnelLine(8080, { SLURM_SUBMIT_HOST: 'login1' }) ?? '', / -J \S+@login1 \S+@\S+$/)
+})
+
+const CONTROL = { 'Content-Type': 'application/json', 'X-Millrace-Control': '1' }
+
+test('a page acts on the run only by the second token, and no other site can make it', async () => {
+  const orders: ControlOrder[] = []
+  const path = join(folder, 'controlled', 'journal')
+  const alive = { ...runStarted, pid: process.pid } as (typeof sampleRun)[number]
+  const { url, controlUrl } = await serve({
+    journal: await journalOf(path, [alive]),
+    controls: async order => {
+      orders.push(order)
+      return { done: 'it is done' }
+    },
+  })
+  assert.ok(controlUrl !== null && controlUrl !== url)
+  const post = (base: string, headers: Record<string, string>, body: unknown): Promise<Response> =>
+    fetch(`${base}control`, { method: 'POST', headers, body: JSON.stringify(body) })
+  const pause = { action: 'pause' }
+  assert.equal((await post(url, CONTROL, pause)).status, 405)
+  assert.equal((await post(controlUrl.replace(/[^/]+\/$/, 'x/'), CONTROL, pause)).status, 404)
+  // What a form, an image or a script of another site can send.
+  assert.equal((await post(controlUrl, {}, pause)).status, 403)
+  assert.equal((await post(controlUrl, { 'Content-Type': 'text/plain' }, pause)).status, 403)
+  assert.equal((await post(controlUrl, { ...CONTROL, 'Content-Type': 'text/plain' }, pause)).status, 403)
+  assert.equal((await post(controlUrl, { ...CONTROL, 'Sec-Fetch-Site': 'cross-site' }, pause)).status, 403)
+  const asked = await fetch(`${controlUrl}control`, { method: 'OPTIONS', headers: { Origin: 'http://evil' } })
+  assert.equal(asked.headers.get('access-control-allow-origin'), null)
+  for (const wrong of [null, [], {}, { action: 'rm' }, { action: 'cancel' }, { action: 'cancel', task: '1' }])
+    assert.equal((await post(controlUrl, CONTROL, wrong)).status, 400, JSON.stringify(wrong))
+  assert.equal((await post(controlUrl, CONTROL, { action: 'pause', rest: 'x'.repeat(5000) })).status, 400)
+  assert.deepEqual(orders, [])
+  const done = await post(controlUrl, { ...CONTROL, 'Sec-Fetch-Site': 'same-origin' }, pause)
+  assert.deepEqual(await done.json(), { done: 'it is done' })
+  assert.deepEqual(orders, [{ action: 'pause', by: userInfo().username }])
+  const may = async (base: string): Promise<unknown> => (await fetch(`${base}control`)).json()
+  assert.deepEqual([await may(url), await may(controlUrl)], [{ isAllowed: false }, { isAllowed: true }])
+})
+
+test('without --control there is no address to act, and a run that has ended takes no orders', async () => {
+  assert.equal((await serve()).controlUrl, null)
+  const { controlUrl } = await serve({ controls: async () => ({ done: 'never' }) })
+  await fetch(`${controlUrl}section?name=run`)
+  const options = { method: 'POST', headers: CONTROL, body: '{"action":"stop"}' }
+  assert.deepEqual(await (await fetch(`${controlUrl}control`, options)).json(), {
+    problem: 'The run has ended.',
+  })
 })

@@ -3,13 +3,16 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import type { RunEvent } from '../../src/core/events.ts'
 import { RunModel } from '../../src/report/dashboard/state/run-model.ts'
+import { ReadyIo } from '../../src/report/dashboard/state/ready-io.ts'
 import { Series } from '../../src/report/dashboard/state/series.ts'
 import { ITEM, PARTS, bucketMs, levelFor, tileMs, tileRow } from '../../src/report/dashboard/state/tiles.ts'
+import { dataSection } from '../../src/report/dashboard/sections/data.ts'
 import { criticalPath, graphSection, nearGraph } from '../../src/report/dashboard/sections/graph.ts'
 import { findTasks, taskFacts } from '../../src/report/dashboard/sections/task-facts.ts'
 import { sampleRun } from '../report/sample-run.ts'
 import { randomRun } from '../report/random-run.ts'
 import { manyTasks } from './journal-of.ts'
+import { richRun } from './rich-run.ts'
 
 function modelOf(events: Iterable<RunEvent>): RunModel {
   const model = new RunModel()
@@ -113,4 +116,54 @@ test('a series in which nothing happens any more reaches to the end', () => {
   series.spread(0, 100, 5)
   const { width, values } = series.points(100_000)
   assert.ok(values.length * width >= 100_000)
+})
+
+test('temporary files that were deleted are gone from the list and from their device; a kept task is done', () => {
+  const events = [...richRun()]
+  const end = events.pop() as RunEvent
+  const before = modelOf(events)
+  const version = [...before.versions.sized][0] as number
+  const task = before.tasks.last
+  const more: RunEvent[] = [
+    { type: 'removed', at: 4000, version },
+    { type: 'intermediate', at: 4000, bytes: 70, limit: 100 },
+    {
+      type: 'submitted',
+      at: 4001,
+      task: task + 1,
+      kind: 0,
+      parent: null,
+      group: null,
+      priority: 0,
+      reads: [],
+      writes: [],
+    },
+    { type: 'arguments', at: 4001, task: task + 1, text: '3, "a.txt"' },
+    { type: 'ready', at: 4001, task: task + 1 },
+    { type: 'kept', at: 4002, task: task + 1 },
+    { type: 'control', at: 4003, action: 'pause', by: 'ada' },
+  ]
+  const model = modelOf([...events, ...more])
+  assert.ok(dataSection(before, 4000).largest.some(row => row.version === version))
+  const data = dataSection(model, 4100)
+  assert.ok(!data.largest.some(row => row.version === version))
+  assert.deepEqual([data.intermediate?.bytes, data.intermediate?.limit], [70, 100])
+  assert.equal(model.tasks.stateOf(task + 1), 'done')
+  assert.equal(taskFacts(model, task + 1)?.arguments, '3, "a.txt"')
+  assert.equal(taskFacts(model, 1)?.arguments, 'none')
+  assert.ok(model.isPaused)
+  assert.match(model.notes.at(-1)?.text ?? '', /^ada paused the run/)
+  for (const event of [{ ...more.at(-1), action: 'go-on' } as RunEvent, end]) model.observe(event)
+  assert.ok(!model.isPaused)
+})
+
+test('tasks that wait for room are told from those that wait for bandwidth', () => {
+  const ready = new ReadyIo()
+  for (let i = 0; i < 3; i++) ready.add(1, 1)
+  ready.add(2, 1)
+  ready.told(1, 'nvme has 0 B free and it needs 4 MB; disk has 1 MB free and it needs 4 MB')
+  ready.told(2, 'nvme has 0 B free and it needs 4 MB; disk has 0 B/s of 90 MB/s left and it asks for 9 MB/s')
+  assert.deepEqual([ready.all, ready.forRoom], [4, 3])
+  ready.told(1, 'all 8 I/O executors are busy')
+  assert.equal(ready.forRoom, 0)
 })

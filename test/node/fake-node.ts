@@ -130,6 +130,7 @@ export function fakeNode(cpus = 1) {
     kept: () => void log.push('kept'),
     stopped: task => void log.push(`stopped ${task.id}`),
     said: task => void log.push(`said ${task.id}`),
+    travels: task => void log.push(`travels ${task.id}`),
     givenUp: task => void givenUp.push(task),
     laneSilent: () => false,
     died: (lane, reason) => void log.push(`died ${lane}: ${reason}`),

@@ -208,6 +208,21 @@ export const arbitraries: Record<RunEventType, fc.Arbitrary<RunEvent>> = {
       maxLength: 3,
     }),
   }),
+  removed: event('removed', { version: id }),
+  intermediate: event('intermediate', { bytes: size, limit: size }),
+  arguments: event('arguments', { task: id, text }),
+  control: event(
+    'control',
+    {
+      action: fc.constantFrom('pause', 'go-on', 'stop', 'cancel', 'priority'),
+      by: text,
+      task: id,
+      what: text,
+      count: fc.nat(),
+      priority: fc.integer(),
+    },
+    ['task', 'what', 'count', 'priority'],
+  ),
   note: event('note', { level: fc.constantFrom('info', 'warning'), text }),
   interrupted: event('interrupted', { signal: text, times: fc.nat() }),
   'run-ended': event(

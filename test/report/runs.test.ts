@@ -60,6 +60,11 @@ test('runs are listed newest first with how they ended', async () => {
   writeFileSync(runPaths(base, 'broken').journal, 'not a journal at all')
   const broken = await findRun(base, 'broken')
   assert.equal(broken.outcome, 'unreadable')
+  // As a later version might write it: the other runs are listed as before.
+  await keep(base, 'odd-otter', 9, 'exploded' as never)
+  const all = await listRuns(base)
+  assert.equal(all.find(({ name }) => name === 'odd-otter')?.outcome, 'unreadable')
+  assert.equal(all.length, 6)
 })
 
 test('a run is found by name, by the start of its name, and as the last', async () => {

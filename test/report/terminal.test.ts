@@ -357,3 +357,30 @@ test('colours have a meaning and can be left out', () => {
   assert.ok(!plain!.includes('\u001b'))
   assert.equal(stripVTControlCharacters(colored!), plain)
 })
+
+test('live: files that stream, with their rate and who waits; complete ones go', () => {
+  const fake = new FakeTerminal({ mode: 'live' })
+  const stream = (at: number, path: string, bytes: number, more: object = {}): RunEvent => ({
+    type: 'stream',
+    at,
+    path,
+    state: 'growing',
+    bytes,
+    producers: ['make'],
+    readers: [{ name: 'add', waits: null }],
+    ...more,
+  })
+  const seen = (): string[] => fake.screen.filter(line => line.startsWith('  ~ '))
+  const absent = { state: 'absent', readers: [{ name: 'add', waits: 'add waits for b, which make writes' }] }
+  observeAll(fake, [runStarted, stream(0, 'a', 0), stream(0, 'b', 0, absent), stream(1000, 'a', 5_000_000)])
+  fake.pass(2000)
+  // 5 MB in the two seconds since the event before: the rate falls while nothing comes.
+  assert.deepEqual(seen(), [
+    '  ~ a make > add, 5.0 MB, 2.5 MB/s',
+    '  ~ b make > add, not there yet, add waits',
+  ])
+  observeAll(fake, [stream(2000, 'a', 5_000_000, { state: 'committed' })])
+  fake.pass(100)
+  assert.deepEqual(seen(), ['  ~ b make > add, not there yet, add waits'])
+  fake.terminal.closeSync()
+})

@@ -108,6 +108,7 @@ test('the loop asks again until there is nothing more to do, and gives each node
       root: engine.root,
       io: engine.io,
       looks: new Looks(),
+      control: engine.control,
       readyCount: 0,
       taskCount: 0,
       decide: () => {

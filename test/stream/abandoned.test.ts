@@ -126,7 +126,8 @@ describe('a size that was not final', { skip, timeout: 240_000 }, () => {
     const { code, told } = await run({ stages: pipe, steps })
     assert.equal(code, 1)
     assert.match(told, /step 'add' may have read only a part of 'numbers'.*give it the mode update/)
-    assert.match(told, /^test: in doubt in .*: 2 of 2 steps ok$/m)
+    assert.match(told, /^failed \S+ after [^]*in doubt: the results of a step may be wrong/m)
+    assert.match(told, /tasks +2 ok, of 2/)
   })
 })
 

@@ -41,7 +41,7 @@ describe('millrace stream check', () => {
         '',
         'FILES    WRITTEN BY  READ BY  COMPLETE                  READABLE       KEPT  WHERE',
         'numbers  make        add      on_close                  as it grows    no    -',
-        'sum      add         nobody   on_termination (default)  when complete  yes   -',
+        'sum      add         no step  on_termination (default)  when complete  yes   -',
         '',
         'kept: sum',
         '',

@@ -139,7 +139,7 @@ const oddities: [name: string, text: string, message: RegExp][] = [
     step('{"name": "d"}', '"f", "g", "d", "d/x"'),
     /write "dirname"|other names lie below/,
   ],
-  ['an excluded output', top('"exclude": ["f"]'), /nobody will wait/],
+  ['an excluded output', top('"exclude": ["f"]'), /no step waits for it/],
   ['settings of CAPIO', top('"version": 1.1, "configuration": "x.toml"'), /does not read/],
   [
     'two writers and one close',

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterEach, describe, test } from 'node:test'
-import { type RunOptions } from '../../src/stream/index.ts'
+import type { StreamRunOptions } from '../../src/runtime/streams/stream-run.ts'
 import { add, assertClean, folderOf, permanent, pipe, read, run, toolsOrReason } from './support.ts'
 
 const { skip } = await toolsOrReason()
@@ -39,7 +39,12 @@ describe('where files live', { skip, timeout: 300_000 }, () => {
     assert.deepEqual(readdirSync(join(place, 'raw')).toSorted(), ['a.txt', 'b.txt', 'c.md'])
   })
 
-  const placing: [name: string, extra: Record<string, unknown>, options: RunOptions, storage: RegExp][] = [
+  const placing: [
+    name: string,
+    extra: Record<string, unknown>,
+    options: StreamRunOptions,
+    storage: RegExp,
+  ][] = [
     ['memory runs short', {}, { reserve: 1e15 }, /moved to another layer/],
     ['storage says fs', { storage: { fs: ['numbers'] } }, {}, /1 file moved/],
   ]

@@ -4,15 +4,9 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { after } from 'node:test'
-import {
-  type RunOptions,
-  type StepCommand,
-  type StreamIo,
-  streamRun,
-  streamTools,
-  type Tools,
-} from '../../src/stream/index.ts'
-
+import type { StandardStreams } from '../../src/runtime/standard-output.ts'
+import { streamRun, type StreamRunOptions } from '../../src/runtime/streams/stream-run.ts'
+import { type StepCommand, type StreamIo, streamTools, type Tools } from '../../src/stream/index.ts'
 import { parseNodes } from '../../src/cluster/launch/node-spec.ts'
 import { streamRunOnNodes } from '../../src/cluster/streams/stream-run.ts'
 import { packageVersion } from '../../src/runtime/version.ts'
@@ -58,6 +52,16 @@ export function ears(): StreamIo & { said: () => string; told: () => string } {
   }
 }
 
+/** The same for a run, which writes to streams. */
+export const streamsOf = (
+  { out, err }: Pick<StreamIo, 'out' | 'err'>,
+  terminal: Partial<Pick<NodeJS.WriteStream, 'isTTY' | 'columns' | 'rows'>> = {},
+): StandardStreams => ({
+  stdout: { write: (text: string | Uint8Array) => (out(String(text)), true) },
+  stderr: { write: (text: string | Uint8Array) => (err(String(text)), true), ...terminal },
+  goToSamePlace: () => false,
+})
+
 /** What this process has left in shared memory: boards and directories of runs. */
 export const leftovers = (): string[] =>
   readdirSync('/dev/shm').filter(
@@ -90,7 +94,7 @@ export interface Case {
   steps: Record<string, string | string[]>
   extra?: Record<string, unknown>
   files?: Record<string, string>
-  options?: RunOptions
+  options?: StreamRunOptions
   signal?: AbortSignal
   commands?: StepCommand[]
 }
@@ -131,6 +135,7 @@ export async function run(given: Case): Promise<{ code: number; place: string; s
   const options = {
     interval: 20,
     limit: 60,
+    run: { folder: place, progress: 'plain' },
     ...(given.options?.dir === undefined ? { place } : {}),
     ...given.options,
   }
@@ -138,7 +143,7 @@ export async function run(given: Case): Promise<{ code: number; place: string; s
   const code =
     isApart && given.options?.dir === undefined
       ? await runApart(file, commands, place, io, given)
-      : await streamRun(file, commands, options, io, given.signal)
+      : await streamRun(file, commands, options, streamsOf(io), given.signal)
   return { code, place, said: io.said(), told: io.told() }
 }
 

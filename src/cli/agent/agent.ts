@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { Agent } from '../../cluster/agent/agent.ts'
 import { callCoordinator } from '../../cluster/agent/call.ts'
+import { Incoming } from '../../cluster/transfer/incoming.ts'
+import { Peers } from '../../cluster/transfer/peers.ts'
 import { startRenewing } from '../../cluster/lease/lease-worker.ts'
 import type { AgentOrders } from '../../cluster/launch/agent-command.ts'
 import { MillraceError } from '../../core/errors.ts'
@@ -21,12 +23,17 @@ export async function execute(given: Given): Promise<void> {
   const call = { token, node, cpus, version, removesSocket, ...name }
   let over = (_reason: string): void => process.exit(0)
   startRenewing({ call: { ...call, addresses: leases }, times }, reason => over(reason))
-  const calls = await callCoordinator({ ...call, addresses })
+  const incoming = new Incoming()
+  const peers = new Peers({ token, node, incoming, isHere: orders.isHere })
+  await peers.listen()
+  const calls = await callCoordinator({ ...call, addresses, peers: peers.addresses })
   // Ctrl-C and the end of a terminal are for the coordinator.
   for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => undefined)
   await new Promise<void>(resolve => {
     const agent = new Agent({
       ...calls,
+      incoming,
+      peers,
       ended: () => resolve(),
     })
     over = reason => agent.end(reason)
@@ -36,7 +43,7 @@ export async function execute(given: Given): Promise<void> {
   process.exit(0)
 }
 
-/** The output of a job goes to a file that is seen by nobody. */
+/** The output of a job goes to a file that the user does not see. */
 function printThrough(agent: Agent): void {
   for (const stream of [process.stdout, process.stderr]) {
     stream.write = ((chunk: string | Uint8Array, ...rest: unknown[]): boolean => {
@@ -78,5 +85,7 @@ function readOrders(): Promise<AgentOrders> {
     }
     process.stdin.on('data', take)
     process.stdin.on('end', () => reject(wrong()))
+    // Another part of the command may have paused it.
+    process.stdin.resume()
   })
 }

@@ -2,6 +2,12 @@ import type { CommandSpec, OperandSpec, OptionSpec } from '../spec.ts'
 
 export const DASHBOARD: OptionSpec = { name: 'dashboard', help: ['serve a live page, and print its address'] }
 
+export const DASHBOARD_CONTROL: OptionSpec = {
+  name: 'control',
+  isRare: true,
+  help: ['with --dashboard: pages may pause, cancel and', 'reorder, by a second address'],
+}
+
 export const DASHBOARD_PORT: OptionSpec = {
   name: 'port',
   value: 'PORT',

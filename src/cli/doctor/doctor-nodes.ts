@@ -25,14 +25,10 @@ export function judgeNode({ problem, by, hello, view, roundTripMs, clockMs }: No
   }
   const has = `${hello.host}: ${plural(hello.cpus, 'CPU')}, ${formatBytes(hello.memory)}, Node ${hello.nodeVersion}`
   const found = `${has}, ${formatDuration(roundTripMs)} away`
-  if (!view.hasFolder) {
-    const todo = 'Run in a folder that all nodes see at the same path, such as your home on a cluster.'
-    return { state: 'fail', found: `${found}; it has no folder ${process.cwd()}`, todo }
-  }
-  if (!view.seesFile) {
+  if (!view.hasFolder || !view.seesFile) {
     const todo =
-      'Its folder of this name is another one, or shows files late. Run in a folder that all nodes share.'
-    return { state: 'fail', found: `${found}; it does not see a file that was just written here`, todo }
+      'Files of tasks will be sent there and back. In a folder that all nodes see at the same path they would not.'
+    return { state: 'warn', found: `${found}; it does not see ${process.cwd()}`, todo }
   }
   if (!view.canWrite) {
     return {

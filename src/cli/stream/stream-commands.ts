@@ -1,4 +1,3 @@
-import { DASHBOARD, DASHBOARD_PORT } from '../dashboard/dashboard-command.ts'
 import type { CommandSpec, OperandSpec, OptionSpec } from '../spec.ts'
 
 const CONFIG: OperandSpec = { name: 'CONFIG', required: true }
@@ -28,8 +27,8 @@ const KEEP: OptionSpec = { name: 'keep', help: ['leave temporary files, and say 
 
 const load: CommandSpec['load'] = () => import('./stream.ts')
 
-/** `millrace stream …`: each is a command with a name of two words. */
-export const STREAM_COMMANDS: readonly CommandSpec[] = [
+/** `millrace stream …`: each is a command with a name of two words. `recording`: how a run is shown and recorded. */
+export const streamCommands = (recording: readonly OptionSpec[]): readonly CommandSpec[] => [
   {
     name: 'stream run',
     summary: 'run all steps of a workflow at once, under its rules',
@@ -48,8 +47,7 @@ export const STREAM_COMMANDS: readonly CommandSpec[] = [
       LIMIT,
       KEEP,
       { name: 'reserve', value: 'SIZE', kind: 'size', help: ['memory that is to stay free'] },
-      DASHBOARD,
-      DASHBOARD_PORT,
+      ...recording,
       {
         name: 'nodes',
         value: 'NODES',

@@ -4,7 +4,9 @@ import { StreamNode } from '../../cluster/streams/stream-node.ts'
 import { refuseDir, streamRunOnNodes } from '../../cluster/streams/stream-run.ts'
 import { printable } from '../../report/text.ts'
 import { MillraceError } from '../../core/errors.ts'
+import { shellQuote } from '../../general/shell-quote.ts'
 import { parseBytes } from '../../general/units.ts'
+import { processStreams } from '../../runtime/standard-output.ts'
 import {
   parseStepOption,
   readStepCommands,
@@ -12,13 +14,14 @@ import {
   streamDown,
   streamExec,
   streamPs,
-  streamRun,
   streamUp,
 } from '../../stream/index.ts'
 import type { StreamIo } from '../../stream/index.ts'
 import { packageVersion } from '../../runtime/version.ts'
+import { checkRunOptions, runOptionsOf } from '../run-options.ts'
 import { valueOf } from '../spec.ts'
 import type { Given } from '../spec.ts'
+import { EXPORTS } from '../targets.ts'
 
 /** `millrace stream …`: hands the words over to the functions of src/stream. */
 export async function execute(given: Given, command: string): Promise<void> {
@@ -68,6 +71,18 @@ function carryOut(command: string, given: Given, io: StreamIo, signal: AbortSign
   }
 }
 
+/** Options of runs that have a journal. */
+const ONE_MACHINE = [
+  'dashboard',
+  'control',
+  'progress',
+  'json',
+  'color',
+  'journal',
+  'otlp',
+  ...EXPORTS,
+] as const
+
 async function run(config: string, given: Given, io: StreamIo, signal: AbortSignal): Promise<number> {
   const file = valueOf(given, 'steps')
   const options = (given.values.get('step') ?? []).map(parseStepOption)
@@ -75,11 +90,17 @@ async function run(config: string, given: Given, io: StreamIo, signal: AbortSign
   const reserve = valueOf(given, 'reserve')
   const nodes = valueOf(given, 'nodes')
   const specs = nodes === undefined ? null : findNodes({ nodes, isLaunched: true })
-  const isShown = given.flags.get('dashboard') === true
   if (specs) {
-    if (isShown) {
-      throw new MillraceError('MR_OPTION', '--dashboard and --nodes exclude each other', {
-        hint: 'Leave out one of them: a page of streams between nodes is not there yet.',
+    for (const name of ONE_MACHINE) {
+      if (!given.flags.has(name) && !given.values.has(name)) continue
+      throw new MillraceError('MR_OPTION', `--${name} and --nodes exclude each other`, {
+        hint: 'Leave out one of them: streams between nodes leave no journal yet.',
+      })
+    }
+    const limited = steps.find(({ timeout }) => timeout !== undefined)
+    if (limited) {
+      throw new MillraceError('MR_OPTION', `step '${limited.step}' has a timeout, and --nodes has none`, {
+        hint: 'Leave out the timeout, or use --limit, which ends waits that last too long.',
       })
     }
     refuseDir(valueOf(given, 'dir'))
@@ -92,24 +113,32 @@ async function run(config: string, given: Given, io: StreamIo, signal: AbortSign
     }
     return streamRunOnNodes(config, steps, specs, options, io, signal)
   }
-  const kept = isShown
-    ? await (await import('./stream-journal.ts')).keepJournal(config, valueOf(given, 'port'), io)
-    : null
-  const code = await streamRun(
+  const runOptions = runOptionsOf(given, EXPORTS)
+  runOptions.again = commandAgain(config, given)
+  await checkRunOptions(runOptions)
+  const { streamRun } = await import('../../runtime/streams/stream-run.ts')
+  return streamRun(
     config,
     steps,
     {
-      ...(kept ? { observed: kept.observed } : {}),
+      run: runOptions,
       ...texts(given, 'dir', 'place'),
       ...numbers(given, 'limit'),
       ...switches(given, 'keep'),
       ...(reserve === undefined ? {} : { reserve: parseBytes(reserve) ?? 0 }),
     },
-    io,
+    processStreams,
     signal,
   )
-  await kept?.close()
-  return code
+}
+
+/** The command line that starts the same steps again. */
+function commandAgain(config: string, given: Given): string {
+  const words = ['millrace', 'stream', 'run', config]
+  for (const name of ['steps', 'step', 'dir', 'place', 'limit', 'reserve'])
+    for (const value of given.values.get(name) ?? []) words.push(`--${name}`, value)
+  if (given.flags.get('keep')) words.push('--keep')
+  return words.map(shellQuote).join(' ')
 }
 
 /** One node: what a step prints goes to the coordinator, and signals of the terminal are for it. */

@@ -1,16 +1,17 @@
 import { BLOB } from '../link/frame-types.ts'
 import type { FrameReader } from '../link/frames.ts'
-import { Incoming } from '../transfer/incoming.ts'
+import type { Incoming } from '../transfer/incoming.ts'
 import type { Outgoing } from '../transfer/outgoing.ts'
 import { ONCE } from '../coordinator/node-memory.ts'
 
 /** The buffers of a node: those that the coordinator sent, and those that tasks made here. Kept until the coordinator says that they are no longer needed. */
 export class AgentMemory {
-  readonly incoming = new Incoming()
+  readonly incoming: Incoming
   readonly #outgoing: Outgoing
   #last = -1
 
-  constructor(outgoing: Outgoing) {
+  constructor(incoming: Incoming, outgoing: Outgoing) {
+    this.incoming = incoming
     this.#outgoing = outgoing
   }
 

@@ -1,3 +1,4 @@
+import { mkdirSync } from 'node:fs'
 import { MillraceError } from '../../core/errors.ts'
 import type { CommandProcess, CommandRequest, CommandResult } from '../../node/processes/command-process.ts'
 import { Processes } from '../../node/processes/processes.ts'
@@ -14,6 +15,8 @@ interface Host {
   readonly mark: string
   /** Add this to a time of this machine to have that of the coordinator's. */
   readonly clockShift: number
+  /** It has a folder of its own, in which the folders of programs are made. */
+  readonly isApart: boolean
   changed(): void
   note(text: string): void
 }
@@ -42,6 +45,7 @@ export class AgentProcesses {
     const id = content.varint()
     const request = unpack(content.block()) as Omit<CommandRequest, 'env'> & Partial<CommandRequest>
     if (request.env) this.#environment = { ...request.env, MILLRACE_RUN: this.#host.mark }
+    if (this.#host.isApart) makeFolder(request.cwd)
     const full: CommandRequest = { ...request, env: this.#environment }
     const starting = this.#processes.start()
     if (!starting) return this.#run(id, full)
@@ -95,5 +99,13 @@ export class AgentProcesses {
     writer.block(pack(facts).bytes)
     writer.end()
     this.#host.changed()
+  }
+}
+
+function makeFolder(path: string): void {
+  try {
+    mkdirSync(path, { recursive: true })
+  } catch {
+    // The program cannot be started there, and says so.
   }
 }

@@ -1,17 +1,23 @@
-import { existsSync } from 'node:fs'
+import { existsSync, mkdirSync, rmSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { modulePath } from '../../model/definition.ts'
 import { Watchdog } from '../../node/processes/watchdog.ts'
 import { BLOB, FROM_AGENT, TO_AGENT } from '../link/frame-types.ts'
-import { FrameSplitter, FrameWriter } from '../link/frames.ts'
-import type { FrameReader } from '../link/frames.ts'
+import { FrameReader, FrameSplitter, FrameWriter } from '../link/frames.ts'
+import { millraceCommand } from '../launch/agent-command.ts'
 import { bootId, monotonic } from '../link/machine-clock.ts'
+import type { FileOrder } from '../files/file-orders.ts'
 import type { AgentProbe, AgentStart } from '../link/start.ts'
 import { pack, unpack } from '../link/structured.ts'
+import type { Incoming } from '../transfer/incoming.ts'
 import { Outgoing } from '../transfer/outgoing.ts'
+import type { Peers } from '../transfer/peers.ts'
+import { AgentFiles } from './agent-files.ts'
 import { AgentMemory } from './agent-memory.ts'
 import { AgentProcesses } from './agent-processes.ts'
 import { AgentThread } from './agent-thread.ts'
+import { ParcelCache } from './parcel-cache.ts'
 import { lookAround } from './probe.ts'
 
 /** Looks after results that no thread announces; milliseconds. */
@@ -20,6 +26,9 @@ const TICK = 10
 export interface AgentOptions {
   readonly control: Duplex
   readonly data: Duplex
+  readonly incoming: Incoming
+  /** Other agents, from which it gets large buffers. */
+  readonly peers: Peers
   /** Called once, when nothing of the run is left on this machine. */
   ended(reason: string): void
 }
@@ -28,7 +37,8 @@ export interface AgentOptions {
 export class Agent {
   readonly writer = new FrameWriter()
   readonly #outgoing = new Outgoing(this.writer)
-  readonly memory = new AgentMemory(this.#outgoing)
+  readonly memory: AgentMemory
+  readonly #files: AgentFiles
   readonly #options: AgentOptions
   readonly #threads = new Map<number, AgentThread>()
   #processes: AgentProcesses | null = null
@@ -37,11 +47,18 @@ export class Agent {
   #clockShift = 0
   #willFlush = false
   #isOver = false
+  /** What has to wait until the program is there. */
+  #held: { type: number; bytes: Buffer }[] | null = null
+  #moduleRoot: string | null = null
   #ticking: NodeJS.Timeout | null = null
 
   constructor(options: AgentOptions) {
     this.#options = options
-    const { control, data } = options
+    const { control, data, incoming } = options
+    this.memory = new AgentMemory(incoming, this.#outgoing)
+    this.#files = new AgentFiles(incoming, this.#outgoing, answer =>
+      this.#tellPacked(FROM_AGENT.filed, answer),
+    )
     const splitter = new FrameSplitter()
     control.on('data', (chunk: Buffer) => {
       splitter.push(chunk, (type, content) => this.#receive(type, content))
@@ -54,10 +71,15 @@ export class Agent {
       stream.on('close', () => this.end('the coordinator is gone'))
     }
     this.#outgoing.connect(data)
+    this.memory.incoming.trees.connect(data)
   }
 
   get mark(): string {
     return this.#start?.mark ?? ''
+  }
+
+  get isApart(): boolean {
+    return this.#start?.root != null
   }
 
   get clockShift(): number {
@@ -91,6 +113,7 @@ export class Agent {
     for (const thread of this.#threads.values()) thread.kill(reason)
     // What tasks have started, and what left its process group, is the watchdog's as soon as this process has ended.
     this.#watchdog?.release()
+    this.#options.peers.end()
     this.#options.control.destroy()
     this.#options.data.destroy()
     this.#options.ended(reason)
@@ -125,6 +148,10 @@ export class Agent {
 
   #receive(type: number, content: FrameReader): void {
     if (this.#isOver) return
+    if (this.#held && !AT_ONCE.includes(type)) {
+      this.#held.push({ type, bytes: Buffer.from(content.rest()) })
+      return
+    }
     switch (type) {
       case TO_AGENT.start:
         return this.#begin(unpack(content.block()) as AgentStart)
@@ -145,11 +172,28 @@ export class Agent {
         return this.#programs().callBack(content.varint())
       case TO_AGENT.probe:
         return this.#tellPacked(FROM_AGENT.probed, lookAround(unpack(content.block()) as AgentProbe))
+      case TO_AGENT.file:
+        return this.#files.order(content.varint(), unpack(content.block()) as FileOrder)
+      case TO_AGENT.fetch:
+        return this.#fetch(content)
       case TO_AGENT.end:
         return void this.#leave()
       default:
         return this.#toThread(type, content)
     }
+  }
+
+  #fetch(content: FrameReader): void {
+    const [number, node, theirs] = [content.varint(), content.varint(), content.varint()]
+    const addresses: string[] = []
+    for (let left = content.varint(); left > 0; left--) addresses.push(content.text())
+    void this.#options.peers.fetch(node, addresses, theirs, number).then(isHere => {
+      this.writer.begin(FROM_AGENT.fetched)
+      this.writer.varint(number)
+      this.writer.byte(isHere ? 1 : 0)
+      this.writer.end()
+      this.changed()
+    })
   }
 
   #toThread(type: number, content: FrameReader): void {
@@ -172,20 +216,46 @@ export class Agent {
 
   #begin(start: AgentStart): void {
     this.#start = start
+    this.#watchdog = new Watchdog(start.mark)
+    this.#watchdog.start()
     try {
-      process.chdir(start.cwd)
-    } catch {
-      return this.#tell(FROM_AGENT.cannotStart, `there is no folder ${start.cwd}`)
+      if (start.root !== null) this.#makeRoot(start.root, start)
+      process.chdir(join(start.root ?? '/', start.cwd))
+    } catch (error) {
+      const what = start.root === null ? `there is no folder ${start.cwd}` : (error as Error).message
+      return this.#tell(FROM_AGENT.cannotStart, what)
     }
+    if (start.isSent) return this.#awaitProgram(start)
     const paths = [...start.modules, ...(start.entry ? [start.entry] : [])].map(modulePath)
     const missing = paths.find(path => !existsSync(path))
     if (missing) return this.#tell(FROM_AGENT.cannotStart, `there is no file ${missing}`)
+    this.#goOn(start)
+  }
+
+  #awaitProgram(start: AgentStart): void {
+    this.#held = []
+    this.#files.cache = new ParcelCache(dirname(dirname(millraceCommand())), start.root ?? '/', folder =>
+      this.#watchdog?.folder(folder),
+    )
+    this.#files.program = {
+      isAt: folder => {
+        this.#moduleRoot = folder
+        const held = this.#held ?? []
+        this.#held = null
+        this.#goOn(start)
+        for (const { type, bytes } of held) this.#receive(type, readerOf(bytes))
+        for (const thread of this.#threads.values()) thread.announce()
+        this.#processes?.flush()
+      },
+      cannotBe: why => this.#tell(FROM_AGENT.cannotStart, `the program could not be sent: ${why}`),
+    }
+  }
+
+  #goOn(start: AgentStart): void {
     if (start.boot !== bootId()) this.#clockShift = start.now - monotonic()
     process.argv = [...start.argv]
     process.execArgv = [...start.execArgv]
     if (start.environment) Object.assign(process.env, start.environment)
-    this.#watchdog = new Watchdog(start.mark)
-    this.#watchdog.start()
     const warm = start.commands ? this.#programs().start() : null
     void Promise.resolve(warm).then(() => {
       this.writer.begin(FROM_AGENT.started)
@@ -194,20 +264,30 @@ export class Agent {
     })
   }
 
+  /** A folder for this run and this user alone, which goes with the agent. */
+  #makeRoot(root: string, { cwd, logs }: AgentStart): void {
+    mkdirSync(dirname(root), { recursive: true })
+    this.#watchdog?.folder(root)
+    mkdirSync(root, { mode: 0o700 })
+    mkdirSync(join(root, cwd), { recursive: true })
+    if (logs !== null) mkdirSync(join(root, logs), { recursive: true })
+  }
+
   #programs(): AgentProcesses {
     return (this.#processes ??= new AgentProcesses(this))
   }
 
   #open(lane: number, io: boolean): void {
-    const { typescript, modules, entry, logs, startedAt, mark } = this.#start as AgentStart
+    const { typescript, modules, entry, logs, root, startedAt, mark } = this.#start as AgentStart
     const thread = new AgentThread(
       {
         lane,
         io,
+        moduleRoot: this.#moduleRoot,
         typescript,
         modules: [...modules],
         entry,
-        logs,
+        logs: logs === null ? null : join(root ?? '/', logs),
         startedAt: startedAt - this.#clockShift,
         run: mark,
       },
@@ -232,8 +312,19 @@ export class Agent {
   async #leave(): Promise<void> {
     this.#processes?.end(true)
     await Promise.all([...this.#threads.values()].map(thread => thread.end()))
+    await this.#files.end()
+    const root = this.#start?.root ?? null
+    if (root !== null) rmSync(root, { recursive: true, force: true })
     this.#watchdog?.end()
     this.#watchdog = null
     this.end('the run ended')
   }
+}
+
+/** What does not need the program, and what brings it. */
+const AT_ONCE: readonly number[] = [TO_AGENT.file, TO_AGENT.fetch, TO_AGENT.end, TO_AGENT.probe, BLOB]
+
+function readerOf(bytes: Buffer): FrameReader {
+  const reader = new FrameReader()
+  return Object.assign(reader, { bytes, at: 0, end: bytes.length })
 }

@@ -1,7 +1,7 @@
-import { rmSync } from 'node:fs'
+import { realpathSync, rmSync } from 'node:fs'
 import { connect } from 'node:net'
 import type { Socket } from 'node:net'
-import { availableParallelism, hostname, totalmem } from 'node:os'
+import { availableParallelism, hostname, tmpdir, totalmem } from 'node:os'
 import { connect as connectTls } from 'node:tls'
 import { MillraceError } from '../../core/errors.ts'
 import { FROM_AGENT, PROTOCOL } from '../link/frame-types.ts'
@@ -20,6 +20,8 @@ export interface CallOptions {
   readonly removesSocket: boolean
   /** What its queue calls it. */
   readonly name?: string
+  /** Where other agents can call it. */
+  readonly peers?: readonly string[]
 }
 
 /** Milliseconds for one address. */
@@ -74,6 +76,15 @@ function open(address: string, { token }: CallOptions): Promise<Socket> {
   })
 }
 
+/** Without links in it: paths there are compared with those that tasks see. */
+function ownFolder(): string {
+  try {
+    return realpathSync(tmpdir())
+  } catch {
+    return tmpdir()
+  }
+}
+
 function say(socket: Socket, channel: AgentHello['channel'], options: CallOptions): void {
   const hello: AgentHello = {
     protocol: PROTOCOL,
@@ -88,6 +99,8 @@ function say(socket: Socket, channel: AgentHello['channel'], options: CallOption
     cpus: options.cpus ?? availableParallelism(),
     memory: totalmem(),
     platform: `${process.platform} ${process.arch}`,
+    peers: options.peers ?? [],
+    folder: ownFolder(),
   }
   const writer = new FrameWriter()
   writer.begin(FROM_AGENT.hello)

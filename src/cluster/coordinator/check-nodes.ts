@@ -26,7 +26,7 @@ const PATIENCE = 30_000
 /** The quickest of so many round trips says how far it is: the others waited for something. */
 const ROUND_TRIPS = 5
 
-/** Starts an agent on each node, asks it, and ends it. Nodes that do not come are told of like the others. */
+/** Starts an agent on each node, asks it, and ends it. Nodes that do not come are in the result, too. */
 export async function checkNodes(specs: readonly NodeSpec[], version: string): Promise<NodeCheck[]> {
   const run = `check${process.pid.toString(36)}${Date.now().toString(36)}`
   const file = join(process.cwd(), '.millrace', `probe-${run}`)

@@ -17,6 +17,7 @@ import { environmentToSend } from '../launch/environment.ts'
 import { launch } from '../launch/launch.ts'
 import type { Launched } from '../launch/launch.ts'
 import type { NodeSpec } from '../launch/node-spec.ts'
+import { Holders } from './holders.ts'
 import { Listener } from './listener.ts'
 import { NodeLink } from './node-link.ts'
 
@@ -63,6 +64,7 @@ export class Cluster {
   readonly #times: LeaseTimes
   readonly #secret = newSecret()
   readonly #folder = mkdtempSync(join(tmpdir(), 'millrace-'))
+  readonly #holders = new Holders()
   readonly #listener: Listener
   readonly #staysOpen: boolean
   events: ClusterEvents | null = null
@@ -106,6 +108,11 @@ export class Cluster {
     return this.#members.map(({ link }) => link)
   }
 
+  /** Whether its agent is on this machine. */
+  isLocal(node: number): boolean {
+    return this.#members[node]?.spec.by === 'local'
+  }
+
   /** What its agent said of itself. */
   helloOf(node: number): AgentHello | null {
     return this.#members[node]?.hello ?? null
@@ -123,7 +130,7 @@ export class Cluster {
   }
 
   describeNode(node: number, cpus: number | null, tags: readonly string[]): NodeDescription {
-    const { spec, hello } = this.#members[node] as Member
+    const { spec, hello, link } = this.#members[node] as Member
     const local = this.#members.filter(({ spec: { by } }) => by === 'local').length
     const isLocal = spec.by === 'local'
     const share = Math.max(1, Math.floor((cpus ?? availableParallelism()) / local))
@@ -133,6 +140,7 @@ export class Cluster {
       memory: isLocal ? Math.floor(totalmem() / local) : (hello?.memory ?? 0),
       tags: [...tags, ...(spec.tags ?? [])],
       ioExecutors: 16,
+      isApart: link.folder !== null,
     }
   }
 
@@ -187,6 +195,7 @@ export class Cluster {
       token: this.#secret.token,
       node,
       cpus: spec.cpus,
+      isHere: spec.by === 'local',
       ...(spec.by === 'block' ? { isBlock: true } : {}),
       times: spec.by === 'local' ? { ...this.#times, agent: FOR_EVER } : this.#times,
     }
@@ -234,7 +243,7 @@ export class Cluster {
   }
 
   #enlist(spec: NodeSpec, isFirst: boolean): number {
-    const link = new NodeLink(spec.name)
+    const link = new NodeLink(spec.name, this.#members.length, this.#holders)
     this.#members.push({
       spec,
       link,
@@ -305,6 +314,7 @@ export class Cluster {
       member.link.attachBulk(socket, rest)
     } else {
       member.hello = hello
+      member.link.peers = hello.peers
       member.link.attach(socket, rest)
       if (!member.isFirst) this.events?.joined(hello.node)
     }

@@ -8,7 +8,10 @@ import type { FrameReader } from '../link/frames.ts'
 import { pack, unpack } from '../link/structured.ts'
 import { Incoming } from '../transfer/incoming.ts'
 import { Outgoing } from '../transfer/outgoing.ts'
+import type { FileAnswer } from '../files/file-orders.ts'
 import type { AgentProbe, AgentStart, AgentView } from '../link/start.ts'
+import type { NodeFolder } from './node-folder.ts'
+import type { Holders } from './holders.ts'
 import { NodeMemory } from './node-memory.ts'
 import { RemoteProcesses } from './remote-processes.ts'
 import { RemoteThread } from './remote-thread.ts'
@@ -25,9 +28,11 @@ export class NodeLink {
   readonly writer = new FrameWriter()
   readonly incoming = new Incoming()
   readonly outgoing = new Outgoing(this.writer)
-  readonly memory = new NodeMemory(this.writer, this.outgoing, this.incoming)
+  readonly memory: NodeMemory
   readonly processes = new RemoteProcesses(this)
   events: NodeLinkEvents | null = null
+  /** Set where the agent does not see our folders. */
+  folder: NodeFolder | null = null
   readonly #threads = new Map<number, RemoteThread>()
   #control: Duplex | null = null
   #willFlush = false
@@ -38,9 +43,17 @@ export class NodeLink {
   #decoder: { bytes: Uint8Array; decoder: Decoder } | null = null
   #whenStarted: (() => void)[] | null = []
   #probed: ((view: AgentView) => void) | null = null
+  readonly #probing: ((error: Error) => void)[] = []
 
-  constructor(name: string) {
+  /** Where other agents can call it. */
+  peers: readonly string[] = []
+  /** Its number among the agents of the run. */
+  readonly node: number
+
+  constructor(name: string, node: number, holders: Holders) {
     this.name = name
+    this.node = node
+    this.memory = new NodeMemory(this, holders)
   }
 
   get isGone(): boolean {
@@ -83,6 +96,7 @@ export class NodeLink {
     bulk.on('close', () => this.lost('its connection for data was closed'))
     if (rest.length > 0) take(rest)
     this.outgoing.connect(bulk)
+    this.incoming.trees.connect(bulk)
   }
 
   start(start: AgentStart): void {
@@ -93,7 +107,7 @@ export class NodeLink {
     this.flush()
   }
 
-  /** The agent has taken what it was told of the run. */
+  /** The agent has taken the facts of the run. */
   whenStarted(go: () => void): void {
     if (this.#whenStarted) this.#whenStarted.push(go)
     else go()
@@ -105,7 +119,11 @@ export class NodeLink {
     this.writer.block(pack(probe).bytes)
     this.writer.end()
     this.flush()
-    return new Promise(resolve => (this.#probed = resolve))
+    return new Promise((resolve, reject) => {
+      this.#probed = resolve
+      this.#probing.push(reject)
+      if (this.isGone) reject(new Error(this.#goneBecause ?? ''))
+    })
   }
 
   openThread(lane: number, isIo: boolean, events: LaneThreadEvents): RemoteThread {
@@ -161,6 +179,9 @@ export class NodeLink {
     if (this.#goneBecause !== null) return
     this.#goneBecause = reason
     this.#control?.destroy()
+    this.folder?.cutOff()
+    this.memory.cutOff()
+    for (const refuse of this.#probing.splice(0)) refuse(new Error(reason))
     const text = `node ${this.name} was lost: ${reason}`
     if (this.#isEnding) {
       for (const thread of this.#threads.values()) thread.cutOff('the run ended')
@@ -169,7 +190,15 @@ export class NodeLink {
     }
     for (const thread of this.#threads.values()) thread.cutOff(text)
     this.processes.cutOff()
+    // Programs that wait for its start find out that it is gone.
+    this.#haveStarted()
     this.events?.gone(reason, true)
+  }
+
+  #haveStarted(): void {
+    const waiting = this.#whenStarted ?? []
+    this.#whenStarted = null
+    for (const go of waiting) go()
   }
 
   #receive(type: number, content: FrameReader): void {
@@ -181,14 +210,14 @@ export class NodeLink {
       case FROM_AGENT.ran:
       case FROM_AGENT.refused:
         return this.processes.receive(type, content)
-      case FROM_AGENT.started: {
-        const waiting = this.#whenStarted ?? []
-        this.#whenStarted = null
-        for (const go of waiting) go()
-        return
-      }
+      case FROM_AGENT.started:
+        return this.#haveStarted()
       case FROM_AGENT.probed:
         return this.#probed?.(unpack(content.block()) as AgentView)
+      case FROM_AGENT.fetched:
+        return this.memory.fetched(content.varint(), content.byte() === 1)
+      case FROM_AGENT.filed:
+        return this.folder?.answered(unpack(content.block()) as FileAnswer)
       case FROM_AGENT.printed: {
         const stream = content.byte() === 1 ? process.stdout : process.stderr
         stream.write(Buffer.from(content.block()))

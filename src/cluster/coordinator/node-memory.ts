@@ -2,6 +2,8 @@ import { isLiveMemory } from '../../node/threads/early-wire.ts'
 import { SharedGarbage } from '../../node/threads/shared-garbage.ts'
 import { TO_AGENT } from '../link/frame-types.ts'
 import type { FrameWriter } from '../link/frames.ts'
+import type { Holders } from './holders.ts'
+import type { NodeLink } from './node-link.ts'
 import type { Incoming } from '../transfer/incoming.ts'
 import type { Outgoing } from '../transfer/outgoing.ts'
 
@@ -36,10 +38,17 @@ export class NodeMemory {
   #mirrors: Mirror[] = []
   #last = 0
 
-  constructor(writer: FrameWriter, outgoing: Outgoing, incoming: Incoming) {
-    this.#writer = writer
-    this.#outgoing = outgoing
-    this.#incoming = incoming
+  readonly #link: NodeLink
+  readonly #holders: Holders
+  /** Buffers that the node gets from another one. */
+  readonly #fetching = new Map<number, { buffer: ArrayBufferLike; from: Parameters<Holders['ended']>[0] }>()
+
+  constructor(link: NodeLink, holders: Holders) {
+    this.#link = link
+    this.#holders = holders
+    this.#writer = link.writer
+    this.#outgoing = link.outgoing
+    this.#incoming = link.incoming
   }
 
   /** What a record has to say for a buffer that does not change. */
@@ -48,13 +57,44 @@ export class NodeMemory {
     let number = this.#numbers.get(buffer)
     if (number === undefined) {
       number = this.#next()
+      const from = this.#holders.choose(buffer, this.#link)
       this.#know(number, buffer)
-      this.#outgoing.send({ number, buffer, offset: 0, length: buffer.byteLength })
+      if (from) this.#fetch(number, buffer, from)
+      else this.#outgoing.send({ number, buffer, offset: 0, length: buffer.byteLength })
       if (buffer instanceof SharedArrayBuffer && isLiveMemory(buffer)) {
         this.#mirrors.push({ number, memory: new WeakRef(buffer), sent: new Int32Array(buffer).slice() })
       }
     }
     return number * 4 + KEEP
+  }
+
+  /** Only this goes there: which buffer it is, and who has it. */
+  #fetch(number: number, buffer: ArrayBufferLike, from: Parameters<Holders['ended']>[0]): void {
+    this.#fetching.set(number, { buffer, from })
+    const writer = this.#writer
+    writer.begin(TO_AGENT.fetch)
+    writer.varint(number)
+    writer.varint(from.link.node)
+    writer.varint(from.number)
+    writer.varint(from.link.peers.length)
+    for (const address of from.link.peers) writer.text(address)
+    writer.end()
+  }
+
+  /** What could not be got from another node is sent from here. */
+  fetched(number: number, isHere: boolean): void {
+    const fetching = this.#fetching.get(number)
+    if (!fetching) return
+    this.#fetching.delete(number)
+    const { buffer, from } = fetching
+    this.#holders.ended(from, this.#link, isHere)
+    if (!isHere) this.#outgoing.send({ number, buffer, offset: 0, length: buffer.byteLength })
+  }
+
+  /** The node is gone. */
+  cutOff(): void {
+    for (const { from } of this.#fetching.values()) this.#holders.ended(from, this.#link, true)
+    this.#fetching.clear()
   }
 
   /** The same for a part of a buffer as it is now. */
@@ -115,6 +155,7 @@ export class NodeMemory {
 
   #know(number: number, buffer: ArrayBufferLike): void {
     this.#numbers.set(buffer, number)
+    this.#holders.note(buffer, this.#link, number)
     this.#unused.register(buffer, number)
     this.#garbage.add(buffer.byteLength)
   }

@@ -265,12 +265,25 @@ export class RemoteThread implements ThreadPort {
     const references = listOf(content)
     const bytes = content.block()
     this.#whenHere(references, this.#sent.get(task), buffers => {
-      const message = unpack(bytes, buffers) as FromThread
+      const message = this.#here(unpack(bytes, buffers) as FromThread)
       if (message.type === 'alive') {
         clearTimeout(this.#silence ?? undefined)
         this.#silence = null
       } else this.#events.message(message as ThreadMessage)
     })
+  }
+
+  /** Tasks on a node with a folder of its own name files as they see them. */
+  #here(message: FromThread): FromThread {
+    const { folder } = this.#link
+    if (!folder) return message
+    if (message.type === 'call') {
+      for (const slot of message.slots) if (slot.path !== null) slot.path = folder.here(slot.path)
+    } else if (message.type === 'ask' && 'path' in message.question) {
+      const { question } = message
+      return { ...message, question: { ...question, path: folder.here(question.path) } }
+    }
+    return message
   }
 
   /** Calls, in the order of what came from the thread, when the buffers are here. */

@@ -21,6 +21,8 @@ export interface AgentOrders {
   readonly token: string
   readonly node: number
   readonly cpus: number | null
+  /** It is on the machine of the coordinator, like the others that are. */
+  readonly isHere: boolean
   /** Where leases are renewed. */
   readonly leases: readonly string[]
   /** It is one of several agents of a job, each with the number after the one before; it prints through the coordinator. */

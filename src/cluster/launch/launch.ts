@@ -5,6 +5,7 @@ import { shellQuote } from '../../general/shell-quote.ts'
 import { millraceCommand } from './agent-command.ts'
 import type { AgentOrders } from './agent-command.ts'
 import { commandOn, sshOptions } from './command-on.ts'
+import { bootText, packPackage } from './package-parcel.ts'
 import { agentWords, commandLine, writeOrders } from './orders.ts'
 import type { NodeSpec } from './node-spec.ts'
 
@@ -60,9 +61,12 @@ function launchBySsh(host: string, orders: AgentOrders, run: string, events: Lau
   const [leases = ''] = orders.leases
   const there = `/tmp/millrace-${run}-${orders.node}`
   const leasesThere = `${there}-lease`
-  const agent = [process.execPath, millraceCommand(), 'agent'].map(shellQuote).join(' ')
+  const [node, command] = [process.execPath, millraceCommand()].map(shellQuote)
+  // A host without Millrace asks for it, and one that has Node elsewhere has it in its PATH.
+  const agent = `if [ -f ${command} ]; then "$node" ${command} agent; else "$node" -e ${shellQuote(bootText())}; fi`
   // The agent removes the file of the socket when it has called; one that could not start has not. sshd keeps the file.
-  const script = `${agent} || { code=$?; rm -f ${shellQuote(there)} ${shellQuote(leasesThere)}; exit $code; }`
+  const clean = `code=$?; rm -f ${shellQuote(there)} ${shellQuote(leasesThere)}; exit $code`
+  const script = `node=${node}; [ -x "$node" ] || node=node; { ${agent}; } || { ${clean}; }`
   const options = [
     'BatchMode=yes',
     'ExitOnForwardFailure=yes',
@@ -106,7 +110,10 @@ function start(
     isOver = true
     events.ended(reason, said.trim())
   }
-  child.stdout?.on('data', (chunk: Buffer) => process.stdout.write(chunk))
+  child.stdout?.on('data', (chunk: Buffer) => {
+    const isAsked = chunk[0] === 0 && supply(child, chunk.toString())
+    if (!isAsked) process.stdout.write(chunk)
+  })
   child.stderr?.on('data', (chunk: Buffer) => {
     said = (said + chunk.toString()).slice(-SAID)
     process.stderr.write(chunk)
@@ -127,4 +134,18 @@ function start(
       child.kill('SIGKILL')
     },
   }
+}
+
+/** Answers a host that has no Millrace yet; see bin/boot.cjs. Returns whether it has asked. */
+function supply(child: ChildProcess, question: string): boolean {
+  const isFirst = question === '\0millrace package?\n'
+  if (!isFirst && question !== '\0millrace send\n') return false
+  packPackage().then(
+    ({ hash, content }) => {
+      const facts = { hash, bytes: content.length, node: process.versions.node }
+      child.stdin?.write(isFirst ? `${JSON.stringify(facts)}\n` : content)
+    },
+    () => child.kill('SIGKILL'),
+  )
+  return true
 }

@@ -24,6 +24,10 @@ export const TO_AGENT = {
   end: 14,
   /** What does it see? */
   probe: 15,
+  /** Something to be done with files of its own folder. */
+  file: 16,
+  /** A buffer to be got from another node. */
+  fetch: 17,
 } as const
 
 /** What an agent says to the coordinator. */
@@ -48,10 +52,14 @@ export const FROM_AGENT = {
   probed: 77,
   /** What it would print, where nothing passes that on. */
   printed: 78,
+  /** How that went. */
+  filed: 79,
+  /** Whether a buffer of another node is there. */
+  fetched: 80,
 } as const
 
 /** Both ways: the content of a buffer that is small enough to go with the messages. */
 export const BLOB = 128
 
 /** Grows whenever frames change: both sides must speak the same. */
-export const PROTOCOL = 3
+export const PROTOCOL = 4

@@ -3,11 +3,15 @@ export interface AgentStart {
   /** Marks what the tasks of this agent start; unique among all runs and agents. */
   readonly mark: string
   readonly cwd: string
+  /** Where the agent has its own files, because it does not see those of the coordinator; null where it does. */
+  readonly root: string | null
   /** The program as it was started: modules may look at it while they are loaded. */
   readonly argv: readonly string[]
   readonly execArgv: readonly string[]
   /** Variables that differ from those that the agent was started with are set; null where it has ours already. */
   readonly environment: Readonly<Record<string, string>> | null
+  /** The program is sent to the agent, and what follows waits for it. */
+  readonly isSent: boolean
   readonly typescript: boolean
   readonly modules: readonly string[]
   readonly entry: string | null
@@ -38,6 +42,10 @@ export interface AgentHello {
   readonly cpus: number
   readonly memory: number
   readonly platform: string
+  /** Where other agents can call it for data; none where they cannot. */
+  readonly peers: readonly string[]
+  /** Where it can have a folder of its own. */
+  readonly folder: string
 }
 
 /** What an agent is asked before a run. */

@@ -5,7 +5,7 @@ import { deserialize, serialize } from 'node:v8'
  * made of plain objects, lists, bytes and primitives.
  */
 
-class Beside {
+class BufferReference {
   readonly beside: number
 
   constructor(index: number) {
@@ -46,7 +46,7 @@ export function pack(message: unknown): { bytes: Buffer; buffers: ArrayBufferLik
   const content = replaced(message, value => {
     if (!isBuffer(value)) return value
     const known = buffers.indexOf(value)
-    return new Beside(known >= 0 ? known : buffers.push(value) - 1)
+    return new BufferReference(known >= 0 ? known : buffers.push(value) - 1)
   })
   return { bytes: serialize(content), buffers }
 }

@@ -7,6 +7,9 @@ import { crc32 } from 'node:zlib'
 
 const HEADER = 48
 const BLOCK = 1 << 20
+/** The kind of a block, behind its checksum: part of a buffer, or a piece of a stream that goes to a file. */
+const PART = 0
+const PIECE = 1
 
 /** Node has it from 20.15 and 22.2 on, which is all that Millrace runs on. */
 const checksum = (bytes: Uint8Array): number => crc32(bytes)
@@ -19,8 +22,8 @@ export interface Part {
   readonly length: number
 }
 
-/** Gives the pieces to write, one block at a time. */
-export function* blocksOf({ number, buffer, offset, length }: Part): Generator<Uint8Array[]> {
+/** Gives the pieces to write, one block at a time. `rest`: so many bytes follow behind the part. */
+export function* blocksOf({ number, buffer, offset, length }: Part, rest = 0): Generator<Uint8Array[]> {
   for (let at = 0; at < length || at === 0; at += BLOCK) {
     const size = Math.min(BLOCK, length - at)
     const bytes = new Uint8Array(buffer, offset + at, size)
@@ -30,18 +33,33 @@ export function* blocksOf({ number, buffer, offset, length }: Part): Generator<U
     header.writeDoubleLE(offset + at, 16)
     header.writeDoubleLE(size, 24)
     // What is missing of the part after this block.
-    header.writeDoubleLE(length - at - size, 32)
+    header.writeDoubleLE(rest + length - at - size, 32)
     header.writeUInt32LE(checksum(bytes), 40)
-    header.writeUInt32LE(0, 44)
+    header.writeUInt32LE(PART, 44)
     yield [header, bytes]
   }
+}
+
+/** One piece of a stream; the last one may be empty. */
+export function pieceOf(number: number, bytes: Uint8Array, isLast: boolean): Uint8Array[] {
+  const header = Buffer.alloc(HEADER)
+  header.writeDoubleLE(number, 0)
+  header.writeDoubleLE(bytes.length, 24)
+  header.writeDoubleLE(isLast ? 0 : 1, 32)
+  header.writeUInt32LE(checksum(bytes), 40)
+  header.writeUInt32LE(PIECE, 44)
+  return [header, bytes]
 }
 
 export interface BlockTarget {
   /** The buffer with this number, made at its first block. */
   bufferOf(number: number, size: number): ArrayBufferLike
+  /** What has arrived of it ends here. */
+  filled(number: number, end: number): void
   /** All of the part has arrived. */
   complete(number: number): void
+  /** A piece of the stream with this number. */
+  piece(number: number, bytes: Uint8Array, isLast: boolean): void
 }
 
 /** Puts blocks where they belong as they arrive, without a copy in between. */
@@ -79,9 +97,13 @@ export class BlockReader {
 
   #begin(): void {
     const header = this.#header
+    this.#at = 0
+    if (header.readUInt32LE(44) === PIECE) {
+      this.#into = Buffer.allocUnsafeSlow(header.readDoubleLE(24))
+      return
+    }
     const buffer = this.#target.bufferOf(header.readDoubleLE(0), header.readDoubleLE(8))
     this.#into = new Uint8Array(buffer, header.readDoubleLE(16), header.readDoubleLE(24))
-    this.#at = 0
   }
 
   #end(bytes: Uint8Array): void {
@@ -93,6 +115,9 @@ export class BlockReader {
     }
     this.#into = null
     this.#filled = 0
-    if (header.readDoubleLE(32) === 0) this.#target.complete(header.readDoubleLE(0))
+    const isLast = header.readDoubleLE(32) === 0
+    if (header.readUInt32LE(44) === PIECE) this.#target.piece(header.readDoubleLE(0), bytes, isLast)
+    else if (isLast) this.#target.complete(header.readDoubleLE(0))
+    else this.#target.filled(header.readDoubleLE(0), header.readDoubleLE(16) + header.readDoubleLE(24))
   }
 }

@@ -1,23 +1,65 @@
-import { BlockReader } from './blocks.ts'
+import { TreesIn } from '../files/trees-in.ts'
+import { BlockReader, blocksOf } from './blocks.ts'
 import type { FrameReader } from '../link/frames.ts'
 
 interface Arriving {
   buffer: ArrayBufferLike
   waiting: (() => void)[]
+  /** Bytes from its beginning that are here, and those who wait for more. */
+  filled: number
+  watching: (() => void)[]
 }
 
 /** Buffers that the other side sends, by number. They arrive by two ways, so a reader may have to wait. */
 export class Incoming {
   readonly #here = new Map<number, ArrayBufferLike>()
   readonly #arriving = new Map<number, Arriving>()
-  readonly #blocks = new BlockReader({
-    bufferOf: (number, size) => this.#arrivingOf(number, size).buffer,
-    complete: number => this.#complete(number),
-  })
+  readonly #blocks = this.reader(() => undefined)
+  /** Files that the other side sends. */
+  readonly trees = new TreesIn()
 
   /** Bytes of the connection for large buffers. */
   push(chunk: Uint8Array): void {
     this.#blocks.push(chunk)
+  }
+
+  /** For another connection by which buffers come; `complete` hears of each that is here. */
+  reader(complete: (number: number) => void): BlockReader {
+    return new BlockReader({
+      bufferOf: (number, size) => this.#arrivingOf(number, size).buffer,
+      filled: (number, end) => this.#filled(number, end),
+      complete: number => {
+        this.#complete(number)
+        complete(number)
+      },
+      piece: (number, bytes, isLast) => this.trees.piece(number, bytes, isLast),
+    })
+  }
+
+  /** Blocks of a buffer for another node, which knows it by `theirs`: also of one that is still arriving. */
+  async *blocksOf(number: number, theirs: number): AsyncGenerator<Uint8Array[]> {
+    for (let at = 0; ;) {
+      const here = this.#here.get(number)
+      if (here) {
+        yield* blocksOf({ number: theirs, buffer: here, offset: at, length: here.byteLength - at })
+        return
+      }
+      // The order to fetch it may come after the question of another node: who asks does not wait for ever.
+      const arriving = this.#arrivingOf(number, -1)
+      const { buffer, filled } = arriving
+      if (filled > at && filled < buffer.byteLength) {
+        const rest = buffer.byteLength - filled
+        yield* blocksOf({ number: theirs, buffer, offset: at, length: filled - at }, rest)
+        at = filled
+      } else await new Promise<void>(resolve => arriving.watching.push(resolve))
+    }
+  }
+
+  #filled(number: number, end: number): void {
+    const arriving = this.#arriving.get(number)
+    if (!arriving) return
+    arriving.filled = Math.max(arriving.filled, end)
+    for (const go of arriving.watching.splice(0)) go()
   }
 
   /** A small buffer, among the messages. */
@@ -59,7 +101,8 @@ export class Incoming {
 
   #arrivingOf(number: number, size: number): Arriving {
     let arriving = this.#arriving.get(number)
-    if (!arriving) this.#arriving.set(number, (arriving = { buffer: EMPTY, waiting: [] }))
+    if (!arriving)
+      this.#arriving.set(number, (arriving = { buffer: EMPTY, waiting: [], filled: 0, watching: [] }))
     if (size >= 0 && arriving.buffer === EMPTY) arriving.buffer = new SharedArrayBuffer(size)
     return arriving
   }
@@ -70,6 +113,7 @@ export class Incoming {
     this.#arriving.delete(number)
     this.#here.set(number, arriving.buffer)
     for (const go of arriving.waiting) go()
+    for (const go of arriving.watching) go()
   }
 }
 

@@ -203,7 +203,7 @@ export class Versions {
     return version
   }
 
-  /** After the program was told of a failure, the datum is what it was before. */
+  /** After the program has seen a failure, the datum is what it was before. */
   fallBack(datum: Datum): void {
     const valid = nearestValid(datum.current)
     // Versions that never came may have something in them, from members of a team that did end.

@@ -5,8 +5,8 @@ import { AdaptiveLimit } from './adaptive.ts'
 import type { Device } from './device.ts'
 import type { Learned } from './io-core.ts'
 import type { IoQueue } from './io-queue.ts'
-import { Lessons } from './lessons.ts'
-import type { LearningWay } from './lessons.ts'
+import { TrialRegistry } from './trial-registry.ts'
+import type { LearningWay } from './trial-registry.ts'
 import type { TaskIo } from './task-io.ts'
 import type { Trial } from './trials.ts'
 import { AutoTuner } from './tuner.ts'
@@ -25,7 +25,7 @@ const sortOf = ({ name, path, node, index, executors }: Device, limit: number): 
 export class DeviceLimits {
   readonly #tuners = new Map<Kind, AutoTuner[]>()
   /** What was learned of a kind, by sort of device. */
-  readonly #lessons = new Map<Kind, Map<string, Lessons>>()
+  readonly #registries = new Map<Kind, Map<string, TrialRegistry>>()
   /** The least that was chosen for a kind on any device. */
   readonly #least = new Map<Kind, number>()
   readonly #adaptive: Record<'read' | 'write', AdaptiveLimit[]> = { read: [], write: [] }
@@ -182,8 +182,8 @@ export class DeviceLimits {
     // A kind that was just measured has not chosen yet.
     if (this.#arrived.has(kind)) return -Infinity
     let least = this.#least.get(kind) ?? -Infinity
-    for (const lessons of this.#lessons.get(kind)?.values() ?? []) {
-      if (!lessons.isOver) least = Math.min(least, lessons.leastOffer)
+    for (const registry of this.#registries.get(kind)?.values() ?? []) {
+      if (!registry.isOver) least = Math.min(least, registry.leastOffer)
     }
     return least
   }
@@ -232,7 +232,7 @@ export class DeviceLimits {
   /** Each sort of device has to be learned by itself. */
   #mostLearnedFrom(kind: Kind): number {
     if (this.#share >= 1) return Infinity
-    const sorts = this.#lessons.get(kind)?.size ?? 1
+    const sorts = this.#registries.get(kind)?.size ?? 1
     return Math.max(LEAST_LEARNING, (this.#share * (this.#known.get(kind) ?? 0)) / sorts)
   }
 
@@ -268,30 +268,30 @@ export class DeviceLimits {
     if (!ofKind) this.#tuners.set(kind, (ofKind = []))
     let tuner = ofKind[device.index]
     if (tuner) return tuner
-    const lessons = this.#lessonsOf(task, io, device)
-    tuner = new AutoTuner(kind, device, lessons, {
+    const registry = this.#registryOf(task, io, device)
+    tuner = new AutoTuner(kind, device, registry, {
       trial: (of, trial) => this.#tellTrial(of, trial),
       verdict: (of, reason) => this.#tellVerdict(of, reason),
     })
     ofKind[device.index] = tuner
     this.#arrived.add(kind)
-    if (lessons.trials.length > 0) tuner.choose(this.#queue.waiting(kind))
+    if (registry.trials.length > 0) tuner.choose(this.#queue.waiting(kind))
     return tuner
   }
 
-  #lessonsOf({ kind, demand }: Task, { direction }: TaskIo, device: Device): Lessons {
-    let ofKind = this.#lessons.get(kind)
-    if (!ofKind) this.#lessons.set(kind, (ofKind = new Map<string, Lessons>()))
+  #registryOf({ kind, demand }: Task, { direction }: TaskIo, device: Device): TrialRegistry {
+    let ofKind = this.#registries.get(kind)
+    if (!ofKind) this.#registries.set(kind, (ofKind = new Map<string, TrialRegistry>()))
     const { limit } = device[direction]
     const sort = sortOf(device, limit)
-    let lessons = ofKind.get(sort)
-    if (lessons) return lessons
+    let registry = ofKind.get(sort)
+    if (registry) return registry
     const known = this.#learned.find(one => one.kind === kind.name && one.device === device.name)
     const bandwidth = demand.storage?.bandwidth
     const bounds = typeof bandwidth === 'object' ? bandwidth : null
-    lessons = new Lessons(limit, device, bounds, known?.trials ?? [], this.#way)
-    ofKind.set(sort, lessons)
-    return lessons
+    registry = new TrialRegistry(limit, device, bounds, known?.trials ?? [], this.#way)
+    ofKind.set(sort, registry)
+    return registry
   }
 
   /** What a task of this kind has been found to need on the device; null if it was not tried there. */
@@ -313,15 +313,15 @@ export class DeviceLimits {
   export(): Learned[] {
     const all = this.#learned.filter(({ kind, device }) => !this.#has(kind, device))
     for (const [kind, tuners] of this.#tuners) {
-      const told = new Set<Lessons>()
+      const told = new Set<TrialRegistry>()
       for (const tuner of tuners) {
-        if (!tuner?.lessons.isWorthKeeping || told.has(tuner.lessons)) continue
-        told.add(tuner.lessons)
+        if (!tuner?.registry.isWorthKeeping || told.has(tuner.registry)) continue
+        told.add(tuner.registry)
         const { bandwidth } = tuner.choice
         const { name: device } = tuner.device
         const before = this.#learned.find(one => one.kind === kind.name && one.device === device)
-        const spent = tuner.lessons.spent || (before?.spent ?? 0)
-        all.push({ kind: kind.name, device, bandwidth, spent, trials: [...tuner.lessons.trials] })
+        const spent = tuner.registry.spent || (before?.spent ?? 0)
+        all.push({ kind: kind.name, device, bandwidth, spent, trials: [...tuner.registry.trials] })
       }
     }
     return all
@@ -330,7 +330,8 @@ export class DeviceLimits {
   #has(name: string, deviceName: string): boolean {
     for (const [kind, tuners] of this.#tuners) {
       if (kind.name !== name) continue
-      if (tuners.some(tuner => tuner?.device.name === deviceName && tuner.lessons.isWorthKeeping)) return true
+      if (tuners.some(tuner => tuner?.device.name === deviceName && tuner.registry.isWorthKeeping))
+        return true
     }
     return false
   }
@@ -352,9 +353,9 @@ export class DeviceLimits {
     this.#observer()?.({ type: 'trial', ...about, bandwidth, concurrency, mean })
   }
 
-  #tellVerdict({ kind, device, choice, lessons }: AutoTuner, reason: string): void {
+  #tellVerdict({ kind, device, choice, registry }: AutoTuner, reason: string): void {
     const { bandwidth, concurrency } = choice
     const about = { at: this.#now, kind: kind.id, device: device.index }
-    this.#observer()?.({ type: 'verdict', ...about, bandwidth, concurrency, learned: lessons.spent, reason })
+    this.#observer()?.({ type: 'verdict', ...about, bandwidth, concurrency, learned: registry.spent, reason })
   }
 }

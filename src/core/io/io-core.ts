@@ -10,13 +10,13 @@ import { Estimates } from './estimates.ts'
 import { findIoPolicy } from './io-policy.ts'
 import type { IoPolicy, IoRound } from './io-policy.ts'
 import { IoQueue } from './io-queue.ts'
-import type { LearningWay } from './lessons.ts'
+import type { LearningWay } from './trial-registry.ts'
 import { DeviceLimits } from './device-limits.ts'
 import { Moves } from './moves.ts'
 import { refuseIo } from './refuse.ts'
 import { Standstill } from './standstill.ts'
 import { Storage } from './storage.ts'
-import { Telling } from './telling.ts'
+import { IoReports } from './io-reports.ts'
 import type { Opening, Spot } from './storage.ts'
 import { bytesRead, describeIo, inputDevice, writtenFiles } from './task-io.ts'
 import type { Move, MoveInstruction, TaskIo } from './task-io.ts'
@@ -73,7 +73,7 @@ export class IoCore {
   readonly standstill: Standstill
   readonly estimates = new Estimates()
   readonly #policy: IoPolicy
-  readonly #telling: Telling
+  readonly #reports: IoReports
   readonly #observer: () => Observer | null
   /** Tells the engine that a version may be discarded again, if it is to be. */
   readonly #freed: (version: Version) => void
@@ -104,7 +104,7 @@ export class IoCore {
     this.bound = bound === Infinity ? null : new Bound(bound, task => this.storage.knownSizeOf(task))
     this.moves = new Moves(this.storage, options, observer)
     this.#observer = observer
-    this.#telling = new Telling(observer)
+    this.#reports = new IoReports(observer)
     this.standstill = new Standstill(this, observer)
   }
 
@@ -166,8 +166,11 @@ export class IoCore {
     if (this.queue.size > 0) this.#startSome(now, host)
     const hasDropped = this.limits.dropIdleClaims()
     if (hasDropped && this.queue.size > 0) this.#startSome(now, host)
-    if (this.queue.size > 0) this.#telling.waiting(this, now)
-    if (this.bound) this.#telling.held(this, now)
+    if (this.queue.size > 0) this.#reports.waiting(this, now)
+    if (this.bound) {
+      this.#reports.held(this, now)
+      this.#reports.intermediate(this.bound, now)
+    }
     if (this.moves.isOn) {
       for (const version of this.#fresh.splice(0)) this.moves.unread(version)
       const isQuiet = this.queue.size === 0 && !this.isBusy
@@ -275,7 +278,7 @@ export class IoCore {
     const lane = this.storage.take(task, io, spot, now)
     this.standstill.computing.delete(task)
     this.limits.started(task, io, now)
-    if (io.device) this.#telling.device(io.device, this.waitingFor, now)
+    if (io.device) this.#reports.device(io.device, this.waitingFor, now)
     return lane
   }
 
@@ -288,7 +291,7 @@ export class IoCore {
     const written = this.storage.settle(task, io, took >= 0)
     if (took >= 0) for (const version of writtenFiles(task)) this.#made(version)
     if (!ran) return
-    if (io.device) this.#telling.device(io.device, this.waitingFor, now)
+    if (io.device) this.#reports.device(io.device, this.waitingFor, now)
     const isMeasured = took >= 0 && took < Infinity
     if (isMeasured && io.device) this.estimates.record(task.kind, io.device, took)
     const moved = io.bytes ?? (io.direction === 'read' ? bytesRead(task) : written)

@@ -156,6 +156,12 @@ export class IoQueue {
     this.#place(one)
   }
 
+  /** Takes the task out at once, because its place in the order is about to change. */
+  withdraw(task: Task): void {
+    task.io?.queuedIn?.queue.delete(task)
+    this.remove(task)
+  }
+
   /** Ready tasks of a kind. */
   waiting(kind: Kind): number {
     return this.#kinds.get(kind)?.waiting ?? 0

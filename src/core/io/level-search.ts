@@ -1,7 +1,7 @@
 import { CAREFUL, CHANGED, IN_A_ROW, Level, LARGE_LEVEL, MOST_PATIENCE, PATIENCE, median } from './level.ts'
 import type { Sample } from './level.ts'
 import { RoughSearch } from './rough-search.ts'
-import { Unrest } from './unrest.ts'
+import { Variation } from './variation.ts'
 
 /** A higher level has to give so much more to be worth it, and a lower one must not lose more than this. */
 const WORTH = 1.02
@@ -16,7 +16,7 @@ const GOOD_WAIT = 1.5
 const MANY_WAIT = 4
 
 /** Rates count as changed only if that is so much more than times differ anyway. */
-const OF_UNREST = 3
+const OF_VARIATION = 3
 
 /** Tasks with which it begins. */
 const FIRST = 2
@@ -58,7 +58,7 @@ export class LevelSearch {
   /** The rate of this level when it was last compared with those beside it; 0 if it has not been. */
   #expected = 0
 
-  readonly #unrest: Unrest
+  readonly #variation: Variation
   /** Looks instead of this while single tasks tell nothing. */
   #rough: RoughSearch | null = null
 
@@ -75,7 +75,7 @@ export class LevelSearch {
     this.#bandwidth = bandwidth
     this.#levels = levels
     this.#isHasty = isHasty
-    this.#unrest = new Unrest(isHasty)
+    this.#variation = new Variation(isHasty)
     if (isHasty) this.#patience = IN_A_ROW
     this.#at = this.#nearest(Math.max(usual, FIRST))
     this.#hasBegun = usual > FIRST
@@ -132,9 +132,9 @@ export class LevelSearch {
 
   add(sample: Sample): void {
     const { ended, took, bytes } = sample
-    this.#unrest.add(took / bytes)
-    if (this.#unrest.isGreat) this.#rough ??= this.#becomeRough(ended)
-    else if (this.#rough && this.#unrest.isOver) this.#becomeSmooth(this.#rough, ended)
+    this.#variation.add(took / bytes)
+    if (this.#variation.isGreat) this.#rough ??= this.#becomeRough(ended)
+    else if (this.#rough && this.#variation.isOver) this.#becomeSmooth(this.#rough, ended)
     if (this.#rough) this.#rough.add(sample)
     else this.#addOne(sample)
   }
@@ -143,7 +143,12 @@ export class LevelSearch {
     // Of two levels the higher one, unless something is known that was found while tasks took equally long.
     const isFound = this.#patience >= PATIENCE && !this.#isHasty
     const at = Math.max(this.#at, this.#from ?? 0)
-    return new RoughSearch(this.#levels, this.#unrest, { at, now, isNew: !isFound, isHasty: this.#isHasty })
+    return new RoughSearch(this.#levels, this.#variation, {
+      at,
+      now,
+      isNew: !isFound,
+      isHasty: this.#isHasty,
+    })
   }
 
   #becomeSmooth({ at }: RoughSearch, now: number): void {
@@ -182,7 +187,7 @@ export class LevelSearch {
     level.add(rate)
     this.#seen++
     // Where times differ, some in a row do so by chance.
-    const far = CHANGED + OF_UNREST * this.#unrest.degree
+    const far = CHANGED + OF_VARIATION * this.#variation.degree
     const change = level.change(far) ?? (this.#isFasterThanExpected(level, far) ? 'faster' : null)
     if (!change) return
     level.forgetOld()

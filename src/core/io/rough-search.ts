@@ -1,7 +1,7 @@
 import { CAREFUL, MOST_PATIENCE, PATIENCE, median } from './level.ts'
 import type { Sample } from './level.ts'
-import { Stretch } from './unrest.ts'
-import type { Unrest } from './unrest.ts'
+import { RateWindow } from './variation.ts'
+import type { Variation } from './variation.ts'
 
 /** Another level must give more by at least so much of what times differ, within these bounds. */
 const SHARE = 0.4
@@ -25,9 +25,9 @@ const CHANGED = 2
 export class RoughSearch {
   at: number
   readonly #levels: readonly number[]
-  readonly #unrest: Unrest
+  readonly #variation: Variation
   readonly #isHasty: boolean
-  readonly #stretch = new Stretch()
+  readonly #window = new RateWindow()
   /** Bytes per millisecond of levels. */
   readonly #known: number[] = []
   /** It goes up, by what most tasks take: at this level, and at the one before. */
@@ -44,11 +44,11 @@ export class RoughSearch {
 
   constructor(
     levels: readonly number[],
-    unrest: Unrest,
+    variation: Variation,
     from: { at: number; now: number; isNew: boolean; isHasty: boolean },
   ) {
     this.#levels = levels
-    this.#unrest = unrest
+    this.#variation = variation
     this.at = from.at
     this.#chosenAt = from.now
     this.#isNew = from.isNew
@@ -83,17 +83,17 @@ export class RoughSearch {
 
   add({ began, ended, bytes, shared, isFed }: Sample): void {
     if (this.#isNew) return this.#goUp(began, (ended - began) / bytes, ended)
-    const stretch = this.#stretch
+    const window = this.#window
     const isEnough = isFed || shared > this.#limit / 2
     if (!this.#isFull || !isEnough) {
       // What runs still began with another limit, or too few run.
       if (began < this.#chosenAt) return
       this.#isFull = isEnough
-      stretch.begin(ended)
+      window.begin(ended)
       return
     }
-    stretch.add(ended, bytes, ended - began)
-    if (stretch.rate > 0) this.#known[this.at] = stretch.rate
+    window.add(ended, bytes, ended - began)
+    if (window.rate > 0) this.#known[this.at] = window.rate
     if (this.#home === null) this.#stay(ended)
     else this.#compare(this.#home, ended)
   }
@@ -116,16 +116,16 @@ export class RoughSearch {
   }
 
   get #tasksEnough(): number {
-    return this.#unrest.isGreat ? Math.max(24, 2 * this.#limit) : Math.max(12, this.#limit)
+    return this.#variation.isGreat ? Math.max(24, 2 * this.#limit) : Math.max(12, this.#limit)
   }
 
   get #isEnough(): boolean {
-    return this.#stretch.tasks >= this.#tasksEnough && this.#stretch.lasted(2)
+    return this.#window.tasks >= this.#tasksEnough && this.#window.lasted(2)
   }
 
   #stay(now: number): void {
     if (!this.#isEnough) return
-    const { rate, tasks } = this.#stretch
+    const { rate, tasks } = this.#window
     if (this.#isHasty) this.#patience = PATIENCE
     const change = this.#homeRate > 0 ? Math.max(rate / this.#homeRate, this.#homeRate / rate) : 1
     if (change > CHANGED) this.#patience = 0
@@ -160,13 +160,13 @@ export class RoughSearch {
   }
 
   #compare(home: number, now: number): void {
-    const { rate, tasks } = this.#stretch
+    const { rate, tasks } = this.#window
     const gain = rate / this.#homeRate
     const isBad =
-      this.#stretch.lasted(1) &&
+      this.#window.lasted(1) &&
       ((gain < MUCH_LESS && tasks >= SHORT) || (gain < LESS && tasks >= this.#tasksEnough / 2))
     if (!isBad && !this.#isEnough) return
-    const worth = 1 + Math.min(MOST_GAIN, Math.max(LEAST_GAIN, SHARE * this.#unrest.degree))
+    const worth = 1 + Math.min(MOST_GAIN, Math.max(LEAST_GAIN, SHARE * this.#variation.degree))
     if (gain > worth) {
       // It pays to go on the same way.
       this.#untried = [this.at > home ? this.#up : this.#down]

@@ -35,8 +35,8 @@ export interface TaskIo {
   startedAt: number
   /** It has its lane and bandwidth: not while it is blocked. */
   holds: boolean
-  /** It was told why it waits. */
-  isTold: boolean
+  /** Why it waits has been reported. */
+  isReported: boolean
   /** If it is learned from: what was known when it began. */
   lesson: Lesson | null
   /** For tasks whose limit adapts: what was known when it began. */
@@ -130,7 +130,7 @@ export function describeIo(task: Task, devices: readonly Device[], home: number 
     bytes: null,
     startedAt: -1,
     holds: false,
-    isTold: false,
+    isReported: false,
     lesson: null,
     begun: null,
     queuedIn: null,

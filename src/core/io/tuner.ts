@@ -1,7 +1,7 @@
 import type { Kind } from '../tasks/task.ts'
 import type { Device } from './device.ts'
 import type { Learning, Lesson } from './learning.ts'
-import type { Epoch, Lessons } from './lessons.ts'
+import type { Epoch, TrialRegistry } from './trial-registry.ts'
 import { LARGE_LEVEL } from './level.ts'
 import { bestFor, worthOfFew } from './trials.ts'
 import type { Rung, Trial } from './trials.ts'
@@ -19,7 +19,7 @@ export class AutoTuner {
   readonly kind: Kind
   readonly device: Device
   /** What it and its equals on other nodes have found out. */
-  readonly lessons: Lessons
+  readonly registry: TrialRegistry
   /** What tasks hold from now on, and how many of them may run at one time. */
   choice: Rung
   running = 0
@@ -29,12 +29,12 @@ export class AutoTuner {
   readonly #report: TunerReport
   #isTold = false
 
-  constructor(kind: Kind, device: Device, lessons: Lessons, report: TunerReport) {
+  constructor(kind: Kind, device: Device, registry: TrialRegistry, report: TunerReport) {
     this.kind = kind
     this.device = device
-    this.lessons = lessons
+    this.registry = registry
     this.#report = report
-    this.choice = lessons.highest
+    this.choice = registry.highest
   }
 
   get isLearning(): boolean {
@@ -43,14 +43,14 @@ export class AutoTuner {
 
   /** Whether it wants the device for itself, to try something. */
   wants(waiting: number): boolean {
-    return this.isLearning || this.lessons.next(waiting) !== null || this.lessons.maySearch(waiting)
+    return this.isLearning || this.registry.next(waiting) !== null || this.registry.maySearch(waiting)
   }
 
   /** The device is empty and its own: a trial begins. */
   begin(waiting: number): void {
-    const rung = this.lessons.next(waiting)
-    if (rung) this.#epoch = this.lessons.begin(rung)
-    else if (this.lessons.maySearch(waiting)) this.#learning = this.lessons.learn()
+    const rung = this.registry.next(waiting)
+    if (rung) this.#epoch = this.registry.begin(rung)
+    else if (this.registry.maySearch(waiting)) this.#learning = this.registry.learn()
   }
 
   /** The trial cannot begin, or go on: what has run so far has to do. */
@@ -72,7 +72,7 @@ export class AutoTuner {
       if (concurrency < LARGE_LEVEL) return bandwidth
       return Math.min(bandwidth, Math.max(0, this.device[way].spare) / (concurrency - this.running))
     }
-    const { bandwidth, concurrency } = this.lessons.isUnderWay ? this.lessons.meanwhile : this.choice
+    const { bandwidth, concurrency } = this.registry.isUnderWay ? this.registry.meanwhile : this.choice
     return this.running < concurrency ? bandwidth : -1
   }
 
@@ -81,7 +81,7 @@ export class AutoTuner {
     this.running++
     const epoch = this.#epoch
     if (!this.isLearning) return null
-    this.lessons.spent++
+    this.registry.spent++
     if (!epoch) return this.#learning?.begin(now) ?? null
     epoch.started++
     return { at: now, area: 0 }
@@ -100,7 +100,7 @@ export class AutoTuner {
     const epoch = this.#epoch
     if (!lesson) return false
     if (!epoch) {
-      this.lessons.learning?.end(lesson, took, now, bytes)
+      this.registry.learning?.end(lesson, took, now, bytes)
       return this.#mayStop(waiting, most)
     }
     epoch.ended++
@@ -118,7 +118,7 @@ export class AutoTuner {
   #mayStop(waiting: number, most: number): boolean {
     if (!this.#learning) return false
     const isIdle = this.running === 0 && waiting === 0
-    const isOver = this.#learning.isOver || this.lessons.spent >= most
+    const isOver = this.#learning.isOver || this.registry.spent >= most
     if (!isOver && !isIdle) return false
     this.#stopLearning(isOver)
     return true
@@ -126,18 +126,18 @@ export class AutoTuner {
 
   #stopLearning(isOver: boolean): void {
     this.#learning = null
-    for (const trial of this.lessons.learned(isOver)) this.#report.trial(this, trial)
+    for (const trial of this.registry.learned(isOver)) this.#report.trial(this, trial)
   }
 
   #conclude(epoch: Epoch): void {
-    const trial = this.lessons.conclude(epoch)
+    const trial = this.registry.conclude(epoch)
     if (trial) this.#report.trial(this, trial)
   }
 
   /** Chooses for this number of waiting tasks, if there is a choice. */
   choose(waiting: number): void {
-    if (!this.lessons.isEnough || this.wants(waiting)) return
-    const { trials, learning } = this.lessons
+    if (!this.registry.isEnough || this.wants(waiting)) return
+    const { trials, learning } = this.registry
     const best = bestFor(Math.max(waiting, 1), trials, learning ? worthOfFew : undefined)
     if (!best) return
     const { bandwidth, concurrency } = this.choice

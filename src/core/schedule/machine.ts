@@ -17,6 +17,8 @@ export interface NodeDescription extends IoNodeDescription {
   gpus?: readonly string[]
   /** The memory (NUMA) domain of each CPU, by lane, where there are several. */
   domains?: readonly number[]
+  /** It sees no files of others: those of its tasks are brought there. */
+  isApart?: boolean
 }
 
 /**
@@ -77,6 +79,7 @@ export class Node {
   readonly tags: ReadonlySet<string>
   readonly lanes: Lane[]
   readonly gpus: Gpus
+  readonly isApart: boolean
   readonly #domains: readonly number[] | null
   freeMemory: number
   freeLanes: number
@@ -99,6 +102,7 @@ export class Node {
     this.tags = new Set(description.tags)
     this.lanes = Array.from({ length: description.cpus }, (_, i) => new Lane(i))
     this.gpus = new Gpus(description.gpus ?? [])
+    this.isApart = description.isApart ?? false
     this.#domains = description.domains ?? null
     this.freeMemory = description.memory
     this.freeLanes = description.cpus

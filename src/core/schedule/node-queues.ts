@@ -91,6 +91,15 @@ export class NodeQueues<Q extends ReadyQueue> {
     this.#count(task, -1)
   }
 
+  /** Takes the task out at once; it may then come to another queue. */
+  withdraw(task: Task): void {
+    const queue = this.queueOf(task)
+    queue.withdraw(task)
+    this.#homes.delete(task)
+    this.#note(queue)
+    this.#count(task, -1)
+  }
+
   take(placer: NodePlacer): Task | null {
     // A task is not stolen from a node that could start it now.
     const found = this.#takeNear(placer)

@@ -59,6 +59,8 @@ export class Placement {
   #lowest = Infinity
   /** Nodes that are being emptied for a task that was overtaken too often. */
   readonly #held = new Set<Node>()
+  /** Nothing starts or goes on, because a person said so. */
+  isPaused = false
 
   /** `mayGrow`: nodes may join. */
   constructor(
@@ -85,9 +87,22 @@ export class Placement {
 
   /** A task is new in the graph. */
   added(task: Task): void {
-    if (task.priority > this.#highest) this.#highest = task.priority
-    if (task.priority < this.#lowest) this.#lowest = task.priority
+    this.#counts(task.priority)
     this.#ranks?.added(task)
+  }
+
+  #counts(priority: number): void {
+    if (priority > this.#highest) this.#highest = priority
+    if (priority < this.#lowest) this.#lowest = priority
+  }
+
+  /** The task is to run earlier or later than it was said. It may look at all that are ready, so it is for people. */
+  prioritize(task: Task, priority: number, isQueued: boolean): void {
+    if (isQueued && task.demand.io) this.#io.queue.withdraw(task)
+    else if (isQueued) this.queue.withdraw(task)
+    task.prioritize(priority)
+    this.#counts(priority)
+    if (isQueued) this.enqueue(task, null)
   }
 
   /** Whether the task may wait on a lane behind others: it holds nothing but a CPU, and needs no token. */
@@ -167,6 +182,7 @@ export class Placement {
   }
 
   decide(orders: Orders): void {
+    if (this.isPaused) return
     this.#now = orders.now
     const io = this.#io
     const isIdle = io.isIdle

@@ -14,6 +14,11 @@ class Level {
   readonly #last = new Heap(lastFirst)
   readonly #byRank = new Map<number, Heap<Task>>()
   readonly ranks = new RankTree()
+  readonly #priority: number
+
+  constructor(priority: number) {
+    this.#priority = priority
+  }
 
   push(task: Task): void {
     this.#last.push(task)
@@ -29,11 +34,13 @@ class Level {
 
   /** Of this rank if there is one, else of the highest; null: the last in of all. */
   best(rank: number | null): Task | undefined {
-    if (rank === null) return peek(this.#last, task => task.state === 'ready')
+    // A task whose priority has changed is in another level by now.
+    const isHere = (task: Task): boolean => task.state === 'ready' && task.priority === this.#priority
+    if (rank === null) return peek(this.#last, isHere)
     const at = this.ranks.count(rank) > 0 ? rank : this.ranks.highest
     const heap = this.#byRank.get(at)
     if (!heap) return undefined
-    const found = peek(heap, task => task.state === 'ready' && task.rank === at)
+    const found = peek(heap, task => isHere(task) && task.rank === at)
     if (heap.size === 0) this.#byRank.delete(at)
     return found
   }
@@ -88,7 +95,7 @@ export class RankedQueue extends ReadyQueue {
     const { levels, priorities } = classes[task.queueable ? 0 : 1] as RankedClass
     let level = levels.get(task.priority)
     if (!level) {
-      levels.set(task.priority, (level = new Level()))
+      levels.set(task.priority, (level = new Level(task.priority)))
       priorities.push(task.priority)
     }
     level.push(task)
@@ -97,6 +104,11 @@ export class RankedQueue extends ReadyQueue {
   override forget(task: Task): void {
     super.forget(task)
     this.#drop(task)
+  }
+
+  /** Its entries stay until they come to the top of their level, and count for nothing there. */
+  override withdraw(task: Task): void {
+    this.forget(task)
   }
 
   /** The rank of a ready task rose. */

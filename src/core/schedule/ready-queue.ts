@@ -67,6 +67,14 @@ export class ReadyQueue {
     this.size--
   }
 
+  /** Takes the task out at once, because its place in the order is about to change. */
+  withdraw(task: Task): void {
+    const entry = this.#classes.get(classOf(task))
+    const queue = task.queueable ? entry?.queueable : entry?.others
+    queue?.delete(task)
+    this.size--
+  }
+
   /**
    * Takes the best task that `place` accepts. Tasks of lower rank may pass one that does not fit, but only
    * so often: then nothing starts where it could run until it does, so that large tasks are not starved by

@@ -20,14 +20,14 @@ export class TeamTokens {
 
   /** Whether who uses it runs where others of its team run. */
   bindsToNode(access: Access): boolean {
-    return this.#hasSeveral && sharedTeam(access) !== null
+    return this.#hasSeveral && this.#sharedTeam(access) !== null
   }
 
   /** The node on which members of a team of the task run now. */
   node({ accesses }: Task): Node | null {
     if (!this.#hasSeveral) return null
     for (const access of accesses) {
-      const node = sharedTeam(access)?.node ?? null
+      const node = this.#sharedTeam(access)?.node ?? null
       if (node !== null) return this.#nodes[node] ?? null
     }
     return null
@@ -46,7 +46,7 @@ export class TeamTokens {
   #teamElsewhere(task: Task): Team | null {
     let at: number | null = null
     for (const access of task.accesses) {
-      const team = sharedTeam(access)
+      const team = this.#sharedTeam(access)
       const node = team?.node ?? null
       if (!team || node === null) continue
       const canJoin = !task.demand.io && (at ?? node) === node && suits(this.#nodes[node] as Node, task)
@@ -66,7 +66,7 @@ export class TeamTokens {
     for (const access of task.accesses) {
       const { mode, write } = access
       if (mode === 'commutative' && write?.team) write.team.holder = task
-      if (this.#hasSeveral) sharedTeam(access)?.runsOn(task.node, task)
+      if (this.#hasSeveral) this.#sharedTeam(access)?.runsOn(task.node, task)
     }
   }
 
@@ -94,8 +94,10 @@ export class TeamTokens {
     }
     return null
   }
-}
 
-/** The team of tasks that write memory at the same time; files are for the file system. */
-const sharedTeam = ({ mode, write }: Access): Team | null =>
-  mode === 'concurrent' && write?.datum.path === null ? write.team : null
+  /** The team of tasks that write memory at the same time. Files are for the file system, if all nodes see the same. */
+  #sharedTeam({ mode, write }: Access): Team | null {
+    if (mode !== 'concurrent' || !write) return null
+    return write.datum.path === null || this.#nodes.some(({ isApart }) => isApart) ? write.team : null
+  }
+}

@@ -51,6 +51,7 @@ export class Endings {
   /** A task that was `stopping` has stopped: what it was to make was settled before, but for memory that is written in place. */
   stopped(task: Task, now: number): void {
     task.expect('cancelled', ['stopping'])
+    if (task.why?.kind === 'person') miss(task)
     this.release(task, now)
     const at = task.move('cancelled', now)
     this.#parts.observed.observer?.(cancelledEvent(task, at))
@@ -81,7 +82,7 @@ export class Endings {
     if (wasReady && !this.#readiness.looks.end(task)) this.#parts.placement.forget(task)
     const at = task.move('cancelled', now)
     if (wasReady) this.#readiness.wakeParked(task, now)
-    if (task.why?.kind === 'closed') miss(task)
+    if (task.why?.kind === 'closed' || task.why?.kind === 'person') miss(task)
     this.#parts.observed.observer?.(cancelledEvent(task, at))
     this.end(task, now)
   }

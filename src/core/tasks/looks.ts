@@ -19,6 +19,10 @@ export class Looks {
     return true
   }
 
+  has(task: Task): boolean {
+    return this.#open.has(task)
+  }
+
   /** False when no answer is waited for, because the task was cancelled meanwhile. */
   end(task: Task): boolean {
     return this.#open.delete(task)

@@ -6,8 +6,8 @@ import { startedEvent, tellSubmitted } from './submission.ts'
 import type { Kind, Task } from './task.ts'
 
 /**
- * The events that lead to the state of all tasks that have not ended, for an observer that joins late. Of tasks that have ended
- * it is told nothing.
+ * The events that lead to the state of all tasks that have not ended, for an observer that joins late. It has no events of
+ * tasks that have ended.
  */
 export function snapshotOf(root: Group, cpusOf: (task: Task) => number): RunEvent[] {
   const events: RunEvent[] = []

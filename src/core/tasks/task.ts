@@ -178,7 +178,7 @@ const NO_ACCESSES: readonly Access[] = []
 
 export class Task {
   readonly id: number
-  readonly #terms: Terms
+  #terms: Terms
   readonly group: Group
   readonly parent: Task | null
   #retries: number
@@ -233,6 +233,10 @@ export class Task {
   }
   get priority(): number {
     return this.#terms.priority
+  }
+  /** It must be in no queue: those are ordered by it. */
+  prioritize(priority: number): void {
+    this.#terms = { ...this.#terms, priority }
   }
   get demand(): Demand {
     return this.#terms.demand

@@ -55,7 +55,7 @@ export class Binding {
     return this.#machine.gpus.of(task)
   }
 
-  /** What a program is told of what it has; null for the many that asked for nothing. */
+  /** Variables that say what a program has; null for the many that asked for nothing. */
   variablesOf(task: Task): Record<string, string> | null {
     const { demand } = task
     const { cpus } = task.implementation.demand ?? demand

@@ -26,6 +26,8 @@ export class EarlyFiles {
   /** Puts the output in its place, whole, and lets its readers start. */
   async commit(task: Task, facts: Facts): Promise<void> {
     const attempt = attemptOf(task)
+    // On a node without our folders it comes with the end of the task.
+    if (attempt.seen) return
     const slot = attempt.paths?.indexOf(facts.path) ?? -1
     const { write, mode } = (task.accesses[slot] ?? { write: null, mode: 'in' }) as Access
     const before = this.#released.get(attempt) ?? []

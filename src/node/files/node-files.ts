@@ -46,6 +46,7 @@ export class NodeFiles {
       events,
       announce: folder => watchdog.folder(folder),
       stop: abort,
+      tell: engine.observer ? facts => engine.observer?.({ type: 'stream', at: host.now(), ...facts }) : null,
     })
     this.tasks = new TaskFiles(this.store, host, this.streaming, this.early, text =>
       events.note('warning', text),
@@ -55,6 +56,8 @@ export class NodeFiles {
       this.tasks,
       version => {
         engine.io.gone(version)
+        if (version.datum.temporary)
+          engine.observer?.({ type: 'removed', at: host.now(), version: version.id })
         changed()
       },
       version => {

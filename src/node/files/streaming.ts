@@ -8,9 +8,11 @@ import type { Task } from '../../core/tasks/task.ts'
 import { MillraceError } from '../../core/errors.ts'
 import { isEarly } from '../../model/stream.ts'
 import type { CommandRequest } from '../processes/command-process.ts'
+import type { StepBoard } from '../../stream/board/board.ts'
 import type { LiveBoard } from '../../stream/board/live-board.ts'
 import type { FileStore } from '../../storage/file-store.ts'
 import { jobOf } from '../job.ts'
+import type { StreamTelling } from './stream-telling.ts'
 import type { NodeEvents, NodeHost } from '../node.ts'
 
 /** A file that one attempt of a command writes under the rules of a stream. */
@@ -39,6 +41,8 @@ interface Hooks {
   announce(folder: string): void
   /** Ends the program of a task that has lost its input. */
   stop(task: Task): void
+  /** Tells observers how far a file is; null without observers. */
+  tell: ConstructorParameters<typeof StreamTelling>[2] | null
 }
 
 /**
@@ -56,6 +60,9 @@ export class Streaming {
   /** On disk, for what finds no room in memory. */
   #layer: string | undefined
   #board: LiveBoard | null = null
+  /** Of a coordination file, where the run has one: it has all steps and rules from the beginning. */
+  coordination: StepBoard | null = null
+  #telling: StreamTelling | null = null
   #starting: Promise<LiveBoard> | null = null
   #count = 0
 
@@ -66,7 +73,7 @@ export class Streaming {
 
   /** Its program must run under the library. */
   concerns(task: Task): boolean {
-    return isFollower(task) || jobOf(task).slots.some(slot => slot.stream !== undefined)
+    return isStep(task) || isFollower(task) || jobOf(task).slots.some(slot => slot.stream !== undefined)
   }
 
   /** Where an attempt writes the version. */
@@ -114,6 +121,10 @@ export class Streaming {
 
   /** Tells the board of the task, and makes its program a step. */
   async prepare(task: Task): Promise<(request: CommandRequest) => CommandRequest> {
+    const known = stepOf(task)
+    const { coordination } = this
+    if (known !== undefined && coordination)
+      return request => ({ ...request, argv: coordination.argv(known, request.argv) })
     const board = await this.#start()
     const step = `${task.name}.${task.attempt}.${++this.#count}`
     board.step(step)
@@ -158,6 +169,10 @@ export class Streaming {
 
   /** Its program was started, so tasks that read its output as it grows may start. */
   began(task: Task): void {
+    for (const { write } of task.accesses) {
+      const stream = write && this.#streamOf(write)
+      if (stream) this.#telling?.began(stream)
+    }
     this.#hooks.events.flows(task)
   }
 
@@ -228,7 +243,10 @@ export class Streaming {
   over(task: Task): void {
     for (const { read, write } of task.accesses) {
       const own = write && this.#streamOf(write)
-      if (own && own.task === task) own.end()
+      if (own && own.task === task) {
+        own.end()
+        this.#telling?.over(own)
+      }
       for (const version of [read, write]) {
         const stream = version && this.#streamOf(version)
         if (stream) setImmediate(() => void this.#removeUnread(stream))
@@ -237,6 +255,7 @@ export class Streaming {
   }
 
   async end(): Promise<void> {
+    this.#telling?.end()
     this.#board?.end()
     for (const folder of [this.#root, this.#layer])
       if (folder) await rm(folder, { recursive: true, force: true })
@@ -279,6 +298,12 @@ export class Streaming {
       this.#layer,
       (path, failure) => void this.#heard(path, failure),
     )
+    const { tell } = this.#hooks
+    if (tell) {
+      const { StreamTelling: Telling } = await import('./stream-telling.ts')
+      this.#telling = new Telling(name, () => this.#byName.values(), tell)
+      this.#telling.start()
+    }
     return this.#board
   }
 
@@ -327,6 +352,11 @@ export class Streaming {
     }
   }
 }
+
+const stepOf = (task: Task): string | undefined => jobOf(task).definition.command?.step
+
+/** A step does not run again: those that read from it have got what it wrote, or an error. */
+export const isStep = (task: Task): boolean => stepOf(task) !== undefined
 
 function withResolvers(): { promise: Promise<void>; resolve: () => void } {
   let resolve = (): void => {}

@@ -76,7 +76,7 @@ export function launchWords(
   return words
 }
 
-/** Open MPI refuses to run for root unless it is told twice. */
+/** Open MPI runs for root only if two variables allow it. */
 export function launchVariables(nodes: readonly string[]): Record<string, string> {
   return {
     OMPI_ALLOW_RUN_AS_ROOT: '1',

@@ -101,7 +101,7 @@ const isReceiving = ({ call }: Place): boolean => call === 'recv' || call === 'w
 const listOf = (ranks: ReadonlySet<number>): string =>
   ranks.size === 1 ? `rank ${[...ranks][0]}` : `ranks ${[...ranks].sort((a, b) => a - b).join(', ')}`
 
-/** Ranks that are told of one by one. */
+/** Maximum number of ranks listed. */
 const MOST_TOLD = 16
 
 function tellAll(places: readonly Place[], ended: ReadonlySet<number>): string {

@@ -293,7 +293,7 @@ export class RankComm implements Comm {
   #alltoallValues(values: readonly unknown[]): unknown[] {
     const { bytes, counts } = this.#packed(values, 'alltoall')
     const parts = this.alltoallv(bytes, [...counts])
-    // Each rank is told how long its parts are.
+    // Each rank learns how long its parts are.
     const theirs = new Int32Array(this.size)
     this.#native.alltoall(this.#comm, counts, theirs)
     const starts = startsOf(theirs)

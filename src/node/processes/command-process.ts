@@ -62,6 +62,10 @@ export class SpawnerLost extends MillraceError {
   }
 }
 
+/** What was under way on the machine is lost with it. */
+export const isMachineLost = (error: unknown): error is SpawnerLost =>
+  error instanceof SpawnerLost && error.isMachine
+
 const HINTS: Record<string, { hint: string } | undefined> = {
   E2BIG: {
     hint: 'Its words are longer in all than the system allows. Give it a file with the names in it, or a folder, or use xargs.',

@@ -11,6 +11,7 @@ import { checkShape } from '../../model/options/option-shapes.ts'
 import { NOTHING, Stored } from '../../model/encoding/stored.ts'
 import type { Kept } from '../../model/encoding/stored.ts'
 import type { Argv, CommandForm, CommandHooks } from '../../model/command-form.ts'
+import type { ApartFolder } from '../files/apart-files.ts'
 import { attemptOf, jobOf } from '../job.ts'
 import { logPath } from '../logs.ts'
 
@@ -26,13 +27,15 @@ export interface CommandOutcome extends Omit<CommandResult, 'exitCode'> {
 export interface CommandContext {
   processes: ProcessPort
   run: string
-  /** With MILLRACE_RUN, and what the task is told of its CPUs. */
+  /** With MILLRACE_RUN, and variables that say which CPUs the task has. */
   environment(task: Task): Readonly<Record<string, string>>
   logs: string | null
   /** CPUs to bind the task's program to; null for none. */
   cpusOf(task: Task): readonly number[] | null
   decode(stored: Stored, slots: unknown[]): unknown
   valueOf(task: Task, slot: number): Kept
+  /** Of a node that does not see our folders. */
+  folder: ApartFolder | null
   /** Commands that read or write streams: makes the program a step of theirs, and hears when it was started. */
   step: ((request: CommandRequest) => CommandRequest) | null
   began(task: Task): void
@@ -56,15 +59,16 @@ export interface CommandEnd {
 
 /** Asks the front end, builds the command line of a task and runs it. */
 export async function runCommand(task: Task, context: CommandContext): Promise<CommandOutcome> {
-  const args = argumentsOf(task, context)
   const { hooks } = formOf(task)
+  // A front end looks at the files itself, where they are here.
+  const args = argumentsOf(task, context, hooks !== undefined)
   const beganAt = performance.now()
   const begun = hooks && (await begin(task, hooks, args))
   if (begun === 'made' || begun === 'kept') {
     const took = performance.now() - beganAt
     return { ...NO_PROGRAM, beganAt, took, kept: begun === 'kept' }
   }
-  const request = prepare(task, context, args, begun)
+  const request = prepare(task, context, args, begun && thereIn(task, context, begun))
   return new Promise((resolve, reject) => {
     startProgram(task, context, request, { ended: resolve, failed: reject })
   })
@@ -72,7 +76,7 @@ export async function runCommand(task: Task, context: CommandContext): Promise<C
 
 /** The same without asking, for commands that have no front end. */
 export function startCommand(task: Task, context: CommandContext, end: CommandEnd): void {
-  startProgram(task, context, prepare(task, context, argumentsOf(task, context), undefined), end)
+  startProgram(task, context, prepare(task, context, argumentsOf(task, context, false), undefined), end)
 }
 
 function startProgram(task: Task, context: CommandContext, request: CommandRequest, end: CommandEnd): void {
@@ -160,9 +164,10 @@ function accepted(code: number, exitCodes: CommandForm['exitCodes']): boolean {
 }
 
 /** The arguments as the command's functions see them: values decoded, files as paths. */
-function argumentsOf(task: Task, context: CommandContext): unknown[] {
+function argumentsOf(task: Task, context: CommandContext, isHere: boolean): unknown[] {
   const { args, slots } = jobOf(task)
-  const { paths } = attemptOf(task)
+  const attempt = attemptOf(task)
+  const paths = (isHere ? null : attempt.seen) ?? attempt.paths
   const values = slots.map((slot, i) => {
     if (slot.kind !== 'value') return paths?.[i]
     const kept = context.valueOf(task, i)
@@ -176,6 +181,14 @@ function argumentsOf(task: Task, context: CommandContext): unknown[] {
     }
     return argument instanceof Stored ? context.decode(argument, values) : argument
   })
+}
+
+/** Paths of its files, as the node has them. One that begins with another is replaced in the same way. */
+function thereIn(task: Task, { folder }: CommandContext, words: Argv): Argv {
+  const paths = (attemptOf(task).paths ?? []).filter((path): path is string => path?.startsWith('/') === true)
+  if (!folder || paths.length === 0) return words
+  const any = new RegExp(paths.map(path => path.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('|'), 'g')
+  return words.map(word => (typeof word === 'string' ? word.replace(any, path => folder.there(path)) : word))
 }
 
 const isWord = (word: unknown): boolean => typeof word === 'string' || typeof word === 'number'
@@ -204,12 +217,14 @@ function prepare(
   const cwd = evaluate<string>(form.cwd) ?? process.cwd()
   const what = `command ${definition.name}`
   if (form.cwd) checkShape(what, 'cwd', cwd)
-  attemptOf(task).withProgram().line = { words, cwd }
+  const { folder } = context
+  const shown = folder ? words.map(word => word.replaceAll(folder.there('/'), '/')) : words
+  attemptOf(task).withProgram().line = { words: shown, cwd: folder ? folder.here(cwd) : cwd }
   const own = evaluate<Readonly<Record<string, string>>>(form.env)
   if (own) checkShape(what, 'env', own)
   return {
     argv: words,
-    cwd,
+    cwd: folder ? folder.there(folder.here(cwd)) : cwd,
     env:
       own || mpi
         ? { ...context.environment(task), ...mpi?.variables, ...own, MILLRACE_RUN: context.run }
@@ -217,9 +232,12 @@ function prepare(
     stdin: file(form.stdin),
     stdout: file(form.stdout),
     stderr: file(form.stderr),
-    log: logPath(context.logs, task) ?? null,
+    log: logThere(logPath(context.logs, task), folder),
     cpus: context.cpusOf(task),
     limits: form.limits,
     lane: task.queueable ? task.lane : null,
   }
 }
+
+const logThere = (log: string | undefined, folder: ApartFolder | null): string | null =>
+  log === undefined ? null : (folder?.there(log) ?? log)

@@ -9,7 +9,9 @@ import type { Kept } from '../../model/encoding/stored.ts'
 import type { Binding } from '../cpus/binding.ts'
 import type { Endings } from '../endings.ts'
 import { timeoutError } from '../failure-facts.ts'
+import type { ApartFiles } from '../files/apart-files.ts'
 import type { NodeFiles } from '../files/node-files.ts'
+import { isStep } from '../files/streaming.ts'
 import { storeOutputs } from '../files/outputs.ts'
 import { attemptOf, jobOf } from '../job.ts'
 import type { NodeEvents, NodeHost } from '../node.ts'
@@ -30,6 +32,8 @@ export interface ProgramParts {
   readonly processes: ProcessPort
   readonly buffers: BufferOwnership
   readonly files: NodeFiles
+  /** Where the node does not see our folders. */
+  readonly apart: ApartFiles | null
   readonly watchdog: Watchdog
   readonly host: NodeHost
   readonly events: NodeEvents
@@ -46,7 +50,7 @@ export class Programs implements TaskForm {
   /** Whether the compiler gets less time has been decided. */
   #isCompilerSet = false
   #environment: { at: number; variables: Readonly<Record<string, string>> } | null = null
-  /** With what tasks are told of their CPUs and GPUs, by its text. */
+  /** With variables that say which CPUs and GPUs a task has, by their text. */
   readonly #more = new Map<string, Readonly<Record<string, string>>>()
 
   constructor(parts: ProgramParts) {
@@ -59,6 +63,7 @@ export class Programs implements TaskForm {
       cpusOf: task => parts.binding.cpusOf(task),
       decode: (stored, slots) => parts.decode(stored, slots),
       valueOf: (task, slot) => source(task.accesses[slot] as Access)?.value as Kept,
+      folder: parts.apart?.folder ?? null,
       step: null,
       began: task => parts.files.streaming.began(task),
     }
@@ -169,6 +174,7 @@ export class Programs implements TaskForm {
     if (
       error instanceof SpawnerLost &&
       isLive(task) &&
+      !isStep(task) &&
       host.afterLoss(task, error.isMachine ? 'node' : 'spawner', null) === 'again'
     ) {
       return endings.lose(task, false, error.shortMessage)

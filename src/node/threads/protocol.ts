@@ -85,6 +85,8 @@ export interface ThreadStart {
   lane: number
   /** Carries I/O tasks: many at a time, each while the others wait for their devices. */
   io: boolean
+  /** The program was sent to this machine, and is below this folder; null where it is at the paths that it has. */
+  moduleRoot?: string | null
   /** Load modules through tsx. */
   typescript: boolean
   modules: string[]

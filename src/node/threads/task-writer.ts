@@ -196,7 +196,8 @@ export class TaskWriter {
     const { encoder } = this
     if (slot.kind !== 'value') {
       encoder.byte(SHARE.path)
-      return encoder.text(attemptOf(task).paths?.[index] ?? '')
+      const { seen, paths } = attemptOf(task)
+      return encoder.text((seen ?? paths)?.[index] ?? '')
     }
     const access = task.accesses[index] as Access
     const output = access.mode === 'in' ? -1 : this.#written++

@@ -4,27 +4,30 @@ import { performance } from 'node:perf_hooks'
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import type { MessagePort } from 'node:worker_threads'
 import { MillraceError } from '../../core/errors.ts'
+import { isAsync, isThenable } from '../../general/async.ts'
 import { SpinBackoff } from '../../general/spin-backoff.ts'
 import { Decoder } from '../../model/encoding/decode.ts'
 import type { Definition, Variant } from '../../model/definition.ts'
 import { Encoder } from '../../model/encoding/encode.ts'
 import { memoryOf } from '../../model/encoding/typed-arrays.ts'
 import { setHost } from '../../model/client.ts'
-import { Announcements } from './announcements.ts'
+import { globalState } from '../../model/global-state.ts'
 import { ThreadBinding } from './grants.ts'
 import { KeptMemory } from './kept-memory.ts'
 import { EarlyOutputs } from './early-outputs.ts'
 import type { Releasing } from './early-outputs.ts'
 import { TaskModules } from './modules.ts'
 import type { Steps } from './outlet.ts'
-import { STATUS, clockOrigin, withRecord } from './protocol.ts'
+import { STATUS, clockOrigin } from './protocol.ts'
 import type { FromThread, ThreadStart, ToThread } from './protocol.ts'
+import { ResultSender } from './result-sender.ts'
 import { RingReader, RingWriter } from './ring.ts'
 import { TaskReader } from './task-reader.ts'
 import type { ReceivedTask } from './task-reader.ts'
 import { OutputWriter } from './task-outputs.ts'
 import { ThreadClient } from './thread-client.ts'
 import { ThreadLog } from './thread-log.ts'
+import { flushOutput, setEnvironment } from './thread-process.ts'
 
 /**
  * A compute thread. Takes tasks from its ring or as messages, runs them one at a time, and sends results
@@ -43,10 +46,10 @@ const BLOCKS = 4
 const port = parentPort as MessagePort
 const start = workerData as ThreadStart
 const shift = clockOrigin() - start.startedAt
+globalState.moduleRoot = start.moduleRoot ?? null
 
 const modules = new TaskModules()
 const toThread = new RingReader(start.toThread)
-const fromThread = new RingWriter(start.fromThread)
 const ringDecoder = new Decoder(toThread.memory, hooksFor(null))
 const encoder = new Encoder()
 const outputs = new OutputWriter(encoder, modules)
@@ -54,9 +57,9 @@ const memory = new KeptMemory()
 const reader = new TaskReader(memory)
 const kinds = new Map<number, { key: string; module: string; definition: Definition | null }>()
 const backoff = new SpinBackoff()
-const announcements = new Announcements()
 const binding = new ThreadBinding()
 const inbox: Extract<ToThread, { type: 'task' }>[] = []
+const results = new ResultSender(port, toThread, new RingWriter(start.fromThread), inbox, start.io)
 const context = new AsyncLocalStorage<Running>()
 
 type Running = Releasing
@@ -65,8 +68,6 @@ type Running = Releasing
 let current: Running | null = null
 /** A task is on the way that does not wait for others: nothing else may start. */
 let busy = false
-/** When the clock was looked at last: that costs as much as a short task. */
-let lookedAt = 0
 
 const log = new ThreadLog(start.logs, () => current ?? context.getStore() ?? null)
 
@@ -107,8 +108,8 @@ const early = new EarlyOutputs(modules, {
   numberOf: future => client.numberOf(future),
   waitForRoom: (task, items, bytes) => client.waitForRoom(task, items, bytes),
   send: (record, task) => {
-    lookedAt = performance.now()
-    if (send(record, [], false, true)) task.hasPosted = true
+    results.lookedAt = performance.now()
+    if (results.send(record, [], false, true)) task.hasPosted = true
   },
 })
 outputs.expectSame = (task, index, value) => early.expectSame(task, index, value)
@@ -127,7 +128,7 @@ function hooksFor(slots: unknown[] | null) {
 }
 
 function post(message: FromThread, transfer: readonly ArrayBuffer[] = []): void {
-  port.postMessage(message, transfer)
+  results.post(message, transfer)
 }
 
 // --- taking tasks ---
@@ -166,7 +167,7 @@ function pump(): void {
     claimed = -1
     if (at < 0) at = toThread.next()
     if (at < 0 && ran) {
-      announce()
+      results.announce()
       at = spin()
       ran = false
     }
@@ -177,7 +178,7 @@ function pump(): void {
     if (before > received) {
       claimed = at
       if (takeMessages(before)) continue
-      announce()
+      results.announce()
       return schedule()
     }
     ringDecoder.at = at
@@ -188,9 +189,9 @@ function pump(): void {
       toThread.release()
       receive(new Decoder(bytes, hooksFor(null)), [])
     }
-    if (lookedAt > until) return schedule()
+    if (results.lookedAt > until) return schedule()
   }
-  announce()
+  results.announce()
   if (busy) return
   toThread.sleep()
   if (!toThread.empty || inbox.length > 0) schedule()
@@ -298,8 +299,9 @@ function run(task: ReceivedTask): void {
   }
   const running = task as Running
   if (task.lent.length > 0) debtors.add(running)
-  lookedAt = performance.now()
-  running.startedAt = lookedAt
+  const now = performance.now()
+  results.lookedAt = now
+  running.startedAt = now
   current = running
   if (!start.io) binding.for(task.grant)
   // If the thread ends now, it is because of this one: others may be claimed, and wait.
@@ -369,57 +371,29 @@ async function finishLater(task: Running, result: () => unknown): Promise<void> 
   schedule()
 }
 
-const asyncPrototype: unknown = Object.getPrototypeOf(async () => undefined)
-const isAsync = (body: Function): boolean => Object.getPrototypeOf(body) === asyncPrototype
-const isThenable = (value: unknown): boolean =>
-  typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
-
 // --- results ---
 
 function settle(task: Running, status: number, value: unknown): void {
-  lookedAt = performance.now()
-  const took = lookedAt - task.startedAt
+  const now = performance.now()
+  results.lookedAt = now
+  const took = now - task.startedAt
   const printed = log.take(task)
   const lent = outputs.write(task, status, value, task.startedAt + shift, took, printed)
   task.ended = true
   if (task.steps) {
     encoder.double(task.startedAt - task.steps.from)
     encoder.double(task.steps.waited)
-    encoder.double(performance.now() - lookedAt)
+    encoder.double(performance.now() - now)
   }
   if (lent.length > 0) debtors.delete(task)
-  send(encoder, lent, task.hasPosted, status !== STATUS.ok)
+  results.send(encoder, lent, task.hasPosted, status !== STATUS.ok)
 }
 
 /** A task that could not even begin. */
 function fail(id: number, error: unknown): void {
-  lookedAt = performance.now()
-  outputs.writeError(id, error, lookedAt + shift, 0, log.take(null))
-  send(encoder, [], false, true)
-}
-
-/** Returns whether the record went as a message. */
-function send(record: Encoder, lent: ArrayBuffer[], asMessage: boolean, isUrgent: boolean): boolean {
-  const { blobs, length } = record
-  if (asMessage || blobs.length > 0 || lent.length > 0 || length > fromThread.largest) {
-    const moved = blobs.filter((blob): blob is ArrayBuffer => !(blob instanceof SharedArrayBuffer))
-    const bytes = record.copy()
-    post({ type: 'result', bytes, blobs, lent }, withRecord(bytes, [...moved, ...lent]))
-    return true
-  }
-  while (fromThread.write(record.bytes, length) === null) {
-    announce()
-    fromThread.waitForRoom(5)
-  }
-  const isAwaited = isUrgent || start.io || toThread.isAwaited
-  if (announcements.isDue(lookedAt, toThread.waiting + inbox.length, isAwaited)) announce()
-  return false
-}
-
-/** Wakes the coordinator, unless it is awake. */
-function announce(): void {
-  announcements.made(lookedAt)
-  if (fromThread.shouldWake()) port.postMessage(null)
+  results.lookedAt = performance.now()
+  outputs.writeError(id, error, results.lookedAt + shift, 0, log.take(null))
+  results.send(encoder, [], false, true)
 }
 
 // --- messages ---
@@ -430,14 +404,6 @@ port.on('message', (message: ToThread | null) => {
   if (message !== null) handle(message)
   if (message === null || COUNTED.includes(message.type)) pump()
 })
-
-/** What the program has set since this thread began. */
-function setEnvironment(changes: readonly [string, string | undefined][]): void {
-  for (const [name, value] of changes) {
-    if (value === undefined) delete process.env[name]
-    else process.env[name] = value
-  }
-}
 
 function handle(message: ToThread): void {
   switch (message.type) {
@@ -472,14 +438,7 @@ function handle(message: ToThread): void {
       return post({ type: 'alive' })
     case 'end':
       // Not process.exit: the program's own handlers for the end are not meant for threads.
-      return void flushed().then(() => post({ type: 'flushed' }))
-  }
-}
-
-/** What was printed has gone out: a thread hands it over piece by piece, as the coordinator asks for it. */
-async function flushed(): Promise<void> {
-  for (const stream of [process.stdout, process.stderr]) {
-    await new Promise<void>(resolve => stream.write('', () => resolve()))
+      return void flushOutput().then(() => post({ type: 'flushed' }))
   }
 }
 

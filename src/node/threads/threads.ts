@@ -165,8 +165,8 @@ export class Threads {
   }
 
   /**
-   * A task that is likely to end its thread gets one apart from those that wait in its own: whoever called it is
-   * among them, and would begin again, call it again, and never end.
+   * A task that is likely to end its thread does not run on a thread where other tasks wait: its caller is among
+   * them, and would begin again, call it again, and never end.
    */
   #laneOf(task: Task): number {
     if (!task.timed && !task.kind.endsThreads) return task.lane

@@ -28,5 +28,7 @@ export function verdictText({ verdict, change }: KindComparison): string {
 export function headline({ before, after }: Comparison): string {
   const share = before.elapsed > 0 ? (after.elapsed - before.elapsed) / before.elapsed : 0
   const times = `${formatDuration(before.elapsed)} before, ${formatDuration(after.elapsed)} after`
-  return `${after.name} took ${changeText(share) === '0%' ? 'as long as' : `${changeText(share)} against`} ${before.name}: ${times}`
+  const percent = formatPercent(Math.abs(share))
+  const how = percent === '0%' ? 'as long as' : `${percent} ${share > 0 ? 'longer' : 'less time'} than`
+  return `${after.name} took ${how} ${before.name}: ${times}`
 }

@@ -1,4 +1,5 @@
 import { hostname, userInfo } from 'node:os'
+import type { PageAddresses } from './server.ts'
 
 /**
  * The command that makes the page of another machine reachable here, or null where people sit at this machine. Behind ssh it
@@ -26,9 +27,11 @@ function user(): string {
 }
 
 /** What is printed when a page is served. */
-export function addressLines(url: string): string[] {
+export function addressLines({ url, controlUrl }: PageAddresses): string[] {
   const tunnel = tunnelLine(Number(new URL(url).port))
-  return tunnel === null
-    ? [`dashboard    ${url}`]
-    : [`dashboard    ${url}`, `             from your own machine, first: ${tunnel}`]
+  return [
+    `dashboard    ${url}`,
+    ...(controlUrl === null ? [] : [`control      ${controlUrl} (lets who has it act on the run)`]),
+    ...(tunnel === null ? [] : [`             from your own machine, first: ${tunnel}`]),
+  ]
 }

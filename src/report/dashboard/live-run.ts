@@ -7,7 +7,7 @@ import { RunModel } from './state/run-model.ts'
 import type { RunSection, SectionName, Sections, TaskFacts } from './protocol.ts'
 import { dataSection, nodesSection, streamsSection } from './sections/data.ts'
 import { graphSection } from './sections/graph.ts'
-import { failuresSection, overviewSection } from './sections/overview.ts'
+import { countsOf, failuresSection, overviewSection } from './sections/overview.ts'
 import { storageSection } from './sections/storage.ts'
 import { taskFacts } from './sections/task-facts.ts'
 import { TileCache, timelineSection } from './sections/timeline.ts'
@@ -97,7 +97,7 @@ export class LiveRun {
     graph: () => graphSection(this.model),
     storage: () => storageSection(this.model, this.now),
     streams: () => streamsSection(this.model, this.now),
-    data: () => dataSection(this.model),
+    data: () => dataSection(this.model, this.now),
     nodes: () => nodesSection(this.model, this.now),
   }
 
@@ -121,9 +121,8 @@ export class LiveRun {
       devices: storage.devices.length,
       isCaughtUp: this.isCaughtUp,
       hasStreams: !streams.isEmpty,
-      submitted: statistics.total.submitted,
-      ended: statistics.ended,
-      failed: statistics.failureCount,
+      isPaused: this.model.isPaused && !this.isOver,
+      counts: countsOf(statistics.total),
     }
   }
 

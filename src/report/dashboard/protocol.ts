@@ -1,6 +1,6 @@
 /** What the server and the page tell each other. Times are milliseconds since the start of the run. */
 
-import type { Outcome } from '../../core/events.ts'
+import type { ControlAction, Outcome } from '../../core/events.ts'
 import type { TaskState } from './state/tasks.ts'
 
 export type { TaskState }
@@ -30,9 +30,8 @@ export interface RunSection {
   /** False while an older part of the journal is still being read. */
   isCaughtUp: boolean
   hasStreams: boolean
-  submitted: number
-  ended: number
-  failed: number
+  isPaused: boolean
+  counts: Counts
 }
 
 export type Counts = Record<
@@ -68,7 +67,7 @@ export interface OverviewSection {
   busy: Points
   kinds: KindRow[]
   kindsLeftOut: number
-  waits: { inputs: number; cpu: number; device: number; called: number }
+  waits: { inputs: number; cpu: number; device: number; room: number; called: number }
   reasons: { task: number; name: string; reason: string }[]
   slowest: { task: number; name: string; ms: number }[]
   findings: string[]
@@ -226,7 +225,8 @@ export interface DataSection {
   alive: number
   aliveBytes: number
   madeBytes: number
-  intermediate: { bytes: number; limit: number | null } | null
+  /** What temporary files take, where they have a bound. */
+  intermediate: { bytes: number; limit: number; over: Points } | null
 }
 
 export interface NodeRow {
@@ -292,6 +292,8 @@ export interface TaskFacts {
   place: string | null
   device: string | null
   demand: string | null
+  /** What it was called with; null where the run did not tell. */
+  arguments: string | null
   story: string[]
   waits: string | null
   inputs: VersionFacts[]
@@ -313,3 +315,23 @@ export interface TileAnswer {
   isComplete: boolean
   rows: number[][]
 }
+
+/** What a page asks of the run. */
+export interface ControlRequest {
+  action: ControlAction
+  task?: number
+  priority?: number
+  /** All tasks of its kind that have not begun, and not it alone. */
+  isForKind?: boolean
+}
+
+export interface ControlOrder extends ControlRequest {
+  /** Who did it. */
+  by: string
+}
+
+/** What was done, in a sentence, or why it was not. */
+export type ControlAnswer = { done: string } | { problem: string }
+
+/** Passes an order on to the run. */
+export type Controls = (order: ControlOrder) => Promise<ControlAnswer>

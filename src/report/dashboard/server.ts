@@ -2,15 +2,17 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { MillraceError } from '../../core/errors.ts'
+import { isForged, readControl } from './control.ts'
 import { Feed } from './feed.ts'
 import { LiveRun } from './live-run.ts'
 import { metricsText } from './metrics.ts'
 import { MAX_LEVEL } from './state/tiles.ts'
 import { isPageFile, readPageFile, typeOf } from './page-files.ts'
-import type { SectionName } from './protocol.ts'
+import type { ControlAnswer, Controls, SectionName } from './protocol.ts'
 import { nearGraph } from './sections/graph.ts'
 import { findTasks } from './sections/task-facts.ts'
 import { taskAt } from './sections/timeline.ts'
+import { whoIs } from './who.ts'
 
 export interface DashboardOptions {
   /** The journal of the run. */
@@ -19,6 +21,8 @@ export interface DashboardOptions {
   host?: string
   /** 0: any that is free. */
   port?: number
+  /** Passes on what pages ask of the run. Without it they can only look. */
+  controls?: Controls
 }
 
 const SECTIONS: readonly SectionName[] = [
@@ -44,13 +48,21 @@ const HEADERS = {
   'Cache-Control': 'no-store',
 } as const
 
+/** Where the page is: to look, and to act as well, if that is allowed. */
+export interface PageAddresses {
+  url: string
+  controlUrl: string | null
+}
+
 /**
- * Serves one run to any number of pages. All addresses begin with a token, which is the only key: there are no cookies. The
- * page uses relative addresses only, so it works behind a proxy that adds a path.
+ * Serves one run to any number of pages. All addresses begin with a token, which is the only key: there are no cookies. Another
+ * token lets pages act on the run, so that an address to look can be passed on. The page uses relative addresses only, so it
+ * works behind a proxy that adds a path.
  */
 export class DashboardServer {
   readonly run: LiveRun
   readonly token = randomBytes(16).toString('hex')
+  readonly #controlToken = randomBytes(16).toString('hex')
   readonly #feed: Feed
   readonly #server: Server
   readonly #options: DashboardOptions
@@ -67,15 +79,17 @@ export class DashboardServer {
     })
   }
 
-  /** Resolves to the address of the page. */
-  async listen(): Promise<string> {
+  /** Resolves to the addresses of the page. */
+  async listen(): Promise<PageAddresses> {
     const { host = '127.0.0.1', port = 0 } = this.#options
     await new Promise<void>((resolve, reject) => {
       this.#server.once('error', cause => reject(cannotListen(host, port, cause)))
       this.#server.listen(port, host, resolve)
     })
     const { port: taken } = this.#server.address() as AddressInfo
-    return `http://${host.includes(':') ? `[${host}]` : host}:${taken}/${this.token}/`
+    const base = `http://${host.includes(':') ? `[${host}]` : host}:${taken}`
+    const controlUrl = this.#options.controls ? `${base}/${this.#controlToken}/` : null
+    return { url: `${base}/${this.token}/`, controlUrl }
   }
 
   get pageCount(): number {
@@ -97,7 +111,8 @@ export class DashboardServer {
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? '/', 'http://localhost')
     const [, token = '', name = ''] = url.pathname.split('/')
-    if (!isSame(token, this.token)) {
+    const controls = isSame(token, this.#controlToken) ? this.#options.controls : undefined
+    if (!isSame(token, this.token) && !controls) {
       return send(
         response,
         404,
@@ -110,10 +125,13 @@ export class DashboardServer {
       response.writeHead(308, { ...HEADERS, Location: `${token}/` }).end()
       return
     }
+    if (name === 'control' && request.method === 'POST' && controls)
+      return this.#control(request, response, controls)
     if (request.method !== 'GET' && request.method !== 'HEAD')
       return send(response, 405, 'text/plain', 'Only GET is allowed.\n')
     const file = name === '' ? 'index.html' : name
     if (isPageFile(file)) return send(response, 200, typeOf(file), readPageFile(file))
+    if (name === 'control') return sendJson(response, { isAllowed: controls !== undefined })
     if (name === 'events') return this.#events(url, response)
     if (name === 'metrics') {
       await this.run.read()
@@ -122,7 +140,18 @@ export class DashboardServer {
     const found = await this.#query(name, url.searchParams)
     if (found === undefined)
       return send(response, 404, 'text/plain', `There is no ${JSON.stringify(name)}.\n`)
-    send(response, 200, 'application/json; charset=utf-8', JSON.stringify(found))
+    sendJson(response, found)
+  }
+
+  async #control(request: IncomingMessage, response: ServerResponse, controls: Controls): Promise<void> {
+    const reason = isForged(request)
+    if (reason !== null) return send(response, 403, 'text/plain', reason)
+    const asked = await readControl(request)
+    if (asked === null) return send(response, 400, 'text/plain', 'This cannot be asked of a run.\n')
+    const answer: ControlAnswer = this.run.isOver
+      ? { problem: 'The run has ended.' }
+      : await controls({ ...asked, by: await whoIs(request.socket) })
+    sendJson(response, answer)
   }
 
   #events(url: URL, response: ServerResponse): void {
@@ -172,6 +201,9 @@ function send(response: ServerResponse, status: number, type: string, body: stri
   response.writeHead(status, { ...HEADERS, 'Content-Type': type, 'Content-Length': Buffer.byteLength(body) })
   response.end(body)
 }
+
+const sendJson = (response: ServerResponse, found: unknown): void =>
+  send(response, 200, 'application/json; charset=utf-8', JSON.stringify(found))
 
 /** Takes the same time wherever the two differ. */
 function isSame(given: string, token: string): boolean {

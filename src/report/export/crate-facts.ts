@@ -12,7 +12,7 @@ export interface CrateTask {
   error: string | null
 }
 
-/** Tasks with files that are described one by one; a crate of more would help nobody. */
+/** Tasks with files that are described one by one; a larger crate is of no use. */
 const MOST_TASKS = 10_000
 
 /** What a crate needs of a run: which files were read and made, by whom and when. */

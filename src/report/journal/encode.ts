@@ -115,6 +115,10 @@ export class BlockEncoder {
       case 'verdict':
       case 'move':
       case 'stream':
+      case 'removed':
+      case 'intermediate':
+      case 'arguments':
+      case 'control':
       case 'note':
       case 'interrupted':
       case 'run-ended':

@@ -1,6 +1,7 @@
 import type { Outcome, RunEvent, TaskUsage } from '../../core/events.ts'
 import { DeviceStatistics } from './device-statistics.ts'
 import { NodeStatistics } from './node-statistics.ts'
+import { StreamStatistics } from './stream-statistics.ts'
 import { EarlyStarts } from './early-starts.ts'
 import { IdTable } from './id-table.ts'
 import { labelOf, withLabel } from '../label.ts'
@@ -37,6 +38,7 @@ export class Statistics {
   readonly early = new EarlyStarts()
   readonly devices = new DeviceStatistics()
   readonly nodes = new NodeStatistics()
+  readonly streams = new StreamStatistics()
   run: Of<'run-started'> | null = null
   /** Null until the run ended. */
   outcome: Outcome | null = null
@@ -252,6 +254,10 @@ export class Statistics {
         this.#advance(event.at)
         break
       case 'stream':
+        this.streams.observe(event)
+        this.#advance(event.at)
+        break
+      case 'control':
       case 'thread-died':
       case 'interrupted':
         this.#advance(event.at)

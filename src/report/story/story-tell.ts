@@ -16,10 +16,10 @@ const MAX_VERSIONS = 10
 
 /** The sentences of one task, from its events in order. */
 export function tell(events: TaskEvent[], world: World): string[] {
-  return new Teller(world).tell(events)
+  return new StoryWriter(world).tell(events)
 }
 
-class Teller {
+class StoryWriter {
   readonly #world: World
   readonly #lines: string[] = []
   #submitted: Of<'submitted'> | null = null
@@ -52,6 +52,8 @@ class Teller {
     switch (event.type) {
       case 'submitted':
         return this.#submit(event)
+      case 'arguments':
+        return this.#say(event, `was called with ${clean(event.text)}`)
       case 'ready':
         return this.#ready(event)
       case 'started':

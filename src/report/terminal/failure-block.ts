@@ -95,7 +95,7 @@ function frames(failure: FailureFacts): string[] {
 }
 
 function rerunCommand(failure: FailureFacts, run: RunStarted | null): string | null {
-  if (failure.command !== undefined) {
+  if (failure.command !== undefined && !failure.needsRun) {
     const command = clean(failure.command)
     return failure.cwd === undefined ? command : `cd ${shellQuote(failure.cwd)} && ${command}`
   }

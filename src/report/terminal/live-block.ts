@@ -17,11 +17,12 @@ export interface LiveView {
 const MIN_NAME = 6
 const MAX_NAME = 28
 const SLOWEST = 3
+const MOST_STREAMS = 10
 /** A task is worth a line of its own when it has run this long; shorter ones would only flicker. */
 const SLOW_MS = 1000
 
 /**
- * A line for the run, one for each kind that has something to do, and the tasks that run longest. Never
+ * A line for the run, one for each kind that has something to do, for files that stream, and for the tasks that run longest. Never
  * taller than the screen and never wider: names are cut in the middle, and fields that do not fit are left
  * out whole, last first, so that no number is ever cut.
  */
@@ -34,7 +35,13 @@ export function liveBlock(view: LiveView): string[] {
   const slow = statistics.slowest(SLOWEST).filter(({ startedAt }) => view.elapsed - startedAt >= SLOW_MS)
   const slowest = slow.slice(0, room >= 6 ? SLOWEST : room >= 3 ? 1 : 0)
   const busy = statistics.devices.busy().slice(0, Math.max(0, Math.floor((room - slowest.length) / 2)))
-  lines.push(...kindLines(statistics, room - slowest.length - busy.length, columns, paint))
+  const left = room - slowest.length - busy.length
+  const streams = statistics.streams.busiest(
+    Math.max(0, Math.min(MOST_STREAMS, Math.floor(left / 2))),
+    view.elapsed,
+  )
+  lines.push(...kindLines(statistics, left - streams.length, columns, paint))
+  for (const { name, fields } of streams) lines.push(fit('  ~ ', name, fields, columns, paint))
   for (const { name, fields } of busy) lines.push(fit('  = ', name, fields, columns, paint))
   for (const attempt of slowest) lines.push(slowLine(view, attempt, columns))
   const { standstill } = statistics

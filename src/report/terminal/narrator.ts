@@ -5,6 +5,7 @@ import { failureBlock, failureLine, keptFailureBlocks, keptFailureLines } from '
 import type { Paint } from './paint.ts'
 import { KEPT_FAILURES, Statistics } from '../statistics/statistics.ts'
 import { summaryLines } from './summary.ts'
+import { controlText } from '../control-text.ts'
 import { clean } from '../text.ts'
 import { formatDuration } from '../format.ts'
 
@@ -77,6 +78,9 @@ export class Narrator {
         break
       case 'note':
         print(event.level === 'warning' ? `${paint.warn('warning')} ${clean(event.text)}` : clean(event.text))
+        break
+      case 'control':
+        print(clean(controlText(event)))
         break
       case 'stream':
         break

@@ -193,6 +193,8 @@ function heartbeat({ statistics, elapsed, progress }: Narrator): string {
   parts.push(`${ready} ready`, `${waiting} waiting`, `${failed} failed`)
   const eta = statistics.eta(elapsed)
   if (eta !== null) parts.push(`ETA ${formatDuration(eta)}`)
+  const streams = statistics.streams.text(elapsed)
+  if (streams !== null) parts.push(streams)
   const { standstill } = statistics
   if (standstill !== null) parts.push(clean(standstill))
   const slowest = statistics.slowest(1)[0]

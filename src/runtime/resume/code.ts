@@ -72,7 +72,7 @@ export class CodeDigests {
   readonly #sources = new Map<string, { source: Source; next: readonly string[] }>()
   readonly #packages = new Map<string, Source>()
 
-  /** `root`: paths are told relative to it, and so are the same where the whole is in another folder. */
+  /** `root`: paths are relative to it, so they stay the same when all of it moves to another folder. */
   constructor(root: string) {
     this.#root = root
   }
@@ -85,7 +85,18 @@ export class CodeDigests {
     return code
   }
 
+  /** The paths of all files behind the modules, and of the folders of packages. */
+  pathsOf(modules: readonly string[]): string[] {
+    return [...this.#sourcesOf(modules).keys()]
+  }
+
   #collect(modules: readonly string[]): Code {
+    const found = this.#sourcesOf(modules)
+    const sources = [...found.values()].sort((a, b) => (a.path < b.path ? -1 : 1))
+    return { digest: digestOf(sources.map(({ path, digest }) => `${path} ${digest}`).join('\n')), sources }
+  }
+
+  #sourcesOf(modules: readonly string[]): Map<string, Source> {
     const found = new Map<string, Source>()
     const waiting = modules.map(module => (module.startsWith('file:') ? fileURLToPath(module) : module))
     for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
@@ -94,8 +105,7 @@ export class CodeDigests {
       found.set(path, source)
       waiting.push(...next)
     }
-    const sources = [...found.values()].sort((a, b) => (a.path < b.path ? -1 : 1))
-    return { digest: digestOf(sources.map(({ path, digest }) => `${path} ${digest}`).join('\n')), sources }
+    return found
   }
 
   #read(path: string): { source: Source; next: readonly string[] } {
@@ -119,7 +129,7 @@ export class CodeDigests {
     return { source: { path: shown, digest, text }, next: importsOf(path, text) }
   }
 
-  /** All files of a package by name, size and time: nobody reads a thousand files to see that they are as they were. */
+  /** All files of a package by name, size and time: to read a thousand files takes too long. */
   #package(folder: string): Source {
     let source = this.#packages.get(folder)
     if (!source) {

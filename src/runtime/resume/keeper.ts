@@ -150,7 +150,7 @@ export class Keeper {
     }
   }
 
-  /** Where nobody asked for it, files are kept if that takes little of the time that they took, and no room that was to be saved. */
+  /** Without being asked, files are kept if that takes little of the time that they took, and no room that was to be saved. */
   #isTooMuch(task: Task): boolean {
     const { definition } = jobOf(task)
     if (this.#options.policy.what !== 'long' || definition.options.cache) return false
@@ -321,7 +321,7 @@ export interface Made {
   readonly inside: ReadonlyMap<Made['outputs'][number], readonly Buffer[]>
 }
 
-/** Results of tasks that took this many milliseconds are kept though nobody asked for it. */
+/** Results of tasks that took this many milliseconds are kept without being asked. */
 const LONG = 100
 /** Bytes of files per millisecond that they took: reading them once takes about a fiftieth of that. */
 const UNASKED_RATE = 10_000

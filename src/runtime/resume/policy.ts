@@ -4,7 +4,7 @@ import { parseDuration } from '../../general/units.ts'
 
 /** Which results are kept, and when they are written. */
 export interface CheckpointPolicy {
-  /** long: those of tasks that took long, which nobody asked for; auto: those that took longer than keeping them; tasks: those with `cache: true`; groups: those of groups with `checkpoint`. */
+  /** long: those of tasks that took long, without being asked; auto: those that took longer than keeping them; tasks: those with `cache: true`; groups: those of groups with `checkpoint`. */
   readonly what: 'auto' | 'all' | 'tasks' | 'groups' | 'long'
   /** Written and synced after so many tasks; 0 for as they come. */
   readonly tasks: number
@@ -14,7 +14,7 @@ export interface CheckpointPolicy {
 
 const NAMES = ['auto', 'all', 'tasks', 'groups', 'off'] as const
 
-/** Where nothing is said: a run of a night must not be lost because nobody thought of it. */
+/** Where nothing is said: a run of a night must not be lost because the option was not thought of. */
 export const UNASKED: CheckpointPolicy = { what: 'long', tasks: 0, every: 0 }
 
 /** What `checkpoint` says; null for off. */

@@ -31,7 +31,7 @@ export interface FlowOptions {
   readonly lean?: boolean
   /** A folder that keeps outputs by what they were made of. */
   readonly cache?: string | null
-  /** Told of work before it is begun, in the order in which it could be done. */
+  /** Called with work before it is begun, in the order in which it could be done. */
   onPlan?(works: readonly Work[], run: FlowRun): void
 }
 

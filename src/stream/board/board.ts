@@ -6,8 +6,35 @@ import type { Tools } from '../run/toolchain.ts'
 const LIVE = 3
 const ABSENT = 4
 
+/** A board on which programs run as steps. */
+export interface StepBoard {
+  /** The command line that runs a program as a step. */
+  argv(step: string, argv: readonly string[]): string[]
+}
+
+/** `owner`: the parent process, with which the step ends. */
+export const stepArgv = (
+  { board, library }: Tools,
+  workflow: string,
+  step: string,
+  argv: readonly string[],
+  owner?: number,
+): string[] => [
+  board,
+  'exec',
+  '-w',
+  workflow,
+  '--lib',
+  library,
+  ...(owner === undefined ? [] : ['--owner', String(owner)]),
+  '--app',
+  step,
+  '--',
+  ...argv,
+]
+
 /** One workflow's board, through the command `millrace-board`. */
-export class Board {
+export class Board implements StepBoard {
   readonly tools: Tools
   readonly workflow: string
 
@@ -64,10 +91,13 @@ export class Board {
 
   /** A detached step has a group of its own, and ends when this process is killed. */
   exec(app: string, argv: readonly string[], options: SpawnOptions): ChildProcess {
-    const owner = options.detached === true ? ['--owner', String(process.pid)] : []
-    const lib = ['--lib', this.tools.library]
-    const args = ['exec', '-w', this.workflow, ...lib, ...owner, '--app', app, '--', ...argv]
-    return spawn(this.tools.board, args, options)
+    const owner = options.detached === true ? process.pid : undefined
+    const [program, ...args] = stepArgv(this.tools, this.workflow, app, argv, owner)
+    return spawn(program!, args, options)
+  }
+
+  argv(step: string, argv: readonly string[]): string[] {
+    return stepArgv(this.tools, this.workflow, step, argv)
   }
 
   private failure(what: string, stderr: string): StreamError {

@@ -1,6 +1,7 @@
 import { spawn, type ChildProcessByStdio } from 'node:child_process'
 import { Socket } from 'node:net'
 import type { Readable, Writable } from 'node:stream'
+import { stepArgv, type StepBoard } from './board.ts'
 import { escapeField } from './plan-lines.ts'
 import { StreamError } from '../stream-error.ts'
 import { streamTools, type Tools } from '../run/toolchain.ts'
@@ -25,7 +26,7 @@ export type Heard = (path: string, failure: string | null) => void
  * A board to which steps and files are added while it is in use, through a process that also tells what has
  * become complete. The board goes with that process, and the process with this one.
  */
-export class LiveBoard {
+export class LiveBoard implements StepBoard {
   readonly #tools: Tools
   readonly #workflow: string
   readonly #child: ChildProcessByStdio<Writable, Readable, null>
@@ -100,10 +101,8 @@ export class LiveBoard {
     })
   }
 
-  /** The command line that runs a program as a step. */
   argv(step: string, argv: readonly string[]): string[] {
-    const { board, library } = this.#tools
-    return [board, 'exec', '-w', this.#workflow, '--lib', library, '--app', step, '--', ...argv]
+    return stepArgv(this.#tools, this.#workflow, step, argv)
   }
 
   end(): void {

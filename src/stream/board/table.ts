@@ -10,7 +10,7 @@ export function planTable(plan: Plan): string {
   const rows = plan.rules.filter(rule => rule.origin !== 'inside').map(row)
   const head = ['FILES', 'WRITTEN BY', 'READ BY', 'COMPLETE', 'READABLE', 'KEPT', 'WHERE']
   const lines = [elide(`workflow ${plan.name}: ${counted(plan.steps.length, 'step')} (${steps})`, WIDTH), '']
-  if (rows.length === 0) lines.push('no step writes anything: nobody waits for anybody')
+  if (rows.length === 0) lines.push('no step writes anything, so none waits')
   else lines.push(...columns([head, ...rows], WIDTH))
   const lists = [
     ['not managed', plan.exclude],
@@ -33,7 +33,7 @@ function row(rule: PlanRule): string[] {
   return [
     name,
     rule.producers.join(' '),
-    rule.consumers.join(' ') || 'nobody',
+    rule.consumers.join(' ') || 'no step',
     `${commitText(rule.commit)}${origin}`,
     rule.fire === 'update' ? 'when complete' : 'as it grows',
     rule.permanent,

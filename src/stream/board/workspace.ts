@@ -42,6 +42,8 @@ export interface Workspace {
 }
 
 const TMPFS = 0x01021994
+/** Where runs keep their journals and logs: no step reads or writes it, also when it is in the managed directory. */
+const OWN_FOLDER = '.millrace'
 const MOST = 100_000
 const SHM = '/dev/shm'
 const user = (): number => process.getuid?.() ?? 0
@@ -90,7 +92,8 @@ export async function openWorkspace(
     )
   })
   const real = await realpath(dir)
-  const plan = placePlan(checked, real, dir)
+  const placed = placePlan(checked, real, dir)
+  const plan = { ...placed, exclude: [...placed.exclude, compilePattern(OWN_FOLDER)] }
   return {
     plan,
     workspace: {
@@ -169,6 +172,7 @@ export async function* walk(
         )
       }
       const name = nameOfBytes(entry.name)
+      if (at === '' && name === OWN_FOLDER) continue
       const path = at === '' ? name : `${at}/${name}`
       if (entry.isDirectory()) waiting.push(path)
       yield {

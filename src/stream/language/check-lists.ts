@@ -46,7 +46,7 @@ function checkExclude(config: Config, problems: Problems): void {
     if (pattern.literal === undefined || ruled.has(pattern.text)) continue
     const by = excluded.covering(pattern.literal)[0]
     if (by === undefined) continue
-    const message = `'${pattern.text}' is excluded in line ${by.at.line}: nobody will wait for it`
+    const message = `'${pattern.text}' is excluded in line ${by.at.line}: no step waits for it`
     problems.warning(at, field, message, 'remove it from exclude, or from the stream')
   }
 }

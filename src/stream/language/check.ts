@@ -95,7 +95,7 @@ function checkWriters(config: Config, problems: Problems): void {
       problems.warning(at, field, message, suggest(pattern.text, add))
     } else if (among(own.get(rule.step)!).length === 0) {
       const message = `the rule for '${pattern.text}' stands in step '${rule.step}', but ${quoted(steps)} writes it`
-      problems.warning(at, field, message, 'move the rule there; it holds all the same')
+      problems.warning(at, field, message, 'move the rule there; it applies where it is, too')
     }
     checkCount(rule.commit, steps, rule.name, problems)
   }
@@ -103,7 +103,7 @@ function checkWriters(config: Config, problems: Problems): void {
   for (const dep of config.rules.flatMap(rule => depsOf(rule.commit))) {
     const key = `${dep.at.line}:${dep.at.column}`
     if (dep.pattern.literal === undefined && !reported.has(key)) {
-      const message = `'${dep.pattern.text}' has a wildcard: nobody could say when all such files are complete`
+      const message = `'${dep.pattern.text}' has a wildcard: it cannot be known when all such files are complete`
       const fix = 'name the files one by one, or a directory with its number of files'
       problems.error(dep.at, dep.field, message, fix)
       reported.add(key)

@@ -30,7 +30,7 @@ export function planGraph(plan: Plan, width = 100): string {
   return lines.length === 0 ? '' : `${lines.join('\n')}\n`
 }
 
-const end = (rule: PlanRule): string => (rule.permanent === 'no' ? '(nobody)' : '(kept)')
+const end = (rule: PlanRule): string => (rule.permanent === 'no' ? '(no reader)' : '(kept)')
 
 /** Producers before consumers; in a circle, the order of the file. */
 function flowOrder(plan: Plan): string[] {

@@ -30,7 +30,7 @@ export class Progress {
     this.find = ruleFinder(plan)
   }
 
-  /** The streams that have begun, or that somebody waits for, in the order of the plan. `now` in ms. */
+  /** The streams that have begun, or that a step waits for, in the order of the plan. `now` in ms. */
   look(snapshot: Snapshot, now: number): StreamState[] {
     const states = new Map<PlanRule, StreamState>()
     const state = (path: string): StreamState | undefined => {
@@ -100,7 +100,7 @@ export function progressLines(states: StreamState[], width: number, most: number
     .filter(state => shown.includes(state))
     .map(state => [
       `  ${state.rule.pattern.text}${state.rule.directory ? '/' : ''}`,
-      `${state.rule.producers.join('+')} > ${state.rule.consumers.join('+') || 'nobody'}`,
+      `${state.rule.producers.join('+')} > ${state.rule.consumers.join('+') || 'no reader'}`,
       filesText(state),
       byteText(state.bytes),
       `${byteText(state.rate)}/s`,

@@ -6,8 +6,21 @@ import type { EventLine, Snapshot } from '../board/snapshot.ts'
 import { counted } from '../board/table.ts'
 import type { Workspace } from '../board/workspace.ts'
 
-/** Why a workflow failed: the steps that began it, and those that only had to follow. */
-export function failureText(plan: Plan, instances: readonly Instance[], last: Snapshot | undefined): string {
+/** A step that failed, with what the board knows of it. */
+export interface StepFailure {
+  instance: Instance
+  /** How it ended, in words. */
+  reason: string
+  /** What happened to it, after which steps it failed, and what became of its readers. */
+  facts: string[]
+}
+
+/** Why a workflow failed: the steps that began it come first, then those that only had to follow. */
+export function failuresOf(
+  plan: Plan,
+  instances: readonly Instance[],
+  last: Snapshot | undefined,
+): StepFailure[] {
   const failed = instances.filter(instance => instance.code !== 0)
   const files = (last?.files ?? []).filter(file => file.state === 'failed')
   const find = ruleFinder(plan)
@@ -27,22 +40,26 @@ export function failureText(plan: Plan, instances: readonly Instance[], last: Sn
   const order = failed.toSorted(
     (a, b) => Number(followed.has(a.step)) - Number(followed.has(b.step)) || a.ended! - b.ended!,
   )
-  const blocks = order.map(instance => {
-    const lines = [
-      `step '${instance.step}' failed: ${reason(instance.code!)}`,
-      `  command: ${instance.command}`,
-    ]
-    for (const event of eventsOf(last, instance.step)) lines.push(`  ${event.text}`)
+  return order.map(instance => {
+    const facts = eventsOf(last, instance.step).map(event => event.text)
     const causes = [...codes.keys()].filter(
       step => step !== instance.step && readers(step).has(instance.step),
     )
     if (causes.length > 0)
-      lines.push(`  after ${causes.map(step => `'${step}'`).join(' and ')} had failed, from which it reads`)
+      facts.push(`after ${causes.map(step => `'${step}'`).join(' and ')} had failed, from which it reads`)
     for (const [reader, paths] of readers(instance.step)) {
       const code = codes.get(reader)
-      const end = code === undefined ? 'ended well all the same' : `got EIO and ended with code ${code}`
-      lines.push(`  reader '${reader}' of ${listed(paths)} ${end}`)
+      const end = code === undefined ? 'ended with exit code 0' : `got EIO and ended with code ${code}`
+      facts.push(`reader '${reader}' of ${listed(paths)} ${end}`)
     }
+    return { instance, reason: reasonOf(instance.code!), facts }
+  })
+}
+
+export function failureText(plan: Plan, instances: readonly Instance[], last: Snapshot | undefined): string {
+  const blocks = failuresOf(plan, instances, last).map(({ instance, reason, facts }) => {
+    const lines = [`step '${instance.step}' failed: ${reason}`, `  command: ${instance.command}`]
+    lines.push(...facts.map(fact => `  ${fact}`))
     if (instance.tail.length > 0)
       lines.push('  last lines on stderr:', ...instance.tail.map(line => `    ${line}`))
     return lines.join('\n')
@@ -51,33 +68,35 @@ export function failureText(plan: Plan, instances: readonly Instance[], last: Sn
 }
 
 /** Steps whose results may be wrong although they ended well: they read what was not final, or could not read. */
-export function doubtText(last: Snapshot | undefined): string {
-  return (last?.events ?? [])
-    .flatMap(event => {
-      switch (event.kind) {
-        case 'trusted':
-          return `step '${event.step}' may have read only a part of '${event.path}': ${event.text}\n`
-        case 'rewritten':
-          return `step '${event.step}' changed '${event.path}' too late: ${event.text}\n`
-        case 'broken':
-          return `step '${event.step}' is taken for failed: ${event.text}; what it had not completed is not kept\n`
-        default:
-          return []
-      }
-    })
-    .join('')
-}
+export const doubtsOf = (last: Snapshot | undefined): string[] =>
+  (last?.events ?? []).flatMap(event => {
+    switch (event.kind) {
+      case 'trusted':
+        return `step '${event.step}' may have read only a part of '${event.path}': ${event.text}`
+      case 'rewritten':
+        return `step '${event.step}' changed '${event.path}' too late: ${event.text}`
+      case 'broken':
+        return `step '${event.step}' is taken for failed: ${event.text}; what it had not completed is not kept`
+      default:
+        return []
+    }
+  })
+
+export const doubtText = (last: Snapshot | undefined): string => linesOf(doubtsOf(last))
 
 /** Programs that steps started and that the library does not see. */
-export function unseenText(last: Snapshot | undefined, known: ReadonlySet<string> = new Set()): string {
-  return (last?.events ?? [])
+export const unseenOf = (last: Snapshot | undefined, known: ReadonlySet<string> = new Set()): string[] =>
+  (last?.events ?? [])
     .filter(event => event.kind === 'unseen' && !known.has(event.text.split(' is ')[0]!))
     .map(
       event =>
-        `warning: step '${event.step}' started a program that is not intercepted: ${event.text}. It waits for nothing by itself; files that its arguments name were complete when it started\n`,
+        `step '${event.step}' started a program that is not intercepted: ${event.text}. It waits for nothing by itself; files that its arguments name were complete when it started`,
     )
-    .join('')
-}
+
+export const unseenText = (last: Snapshot | undefined): string =>
+  linesOf(unseenOf(last).map(text => `warning: ${text}`))
+
+const linesOf = (texts: readonly string[]): string => texts.map(text => `${text}\n`).join('')
 
 export const damageText = (paths: string[]): string =>
   `there before, and written again only in part: ${listed(paths)}`
@@ -87,10 +106,38 @@ const eventsOf = (last: Snapshot | undefined, step: string): EventLine[] =>
     .filter(event => event.step === step && ['killed', 'deadlock', 'timeout', 'full'].includes(event.kind))
     .slice(0, 5)
 
-function reason(code: number): string {
+function reasonOf(code: number): string {
   if (code === 126) return 'its program cannot be executed'
   if (code === 127) return 'its program was not found'
   return code > 128 ? `killed by signal ${code - 128}` : `exit code ${code}`
+}
+
+/** How much went through the streams. */
+export function streamedText(states: readonly StreamState[]): string {
+  const bytes = states.reduce((sum, state) => sum + state.bytes, 0)
+  const files = states.reduce((sum, state) => sum + state.files, 0)
+  return `${counted(files, 'file')}, ${byteText(bytes)} through ${counted(states.length, 'stream')}`
+}
+
+/** Something about the files of a run that its user should know. */
+export interface FileRemark {
+  level: 'info' | 'warning'
+  text: string
+}
+
+/** What became of the files. `removed`: undefined when temporary files were left. */
+export function fileRemarks(kept: Kept, removed: number | undefined, workspace: Workspace): FileRemark[] {
+  const remarks: FileRemark[] = []
+  const info = (text: string): unknown => remarks.push({ level: 'info', text })
+  const warn = (text: string): unknown => remarks.push({ level: 'warning', text })
+  if (kept.kept.length > 0) info(`kept in ${workspace.place}: ${listed(kept.kept)}`)
+  if (kept.incomplete.length > 0) warn(`never completed, so not kept: ${listed(kept.incomplete)}`)
+  if (kept.damaged.length > 0) warn(damageText(kept.damaged))
+  for (const { path, reason } of kept.stuck) warn(stuckText(path, reason, workspace))
+  if (kept.moved > 0) info(`${counted(kept.moved, 'file')} moved to another layer while it ran`)
+  if (removed === undefined) info(`temporary files are left in ${workspace.dir}`)
+  else if (removed > 0) info(`${counted(removed, 'temporary file')} removed`)
+  return remarks
 }
 
 export interface Summary {
@@ -102,7 +149,7 @@ export interface Summary {
   removed: number | undefined
   elapsed: number
   cut: boolean
-  /** A step read what was not final, or could not read an input and ended well all the same. */
+  /** A step read what was not final, or could not read an input and ended with exit code 0. */
   doubtful: boolean
   workspace: Workspace
 }
@@ -112,21 +159,13 @@ export function summaryText(summary: Summary): string {
   const { plan, instances, states, kept, removed, elapsed, cut, doubtful, workspace } = summary
   const failed = instances.filter(instance => instance.code !== 0)
   const outcome = cut ? 'stopped' : failed.length > 0 ? 'failed' : doubtful ? 'in doubt' : 'done'
-  const bytes = states.reduce((sum, state) => sum + state.bytes, 0)
-  const files = states.reduce((sum, state) => sum + state.files, 0)
   const busy = instances.reduce((sum, instance) => sum + (instance.ended! - instance.started), 0)
   const ok = instances.length - failed.length
   const lines = [
     `${plan.name}: ${outcome} in ${durationText(elapsed)}: ${ok} of ${counted(instances.length, 'step')} ok`,
-    `  ${counted(files, 'file')}, ${byteText(bytes)} through ${counted(states.length, 'stream')}; on average ${(busy / Math.max(1, elapsed)).toFixed(1)} steps at once`,
+    `  ${streamedText(states)}; on average ${(busy / Math.max(1, elapsed)).toFixed(1)} steps at once`,
   ]
-  if (kept.kept.length > 0) lines.push(`  kept in ${workspace.place}: ${listed(kept.kept)}`)
-  if (kept.incomplete.length > 0) lines.push(`  never completed, so not kept: ${listed(kept.incomplete)}`)
-  if (kept.damaged.length > 0) lines.push(`  ${damageText(kept.damaged)}`)
-  for (const { path, reason } of kept.stuck) lines.push(`  ${stuckText(path, reason, workspace)}`)
-  if (kept.moved > 0) lines.push(`  ${counted(kept.moved, 'file')} moved to another layer while it ran`)
-  if (removed === undefined) lines.push(`  temporary files are left in ${workspace.dir}`)
-  else if (removed > 0) lines.push(`  ${counted(removed, 'temporary file')} removed`)
+  for (const { text } of fileRemarks(kept, removed, workspace)) lines.push(`  ${text}`)
   if (doubtful) lines.push('  the results of a step may be wrong (see above)')
   if (failed.length > 0 && !cut)
     lines.push(`  failed: ${[...new Set(failed.map(instance => instance.step))].join(', ')} (see above)`)

@@ -1,4 +1,5 @@
 /** What to start for each step: from options on the command line, or from a file. */
+import { parseDuration } from '../../general/units.ts'
 import { Fields } from '../language/fields.ts'
 import { parseJson } from '../language/json.ts'
 import { readText } from '../language/load.ts'
@@ -15,6 +16,8 @@ export interface StepCommand {
   /** Working directory; the managed directory when not given. */
   cwd?: string
   env?: Record<string, string>
+  /** Milliseconds after which an instance is stopped, and fails. */
+  timeout?: number
   /** Names of the nodes that run it, each so many times. */
   nodes?: readonly string[]
 }
@@ -36,7 +39,7 @@ export function parseStepOption(text: string): StepCommand {
 
 /**
  * A JSON file: `{ "appA": "command line", "appB": ["program", "argument"], "appC": { "run": …, "times": 4,
- * "cwd": …, "env": { … }, "nodes": ["n1"] } }`.
+ * "cwd": …, "env": { … }, "timeout": "1h", "nodes": ["n1"] } }`.
  */
 export function readStepCommands(file: string): StepCommand[] {
   const problems = new Problems(file)
@@ -54,7 +57,7 @@ export function readStepCommands(file: string): StepCommand[] {
         problems.error(run?.at ?? value.at, key, 'no command', fix)
       else if (value.kind !== 'object') out.push({ step: key, run: command })
       else {
-        const fields = new Fields(value, key, ['run', 'times', 'cwd', 'env', 'nodes'], problems)
+        const fields = new Fields(value, key, ['run', 'times', 'cwd', 'env', 'timeout', 'nodes'], problems)
         const [times, cwd] = [fields.count('times'), fields.string('cwd', '"/tmp"')?.text]
         const env: Record<string, string> = {}
         const variables = fields.node('env')
@@ -71,6 +74,11 @@ export function readStepCommands(file: string): StepCommand[] {
               'write "value"',
             )
         }
+        const limit = fields.node('timeout')
+        const given = limit?.kind === 'string' || limit?.kind === 'number' ? limit.value : undefined
+        const timeout = given === undefined ? null : parseDuration(given)
+        if (limit !== undefined && (timeout === null || timeout <= 0))
+          fields.wrong('timeout', 'a duration such as "30s" or "5min"')
         const nodes = fields.node('nodes')
         const names = nodes?.kind === 'array' ? argv(nodes.items) : undefined
         if (nodes !== undefined && (names === undefined || names.length === 0))
@@ -82,6 +90,7 @@ export function readStepCommands(file: string): StepCommand[] {
           ...(names === undefined ? {} : { nodes: names }),
           ...(times === undefined ? {} : { times }),
           ...(cwd === undefined ? {} : { cwd }),
+          ...(timeout === null ? {} : { timeout }),
         })
       }
       if (out.filter(entry => entry.step === key).length > 1)

@@ -1,10 +1,24 @@
 // A random program and a small workflow of files, the same for each seed. It prints a line that depends on all results.
 import { createHash } from 'node:crypto'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
-const { task, command, main, waitOn, barrier, IN, INOUT, COMMUTATIVE, FILE_IN, FILE_OUT, shared } =
-  await import(pathToFileURL(process.env.MILLRACE_INDEX).href)
+const {
+  task,
+  command,
+  main,
+  waitOn,
+  barrier,
+  IN,
+  INOUT,
+  COMMUTATIVE,
+  FILE_IN,
+  FILE_OUT,
+  FILE_INOUT,
+  ...more
+} = await import(pathToFileURL(process.env.MILLRACE_INDEX).href)
+const { DIR_IN, DIR_OUT, shared } = more
 const [seed = '1', folder = '.', busy = '0'] = process.argv.slice(2)
 
 const spin = ms => {
@@ -67,6 +81,18 @@ export const difference = command(
 export const fit = task({ name: 'fit', params: [FILE_IN, FILE_OUT] }, (from, to) => {
   writeFileSync(to, `fit ${readFileSync(from, 'utf8')}`)
 })
+export const note = task({ name: 'note', params: [FILE_INOUT, IN] }, (path, text) => {
+  spin(3)
+  appendFileSync(path, text)
+})
+export const pack = task({ name: 'pack', params: [FILE_IN, DIR_OUT] }, (from, to) => {
+  const text = readFileSync(from, 'utf8')
+  mkdirSync(join(to, 'inner'))
+  for (let i = 0; i < 5; i++) writeFileSync(join(to, 'inner', `${i}`), text.slice(0, 100 * i))
+})
+export const lengths = task({ name: 'lengths', params: [DIR_IN] }, from =>
+  readdirSync(join(from, 'inner')).map(name => readFileSync(join(from, 'inner', name)).length),
+)
 /** Numbers that look random and are the same for each seed. */
 function generator(from) {
   let state = (from * 2654435761) >>> 0 || 1
@@ -100,7 +126,8 @@ main(async () => {
         numbers.push(add(one(), one(), 2 + pick(20)))
         break
       case 3:
-        arrays.push(grow(1000 + pick(40_000), one()))
+        // Some are large enough to go from node to node.
+        arrays.push(grow(1000 + pick(100_000), one()))
         break
       case 4:
         if (arrays.length > 0) numbers.push(total(arrays[pick(arrays.length)]))
@@ -133,9 +160,15 @@ main(async () => {
     fits.push(at(`f${i}`))
   }
   for (const [i, path] of fits.entries()) if (i > 0) difference(fits[i - 1], path, at(`b${i}`))
+  for (let i = 0; i < images; i++) note(at(`p${i % 3}`), `note ${i} `)
+  const packed = []
+  for (let i = 0; i < 3; i++) {
+    pack(at(`p${i}`), at(`t${i}`))
+    packed.push(lengths(at(`t${i}`)))
+  }
   // A main that computes without a pause.
   spin(Number(busy))
-  const seen = await waitOn([...numbers, ...sums])
+  const seen = await waitOn([...numbers, ...sums, ...packed])
   await waitOn(memory)
   await waitOn(own)
   await waitOn(counts)

@@ -7,7 +7,7 @@ const SHOWN_HOLDERS = 4
 const SHOWN_STREAMS = 100
 
 /** The largest data that are still there, and the tasks that keep them. */
-export function dataSection(model: RunModel): DataSection {
+export function dataSection(model: RunModel, now: number): DataSection {
   const { versions, tasks } = model
   const alive: number[] = []
   let aliveBytes = 0
@@ -33,18 +33,27 @@ export function dataSection(model: RunModel): DataSection {
         maker: maker < 0 ? null : taskRef(maker),
         holders: holders.slice(0, SHOWN_HOLDERS).map(taskRef),
         holderCount: holders.length,
-        device: device < 0 ? null : clean(model.storage.devices[device]?.facts.name ?? ''),
+        device: deviceOf(model, device),
       }
     }),
     alive: alive.length,
     aliveBytes,
     madeBytes: model.statistics.bytesCommitted,
-    intermediate: null,
+    intermediate: model.intermediate && {
+      bytes: model.intermediate.bytes,
+      limit: model.intermediate.limit,
+      over: model.intermediate.over.points(now),
+    },
   }
 }
 
+function deviceOf({ storage }: RunModel, device: number): string | null {
+  const history = storage.devices[device]
+  return history === undefined || history.isEmptied ? null : clean(history.facts.name)
+}
+
 /** Files of the run's own folder go by their path in it. */
-const inFolder = (path: string, cwd: string): string =>
+export const inFolder = (path: string, cwd: string): string =>
   cwd !== '' && path.startsWith(`${cwd}/`) ? path.slice(cwd.length + 1) : path
 
 const isOver = (state: string): boolean => ['done', 'failed', 'ignored', 'cancelled'].includes(state)
@@ -78,7 +87,7 @@ export function streamsSection(model: RunModel, now: number): StreamsSection {
     const points = over.points(now)
     for (const reader of latest.readers) if (reader.waits !== null) waits.push(clean(reader.waits))
     rows.push({
-      name: clean(latest.path),
+      name: clean(inFolder(latest.path, model.run?.cwd ?? '')),
       state: latest.state,
       producers: latest.producers.map(clean),
       consumers: latest.readers.map(reader => ({ name: clean(reader.name), waits: reader.waits !== null })),

@@ -28,8 +28,9 @@ export function overviewSection(model: RunModel, now: number): OverviewSection {
     kindsLeftOut: Math.max(0, kinds.length - SHOWN_KINDS),
     waits: {
       inputs: total.waiting,
-      cpu: Math.max(0, total.ready - model.readyIo),
-      device: model.readyIo,
+      cpu: Math.max(0, total.ready - model.readyIo.all),
+      device: model.readyIo.all - model.readyIo.forRoom,
+      room: model.readyIo.forRoom,
       called: total.blocked,
     },
     reasons: [...model.waits]

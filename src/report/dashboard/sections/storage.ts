@@ -1,6 +1,7 @@
 import type { RunEvent } from '../../../core/events.ts'
 import { clean } from '../../text.ts'
 import type { RunModel } from '../state/run-model.ts'
+import { inFolder } from './data.ts'
 import type { DeviceHistory } from '../state/storage.ts'
 import type { DeviceRow, MoveRow, Points, StorageSection, TunerRow } from '../protocol.ts'
 
@@ -67,7 +68,7 @@ function moveRow(move: Extract<RunEvent, { type: 'move' }>, model: RunModel): Mo
     at: move.at,
     why: move.why,
     phase: move.phase,
-    file: clean(model.versions.nameOf(move.version)),
+    file: clean(inFolder(model.versions.nameOf(move.version), model.run?.cwd ?? '')),
     from: device(move.from),
     to: device(move.to),
     bytes: move.bytes,

@@ -3,6 +3,7 @@ import { formatBytes, plural } from '../../format.ts'
 import { tell, type TaskEvent, type World } from '../../story/story-tell.ts'
 import { clean } from '../../text.ts'
 import type { RunModel } from '../state/run-model.ts'
+import { inFolder } from './data.ts'
 import type { FoundTask, TaskFacts, VersionFacts } from '../protocol.ts'
 
 const SHOWN_VERSIONS = 50
@@ -29,7 +30,7 @@ export function taskFacts(model: RunModel, task: number): Omit<TaskFacts, 'logs'
     state: tasks.stateOf(task),
     kind,
     form: defined?.form ?? 'function',
-    module: clean(defined?.module ?? ''),
+    module: clean(placeOf(defined?.module ?? '', model)),
     group: nullable(tasks.groups.get(task), clean),
     priority: tasks.priorities.get(task) ?? 0,
     parent: parent < 0 ? null : { task: parent, name: clean(model.taskName(parent)) },
@@ -44,12 +45,17 @@ export function taskFacts(model: RunModel, task: number): Omit<TaskFacts, 'logs'
         : `${clean(model.nodes[node]?.name ?? `node ${node}`)}, ${lane < cpus ? `CPU ${lane}` : `I/O executor ${lane - cpus}`}`,
     device: device < 0 ? null : clean(model.storage.devices[device]?.facts.name ?? ''),
     demand: demand ? demandText(demand) : null,
+    arguments: nullable(tasks.arguments.get(task) ?? (tasks.arguments.size > 0 ? 'none' : undefined), clean),
     story: tell(eventsOf(model, task), worldOf(model)).map(clean),
     waits: nullable(model.waits.get(task), clean),
     inputs: versions(tasks.readsOf(task)),
     outputs: versions(tasks.writesOf(task)),
   }
 }
+
+/** The path of a module, as short as it goes. */
+const placeOf = (module: string, { run }: RunModel): string =>
+  inFolder(module.startsWith('file:') ? decodeURI(module.slice(7)) : module, run?.cwd ?? '')
 
 const known = (time: number): number | null => (Number.isNaN(time) ? null : time)
 const nullable = (text: string | undefined, of: (text: string) => string): string | null =>
@@ -68,7 +74,7 @@ function versionFacts(model: RunModel, version: number, asking: number): Version
   const maker = versions.makers.get(version)
   return {
     version,
-    name: clean(versions.nameOf(version)),
+    name: clean(inFolder(versions.nameOf(version), model.run?.cwd ?? '')),
     bytes: versions.bytes.get(version),
     maker: maker < 0 || maker === asking ? null : { task: maker, name: clean(model.taskName(maker)) },
     madeAt: known(versions.madeAt.get(version)),
@@ -116,7 +122,7 @@ function eventsOf(model: RunModel, task: number): TaskEvent[] {
     events.push({ type: 'started', at: startedAt, task, attempt, ...place, cpus: cpusOf(model, task) })
   }
   events.push(...told)
-  if (tasks.stateOf(task) === 'done' && !told.some(({ type }) => type === 'finished'))
+  if (tasks.stateOf(task) === 'done' && !told.some(({ type }) => type === 'finished' || type === 'kept'))
     events.push({ type: 'finished', at: tasks.endedAt.get(task), task, attempt })
   const order = (event: TaskEvent): number => (event.type === 'submitted' ? -1 : event.at)
   return events.toSorted((a, b) => order(a) - order(b))

@@ -1,4 +1,4 @@
-/** Buckets per factor of ten, and the shortest time that is told apart, in milliseconds. */
+/** Buckets per factor of ten, and the shortest time that is distinguished, in milliseconds. */
 const PER_DECADE = 8
 const SHORTEST = 0.001
 const BUCKET_COUNT = PER_DECADE * 11

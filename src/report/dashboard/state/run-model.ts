@@ -1,7 +1,9 @@
 import type { DemandFacts, RunEvent } from '../../../core/events.ts'
+import { controlText } from '../../control-text.ts'
 import { Statistics } from '../../statistics/statistics.ts'
 import { Durations, KindEdges } from './kinds.ts'
 import { Lanes, outcomeNumber, type SliceOutcome } from './lanes.ts'
+import { ReadyIo } from './ready-io.ts'
 import { Series } from './series.ts'
 import { StorageHistory } from './storage.ts'
 import { StreamHistory } from './streams.ts'
@@ -50,7 +52,11 @@ export class RunModel {
   /** The last reason that was told for a ready task, by task. */
   readonly waits = new Map<number, string>()
   /** Ready tasks that wait for storage and not for a CPU. */
-  readyIo = 0
+  readonly readyIo = new ReadyIo()
+  /** What temporary files take, where they have a bound. */
+  intermediate: { bytes: number; limit: number; readonly over: Series } | null = null
+  /** Someone paused the run on the page. */
+  isPaused = false
   events = 0
   #cpusOf = new Map<number, number>()
 
@@ -125,7 +131,8 @@ export class RunModel {
       case 'released':
         if (this.versions.makers.get(event.version) < 0) this.versions.makers.set(event.version, event.task)
         this.versions.madeAt.set(event.version, event.at)
-        this.streams.released(event)
+        // A file that is complete early is no value of a generator.
+        if (!this.versions.paths.has(event.version)) this.streams.released(event)
         break
       case 'stream':
         this.streams.observe(event)
@@ -137,6 +144,7 @@ export class RunModel {
       case 'waits':
         this.tasks.tell(event)
         this.waits.set(event.task, event.reason)
+        this.readyIo.told(this.tasks.kinds.get(event.task), event.reason)
         break
       case 'device':
       case 'device-failed':
@@ -147,6 +155,33 @@ export class RunModel {
       case 'move':
         this.storage.observe(event)
         if (event.phase === 'done') this.#moved(event)
+        break
+      case 'run-ended':
+        this.storage.end()
+        break
+      case 'kept':
+        this.tasks.tell(event)
+        this.#leave(event.task)
+        this.#close(event.task, event.at, 'done')
+        break
+      case 'removed':
+        this.#removed(event.version)
+        break
+      case 'intermediate': {
+        this.intermediate ??= { bytes: 0, limit: event.limit, over: new Series() }
+        this.intermediate.bytes = event.bytes
+        this.intermediate.over.set(event.at, event.bytes)
+        break
+      }
+      case 'arguments':
+        this.tasks.calledWith(event.task, event.text)
+        break
+      case 'control':
+        if (event.action === 'pause') this.isPaused = true
+        else if (event.action === 'go-on' || event.action === 'stop') this.isPaused = false
+        if (event.action === 'priority' && event.count === undefined && event.task !== undefined)
+          this.tasks.priorities.set(event.task, event.priority ?? 0)
+        this.#note({ type: 'note', at: event.at, level: 'info', text: controlText(event) })
         break
       case 'note':
         this.#note(event)
@@ -194,12 +229,13 @@ export class RunModel {
 
   #becomeReady(task: number): void {
     this.tasks.setState(task, 'ready')
-    if (this.#isIo(task)) this.readyIo++
+    if (this.#isIo(task)) this.readyIo.add(this.tasks.kinds.get(task), 1)
   }
 
   /** It is no longer ready. */
   #leave(task: number): void {
-    if (this.tasks.stateOf(task) === 'ready' && this.#isIo(task)) this.readyIo--
+    if (this.tasks.stateOf(task) === 'ready' && this.#isIo(task))
+      this.readyIo.add(this.tasks.kinds.get(task), -1)
     this.waits.delete(task)
   }
 
@@ -275,9 +311,15 @@ export class RunModel {
       if (history) history.done++
       this.#readFrom(task, at, ran)
     }
+    this.#cpusOf.delete(task)
+    this.#close(task, at, state)
+  }
+
+  /** Its inputs have a reader less, and its outputs are there. */
+  #close(task: number, at: number, state: 'done' | 'failed' | 'ignored' | 'cancelled'): void {
+    const { tasks } = this
     tasks.setState(task, state)
     tasks.endedAt.set(task, at)
-    this.#cpusOf.delete(task)
     for (const version of tasks.readsOf(task)) this.versions.openReaders.add(version, -1)
     for (const version of tasks.writesOf(task))
       if (Number.isNaN(this.versions.madeAt.get(version)) && state === 'done')
@@ -315,6 +357,14 @@ export class RunModel {
       const device = this.versions.devices.get(version)
       if (bytes > 0 && device >= 0) this.storage.devices[device]?.readIn.spread(at - ran, at, bytes)
     }
+  }
+
+  /** The file is gone from wherever it lay. */
+  #removed(version: number): void {
+    const device = this.versions.devices.get(version)
+    const bytes = this.versions.bytes.get(version)
+    if (device >= 0) this.storage.devices[device]?.hold(this.versions.paths.get(version) ?? '', bytes, -1)
+    this.versions.remove(version)
   }
 
   #moved({ version, from, to, bytes }: Of<'move'>): void {

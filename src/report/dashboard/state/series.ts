@@ -39,7 +39,7 @@ export class Series {
   /** Means per millisecond, up to a time; the last bucket counts the time that has passed of it. */
   points(until: number): { width: number; values: number[] } {
     this.set(Math.max(until, this.#since), this.#last)
-    // Nothing was added for long: the time that passed is shown all the same.
+    // Nothing was added for long: the time that passed is shown too.
     while (until > this.#width * KEPT) this.#join()
     const count = Math.max(1, Math.min(KEPT, Math.ceil(until / this.#width)))
     const values: number[] = []

@@ -12,6 +12,8 @@ export class DeviceHistory {
   readonly facts: DeviceFacts
   state: Of<'device'> | null = null
   failure: string | null = null
+  /** The run has ended and left nothing there. */
+  isEmptied = false
   /** What was moved, from the sizes of files and the times of the tasks that wrote or read them. */
   readonly written = new Series()
   readonly readIn = new Series()
@@ -58,6 +60,15 @@ export class StorageHistory {
 
   start(facts: readonly DeviceFacts[]): void {
     for (const device of facts) this.devices.push(new DeviceHistory(device))
+  }
+
+  /** The run has ended: what lay on a device for its time has gone to its place. */
+  end(): void {
+    for (const device of this.devices) {
+      if ((device.state?.used ?? 0) > 0) continue
+      device.content.clear()
+      device.isEmptied = true
+    }
   }
 
   observe(event: Of<'device' | 'device-failed' | 'trial' | 'verdict' | 'move'>): void {

@@ -19,7 +19,16 @@ export type TaskState = (typeof TASK_STATES)[number]
 
 /** Events of one task that are kept as they came: those that tell why. */
 export type ToldEvent = Of<
-  'blocked' | 'resumed' | 'failed' | 'cancelled' | 'returned' | 'waits' | 'started' | 'finished' | 'released'
+  | 'blocked'
+  | 'resumed'
+  | 'failed'
+  | 'cancelled'
+  | 'returned'
+  | 'waits'
+  | 'started'
+  | 'finished'
+  | 'released'
+  | 'kept'
 >
 
 /** Told events kept in all, and of one task. */
@@ -44,8 +53,10 @@ export class Tasks {
   readonly attempts = bytes()
   readonly priorities = new Map<number, number>()
   readonly groups = new Map<number, string>()
-  /** What definitions say of their tasks; others are told apart by their files. */
+  /** What definitions say of their tasks; others differ by their files. */
   readonly labels = new Map<number, string>()
+  /** What tasks were called with, in words; of the first ones, if there are very many. */
+  readonly arguments = new Map<number, string>()
   /** Reads and writes of all tasks lie one after the other; these say where those of a task begin, and how many there are. */
   readonly #from = ids()
   readonly #readCounts = ids()
@@ -92,6 +103,10 @@ export class Tasks {
 
   writesOf(task: number): number[] {
     return this.#list(this.#from.get(task) + this.#readCounts.get(task), this.#writeCounts.get(task))
+  }
+
+  calledWith(task: number, text: string): void {
+    if (this.arguments.size < KEPT_EVENTS) this.arguments.set(task, text)
   }
 
   tell(event: ToldEvent): void {

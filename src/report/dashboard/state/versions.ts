@@ -46,6 +46,12 @@ export class Versions {
     return tasks.toReversed()
   }
 
+  /** Its file was deleted. */
+  remove(version: number): void {
+    this.sized.delete(version)
+    this.devices.set(version, -1)
+  }
+
   /** A version that tasks still read, or the last one of its path. */
   isAlive(version: number): boolean {
     if (this.openReaders.get(version) > 0) return true
@@ -54,6 +60,6 @@ export class Versions {
   }
 
   nameOf(version: number): string {
-    return this.paths.get(version) ?? `version ${version}`
+    return this.paths.get(version) ?? `value ${version}`
   }
 }

@@ -5,11 +5,11 @@ const MUCH_FOR_FEW = 0.15
 const LITTLE = 0.1
 const LEAST_PAIRS = 3
 const MOST_PAIRS = 16
-/** Number of calm tasks after which unrest is over. */
+/** Number of steady tasks after which variation is over. */
 const CALM = 48
 
 /** How much the times of tasks that end one after the other differ: 0 not at all, 1 altogether. */
-export class Unrest {
+export class Variation {
   degree = 0
   isGreat = false
   #last = 0
@@ -51,9 +51,9 @@ const FORGETTING = 0.98
 
 /**
  * What a device gave over a while, whoever of the tasks was held up meanwhile. A disk that stops for a tenth of a second
- * now and then lets most tasks through at once: only a stretch that is longer than that says what it gives.
+ * now and then lets most tasks through at once: only a window that is longer than that says what it gives.
  */
-export class Stretch {
+export class RateWindow {
   tasks = 0
   #longest = 0
   #begin = 0

@@ -1,4 +1,5 @@
 import type { Observer } from '../events.ts'
+import type { Bound } from './bound.ts'
 import type { Device } from './device.ts'
 import { explainIo } from './explain.ts'
 import type { IoCore } from './io-core.ts'
@@ -10,9 +11,11 @@ const PAUSE = 50
 const MOST_LOOKED_AT = 8
 
 /** Reports to observers how devices are used, and why the first tasks in line wait. */
-export class Telling {
+export class IoReports {
   readonly #observer: () => Observer | null
-  readonly #toldAt: number[] = []
+  readonly #reportedAt: number[] = []
+  #lastAlive = 0
+  #aliveReportedAt = -Infinity
 
   constructor(observer: () => Observer | null) {
     this.#observer = observer
@@ -22,9 +25,9 @@ export class Telling {
     const observer = this.#observer()
     if (!observer) return
     const { index, running } = device
-    const last = this.#toldAt[index] ?? -Infinity
+    const last = this.#reportedAt[index] ?? -Infinity
     if (running.size > 0 && now - last < PAUSE) return
-    this.#toldAt[index] = now
+    this.#reportedAt[index] = now
     observer({
       type: 'device',
       at: now,
@@ -35,6 +38,15 @@ export class Telling {
       running: running.size,
       waiting: waiting(device),
     })
+  }
+
+  /** What temporary files take; at most every so often, unless it is nothing. */
+  intermediate({ alive, limit }: Bound, now: number): void {
+    const observer = this.#observer()
+    if (!observer || alive === this.#lastAlive || (alive > 0 && now - this.#aliveReportedAt < PAUSE)) return
+    this.#lastAlive = alive
+    this.#aliveReportedAt = now
+    observer({ type: 'intermediate', at: now, bytes: Math.max(0, Math.round(alive)), limit })
   }
 
   /** The same for tasks with CPUs that the bound holds back. */
@@ -49,10 +61,10 @@ export class Telling {
       if (task.state !== 'ready' || !task.io) continue
       // The next decision looks at others first.
       computing.add(task)
-      if (task.io.isTold || io.bound?.allows(task) !== false) continue
+      if (task.io.isReported || io.bound?.allows(task) !== false) continue
       const reason = explainIo(task, io)
       if (reason === null) continue
-      task.io.isTold = true
+      task.io.isReported = true
       observer({ type: 'waits', at: now, task: task.id, reason })
     }
   }
@@ -68,13 +80,13 @@ export class Telling {
       if (++looked > MOST_LOOKED_AT) break
       changed.delete(one)
       const task = one.first
-      if (!task?.io || task.io.isTold) continue
+      if (!task?.io || task.io.isReported) continue
       const reason = explainIo(task, io)
       if (reason === null) {
         unexplained.push(one)
         continue
       }
-      task.io.isTold = true
+      task.io.isReported = true
       observer({ type: 'waits', at: now, task: task.id, reason })
     }
     // They are asked again when the others have had their turn.

@@ -22,10 +22,10 @@ export interface Epoch {
  * What is known of one kind of task on one sort of device. Equal devices of several nodes learn together: each
  * tries something that no other one tries, and what one has found out all of them know.
  */
-export class Lessons {
+export class TrialRegistry {
   readonly rungs: readonly Rung[]
   readonly limit: number
-  /** What was learned: the registry. */
+  /** What was learned. */
   trials: Trial[]
   /** Tasks that were spent on trials. */
   spent = 0

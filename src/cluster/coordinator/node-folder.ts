@@ -1,0 +1,279 @@
+import { mkdir, readdir, rename, rm } from 'node:fs/promises'
+import { basename, dirname, join, resolve } from 'node:path'
+import { MillraceError } from '../../core/errors.ts'
+import type { ApartFile, ApartFolder } from '../../node/files/apart-files.ts'
+import type { FileAnswer, FileOrder } from '../files/file-orders.ts'
+import { readParcel } from '../files/parcel.ts'
+import type { Parcel } from '../files/parcel.ts'
+import { readTree, stampOf } from '../files/tree.ts'
+import { TO_AGENT } from '../link/frame-types.ts'
+import { pack } from '../link/structured.ts'
+import type { NodeLink } from './node-link.ts'
+import { NodeLost } from './remote-processes.ts'
+
+/** What the node has: a copy of what has, or had, this stamp here. */
+interface Copied {
+  readonly stamp: string
+  readonly bytes: number
+  /** Attempts that use it. */
+  users: number
+}
+
+/**
+ * The folder of a node that sees none of ours: what is at a path here is at the same path below it. A file goes there once,
+ * however many tasks read it, and is sent again only if it is another one by then.
+ */
+export class NodeFolder implements ApartFolder {
+  readonly root: string
+  readonly #link: NodeLink
+  readonly #asked = new Map<number, { resolve(answer: FileAnswer): void; reject(error: Error): void }>()
+  /** By path there. */
+  readonly #copies = new Map<string, Copied>()
+  readonly #byStamp = new Map<string, string>()
+  /** By path there: what is being done with it. */
+  readonly #busy = new Map<string, Promise<unknown>>()
+  readonly #joined = new Map<string, number>()
+  /** What was sent there and is kept. */
+  #bytes = 0
+  #lastOrder = 0
+  #lastStream = 0
+  #isLost = false
+
+  constructor(link: NodeLink, root: string) {
+    this.#link = link
+    this.root = root
+  }
+
+  there(path: string): string {
+    return join(this.root, path)
+  }
+
+  here(path: string): string {
+    return path.startsWith(`${this.root}/`) ? path.slice(this.root.length) : path
+  }
+
+  // --- what a task needs there ---
+
+  async give(files: readonly ApartFile[]): Promise<void> {
+    const folders = files.flatMap(({ path, use, isDirectory }) => {
+      if (use === 'read') return []
+      return [this.there(use === 'write' && isDirectory ? path : dirname(path))]
+    })
+    const clear = files.filter(({ use }) => use === 'write').map(({ path }) => this.there(path))
+    // An earlier task may have written under this name: what it made has another name by now, or is sent again.
+    for (const there of clear) this.#forget(there)
+    if (folders.length > 0) await this.#ask({ op: 'make', clear, folders, copies: [] })
+    await Promise.all(files.map(file => this.#give(file)))
+  }
+
+  async #give({ path, use, from }: ApartFile): Promise<void> {
+    if (use === 'write') return
+    const there = this.there(path)
+    if (use === 'read') return this.bring(path, true)
+    if (use === 'join') {
+      const users = this.#joined.get(there) ?? 0
+      this.#joined.set(there, users + 1)
+      // Others are at work on it, with what was here when they began.
+      return this.#inTurn(there, async () => {
+        if (users === 0) await this.#send(path, there)
+      })
+    }
+    const source = from === null ? null : await this.#knownAt(resolve(from))
+    if (source === null) return this.#inTurn(there, async () => void (await this.#send(path, there)))
+    this.#forget(there)
+    await this.#copy(path, source, there, false)
+  }
+
+  letGo(files: readonly ApartFile[]): void {
+    for (const { path, use } of files) {
+      const there = this.there(path)
+      const copied = use === 'read' ? this.#copies.get(there) : undefined
+      if (copied && copied.users > 0) copied.users--
+      if (use === 'join') this.#joined.set(there, Math.max(0, (this.#joined.get(there) ?? 0) - 1))
+    }
+  }
+
+  /** Makes sure that the node has what is at the path now. */
+  bring(path: string, isUsed = false): Promise<void> {
+    const there = this.there(path)
+    return this.#inTurn(there, async () => {
+      const stamp = await stampOf(path)
+      if (stamp === null) throw new MillraceError('MR_INPUT_MISSING', `${path} does not exist`)
+      if (this.#copies.get(there)?.stamp !== stamp) await this.#renew(path, there, stamp)
+      const copied = this.#copies.get(there)
+      if (!copied) return
+      if (isUsed) copied.users++
+      // The last in the list is the one that was used last.
+      this.#copies.delete(there)
+      this.#copies.set(there, copied)
+    })
+  }
+
+  async #renew(path: string, there: string, stamp: string): Promise<void> {
+    // What was made there was brought to its place here since.
+    const from = this.#byStamp.get(stamp)
+    const bytes = from === undefined ? await this.#send(path, there) : 0
+    if (from !== undefined) await this.#copy(path, from, there, true)
+    // It may have changed after it was looked at, and before it was read.
+    if ((await stampOf(path)) !== stamp) throw changed(path)
+    this.#note(there, stamp, bytes)
+  }
+
+  /** From what is there already; a task may have removed it meanwhile, and then it is sent. */
+  async #copy(path: string, from: string, to: string, isRead: boolean): Promise<void> {
+    try {
+      await this.#ask({ op: 'make', clear: [], folders: [], copies: [{ from, to, isRead }] })
+    } catch (error) {
+      if (error instanceof NodeLost) throw error
+      this.#forget(from)
+      await this.#send(path, to)
+    }
+  }
+
+  /** Returns its bytes. */
+  async #send(path: string, there: string): Promise<number> {
+    const number = ++this.#lastStream
+    const stored = this.#ask({ op: 'put', number, path: there })
+    this.#link.outgoing.sendStream(number, readTree(path))
+    const { bytes = 0, free = Infinity } = await stored
+    this.#keepRoom(free)
+    return bytes
+  }
+
+  /** Copies take at most as much as is free there: those that were used least lately go. */
+  #keepRoom(free: number): void {
+    let over = (this.#bytes - free) / 2
+    const clear: string[] = []
+    for (const [there, { users, bytes }] of this.#copies) {
+      if (over <= 0) break
+      if (users > 0 || bytes === 0 || this.#busy.has(there)) continue
+      clear.push(there)
+      this.#forget(there)
+      over -= bytes
+    }
+    const order = { op: 'make', clear, folders: [], copies: [] } as const
+    if (clear.length > 0) void this.#ask(order).catch(() => undefined)
+  }
+
+  async #knownAt(path: string): Promise<string | null> {
+    const stamp = await stampOf(path)
+    return (stamp === null ? undefined : this.#byStamp.get(stamp)) ?? null
+  }
+
+  /** One after the other for each path. */
+  #inTurn<R>(there: string, action: () => Promise<R>): Promise<R> {
+    const before = this.#busy.get(there) ?? Promise.resolve()
+    const run = before.then(action)
+    const ended = run
+      .then(
+        () => undefined,
+        () => undefined,
+      )
+      .then(() => {
+        if (this.#busy.get(there) === ended) this.#busy.delete(there)
+      })
+    this.#busy.set(there, ended)
+    return run
+  }
+
+  #note(there: string, stamp: string, bytes = 0): void {
+    const users = this.#copies.get(there)?.users ?? 0
+    this.#forget(there)
+    this.#copies.set(there, { stamp, users, bytes })
+    this.#bytes += bytes
+    this.#byStamp.set(stamp, there)
+  }
+
+  #forget(there: string): void {
+    const before = this.#copies.get(there)
+    if (before && this.#byStamp.get(before.stamp) === there) this.#byStamp.delete(before.stamp)
+    this.#bytes -= before?.bytes ?? 0
+    this.#copies.delete(there)
+  }
+
+  // --- what a task has made there ---
+
+  async take(files: readonly ApartFile[]): Promise<void> {
+    const made = files.filter(({ use }) => use !== 'read')
+    await Promise.all(
+      made.map(async ({ path, use }) => {
+        const bytes = await this.#fetch(path, use === 'join')
+        if (bytes === null) return rm(path, { recursive: true, force: true })
+        const stamp = use === 'join' ? null : await stampOf(path)
+        if (stamp !== null) this.#note(this.there(path), stamp, bytes)
+      }),
+    )
+  }
+
+  drop(files: readonly ApartFile[]): void {
+    const clear = files
+      .filter(({ use }) => use === 'write' || use === 'change')
+      .map(({ path }) => this.there(path))
+    for (const there of clear) this.#forget(there)
+    const order = { op: 'make', clear, folders: [], copies: [] } as const
+    if (clear.length > 0) void this.#ask(order).catch(() => undefined)
+  }
+
+  async fetch(path: string): Promise<void> {
+    await this.#fetch(path, true)
+  }
+
+  /** Brings what is in a folder there to the same folder here, beside what is here; files here are kept. */
+  async gather(folder: string): Promise<void> {
+    const aside = join(dirname(folder), `.${basename(folder)}-${basename(this.root)}`)
+    try {
+      if ((await this.#fetch(folder, true, aside)) === null) return
+      await mkdir(folder, { recursive: true })
+      for (const name of await readdir(aside)) await rename(join(aside, name), join(folder, name))
+    } finally {
+      await rm(aside, { recursive: true, force: true })
+    }
+  }
+
+  /** Returns the bytes that came; null when nothing is there. */
+  async #fetch(path: string, mayChange: boolean, to = path): Promise<number | null> {
+    const number = ++this.#lastStream
+    const { isMissing } = await this.#ask({ op: 'get', number, path: this.there(path), mayChange })
+    return isMissing ? null : this.#link.incoming.trees.expect(number, to)
+  }
+
+  /** Sends the program, unless the node has kept it from an earlier run. */
+  async sendProgram(parcel: Parcel, hash: string): Promise<void> {
+    const number = ++this.#lastStream
+    const { isMissing } = await this.#ask({ op: 'program', hash, number })
+    if (isMissing) this.#link.outgoing.sendStream(number, readParcel(parcel))
+  }
+
+  // --- the link ---
+
+  #ask(order: FileOrder): Promise<FileAnswer> {
+    if (this.#isLost) return Promise.reject(new NodeLost())
+    const id = ++this.#lastOrder
+    const { writer } = this.#link
+    writer.begin(TO_AGENT.file)
+    writer.varint(id)
+    writer.block(pack(order).bytes)
+    writer.end()
+    this.#link.flushSoon()
+    return new Promise((resolve, reject) => this.#asked.set(id, { resolve, reject }))
+  }
+
+  answered(answer: FileAnswer): void {
+    const asked = this.#asked.get(answer.id)
+    this.#asked.delete(answer.id)
+    if (answer.error === undefined) asked?.resolve(answer)
+    else asked?.reject(new MillraceError('MR_TRANSFER', `node ${this.#link.name}: ${answer.error}`))
+  }
+
+  /** The node is gone with all that it had. */
+  cutOff(): void {
+    this.#isLost = true
+    const error = new NodeLost()
+    for (const { reject } of this.#asked.values()) reject(error)
+    this.#asked.clear()
+    this.#link.incoming.trees.cutOff(error)
+  }
+}
+
+const changed = (path: string): MillraceError =>
+  new MillraceError('MR_TRANSFER', `${path} was changed while it was being sent`)

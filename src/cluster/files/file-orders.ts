@@ -1,0 +1,33 @@
+/** What the coordinator asks of an agent that has a folder of its own. Paths are those of the agent's machine. */
+export type FileOrder =
+  /** Writes the stream with this number to the path. */
+  | { readonly op: 'put'; readonly number: number; readonly path: string }
+  /** Sends the path as the stream with this number; answers whether there is something. */
+  | { readonly op: 'get'; readonly number: number; readonly path: string; readonly mayChange: boolean }
+  /** The program of the run, by its content. It is sent as this stream if it is not there. */
+  | { readonly op: 'program'; readonly hash: string; readonly number: number }
+  /** Removes what is in the way, makes folders, and then copies. Such orders are carried out one after the other. */
+  | {
+      readonly op: 'make'
+      readonly clear: readonly string[]
+      readonly folders: readonly string[]
+      readonly copies: readonly Copy[]
+    }
+
+export interface Copy {
+  readonly from: string
+  readonly to: string
+  /** It is only read: a second name will do. */
+  readonly isRead: boolean
+}
+
+/** How it went. */
+export interface FileAnswer {
+  readonly id: number
+  readonly error?: string
+  /** To `get` and `program`: nothing is there. */
+  readonly isMissing?: boolean
+  /** To `put`: what the file takes, and what is free behind it; bytes. */
+  readonly bytes?: number
+  readonly free?: number
+}
