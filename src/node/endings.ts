@@ -103,7 +103,8 @@ export class Endings {
     const steps = this.#parts.hasSteps ? stepsOf(attemptOf(task), end, arrivedAt, now) : null
     this.#parts.formOf(task).collect(task, end.outputs)
     this.#forget(task)
-    this.#parts.events.finished(task, steps ? { ...end, steps } : end, now)
+    const { startedAt, took, usage } = end
+    this.#parts.events.finished(task, steps ? { startedAt, took, usage, steps } : end, now)
   }
 
   /** A task that failed because of its device is not to blame: it starts again on another one. */
