@@ -314,7 +314,7 @@ void mr_stage_drop(u32 stage);
 void mr_stage_follow(u32 ofd, u32 file);
 int mr_file_up_to_date(u32 file);
 
-/* procs.c: under the lock */
+/* procs.c, holds.c: under the lock */
 u32 mr_proc_find(u32 pid);
 u32 mr_proc_join(u32 pid, u64 start, u32 step, u32 parent_pid);
 u32 mr_proc_embryo(u32 proc, u32 maker);

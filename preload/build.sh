@@ -8,7 +8,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 : "${CC:=cc}"
 # A warning of a compiler that we have not met must not stop a user's build: only our tests set MILLRACE_WERROR.
 warn="-std=gnu11 -O2 -g -Wall -Wextra ${MILLRACE_WERROR:+-Werror} -fPIC -fvisibility=hidden"
-board="board lock rules files stream procs recover wait deadlock stage spill twins unseen changes"
+board="board lock rules files stream procs holds recover wait deadlock stage spill twins unseen changes"
 calls="paths reach gate fds io_open io_data io_stage io_ahead io_map io_pass io_path io_rename io_size io_proc io_exec lower veil outer adopt dispatch sites"
 
 # The library runs in the middle of libc's functions: no vector registers, no calls to libc, no canary.
