@@ -43,9 +43,19 @@ export function nameOf(thrown: unknown): string {
 
 function shown(thrown: unknown): string {
   try {
-    return String(thrown)
+    const text = String(thrown)
+    return text === '[object Object]' ? (contentOf(thrown) ?? text) : text
   } catch {
     return `a value of type ${typeof thrown} that cannot be shown`
+  }
+}
+
+/** A plain object says more by what is in it. */
+function contentOf(thrown: unknown): string | undefined {
+  try {
+    return JSON.stringify(thrown)
+  } catch {
+    return undefined
   }
 }
 
