@@ -7,6 +7,7 @@ import { handOver } from './tasks/hand-over.ts'
 import { matrix } from './tasks/matrix.ts'
 import { pending } from './tasks/pending.ts'
 import { startUp } from './tasks/start-up.ts'
+import { stepTimes } from './tasks/step-times.ts'
 
 await bench('tasks', [
   ...flat(),
@@ -17,4 +18,5 @@ await bench('tasks', [
   ...startUp(),
   ...grain(),
   ...matrix(),
+  ...stepTimes(),
 ])

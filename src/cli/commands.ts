@@ -108,6 +108,7 @@ export const RUN_OPTIONS: readonly OptionSpec[] = [
   { name: 'max-intermediate', value: 'SIZE', kind: 'size', help: ['room that temporary files may take'] },
   { name: 'policy', value: 'POLICY', help: [`${POLICY_NAMES.join(', ')} or FILE`] },
   PROGRESS,
+  { name: 'step-times', isRare: true, help: ['measure the steps of tasks: fetch, decode, run, …'] },
   DASHBOARD,
   DASHBOARD_CONTROL,
   DASHBOARD_PORT,

@@ -29,7 +29,13 @@ const TEXTS = {
   otlp: 'otlp',
 } as const
 
-const FLAGS = ['color', 'journal', 'dashboard', 'control'] as const
+const FLAGS = {
+  color: 'color',
+  journal: 'journal',
+  dashboard: 'dashboard',
+  control: 'control',
+  'step-times': 'stepTimes',
+} as const
 
 /** What `run` and `make` were given, as options of the run; `exports` are the files that the run is to write. */
 export function runOptionsOf(given: Given, exports: readonly (typeof EXPORTS)[number][]): RunOptions {
@@ -48,9 +54,9 @@ export function runOptionsOf(given: Given, exports: readonly (typeof EXPORTS)[nu
   if (machine !== undefined) options.machine = resolve(machine)
   const tags = values.get('tag')
   if (tags) options.tags = [...tags]
-  for (const name of FLAGS) {
+  for (const [name, option] of Object.entries(FLAGS)) {
     const flag = flags.get(name)
-    if (flag !== undefined) options[name] = flag
+    if (flag !== undefined) options[option] = flag
   }
   checkTargets(given)
   for (const name of exports) {

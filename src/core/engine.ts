@@ -30,7 +30,7 @@ import { taskAgain } from './tasks/make-again.ts'
 import { Losses } from './tasks/losses.ts'
 import type { AfterLoss, LostWith } from './tasks/losses.ts'
 import { snapshotOf } from './tasks/snapshot.ts'
-import { finishedEvent, tellSubmitted } from './tasks/submission.ts'
+import { type Measured, finishedEvent, tellSubmitted } from './tasks/submission.ts'
 import { Task } from './tasks/task.ts'
 import type { TaskSpec } from './tasks/task.ts'
 import { returnText } from './why.ts'
@@ -143,7 +143,7 @@ export class Engine {
    * What the task made is in `value` of its versions by now, unless it is `stopping`: then nothing of it is
    * kept. `took` is given when it was measured where the task ran.
    */
-  finished(task: Task, now: number, took = now - task.begunAt, usage: TaskUsage | null = null): void {
+  finished(task: Task, now: number, took = now - task.begunAt, measured?: Measured): void {
     if (task.state === 'stopping') return this.stopped(task, now)
     task.expect('done', ['running', 'blocked'])
     this.started(task, now)
@@ -153,7 +153,7 @@ export class Engine {
     this.#placement.record(task, took)
     this.#endings.release(task, now, took)
     task.move('done', now)
-    this.observer?.(finishedEvent(task, now, usage))
+    this.observer?.(finishedEvent(task, now, measured))
     this.#endings.end(task, now)
     this.#endings.cancelAll(now)
   }

@@ -55,6 +55,43 @@ export interface TaskUsage {
   writtenBytes: number
 }
 
+/**
+ * Where the time of an attempt went that ended well; milliseconds. The steps follow each other in this order, from `from` on,
+ * but for `wait`, which is within `run`. A program has no `decode` and `encode`.
+ */
+export interface AttemptSteps {
+  /** When the first step began. */
+  from: number
+  /** Its input files were found, copied where it changes them, and places for its outputs made. */
+  fetch: number
+  /** It waited for its turn, with its files ready. */
+  queue: number
+  /** Its arguments were decoded. */
+  decode: number
+  /** Its own code ran. */
+  run: number
+  /** It waited for results of tasks that it called, or for values of a stream. */
+  wait: number
+  /** Its results were encoded. */
+  encode: number
+  /** The coordinator had not taken the results yet. */
+  report: number
+  /** Its output files were brought to their places. */
+  commit: number
+}
+
+/** The steps in their order. */
+export const STEPS = [
+  'fetch',
+  'queue',
+  'decode',
+  'run',
+  'wait',
+  'encode',
+  'report',
+  'commit',
+] as const satisfies readonly (keyof AttemptSteps)[]
+
 export type Outcome = 'ok' | 'failed' | 'interrupted'
 
 /** What people can do on the live page. */
@@ -161,8 +198,15 @@ export type RunEvent =
   /** A task that waits for tasks it called gives its lane back, and takes one when it goes on. */
   | { type: 'blocked'; at: number; task: number; reason: string }
   | { type: 'resumed'; at: number; task: number; node: number; lane: number }
-  /** `usage` is there for commands, where the system tells. */
-  | { type: 'finished'; at: number; task: number; attempt: number; usage?: TaskUsage }
+  /** `usage` is there for commands, where the system tells; `steps` where the run was told to measure them. */
+  | {
+      type: 'finished'
+      at: number
+      task: number
+      attempt: number
+      usage?: TaskUsage
+      steps?: AttemptSteps
+    }
   /** It did not run: its results were kept by an earlier run. */
   | { type: 'kept'; at: number; task: number }
   | {

@@ -132,6 +132,8 @@ export class Attempt {
   lists: readonly SentList[] | null = null
   program: Program | null = null
   timeout: Timeout | null = null
+  /** When its files were made ready, and how long that took; where steps are measured. */
+  fetched: { readonly at: number; readonly took: number } | null = null
 
   /** With its thread or program, and not known to have ended. */
   get isSent(): boolean {
@@ -194,6 +196,7 @@ export class Attempt {
     this.#story = 0
     this.position = null
     this.lists = null
+    this.fetched = null
     return true
   }
 }

@@ -19,7 +19,9 @@ import type { NodeEvents, NodeHost } from './node.ts'
 import { commandLine } from './processes/command-line.ts'
 import { isMachineLost } from './processes/command-process.ts'
 import type { TaskForm } from './task-form.ts'
+import { stepsOf } from './steps.ts'
 import type { BufferOwnership } from './threads/buffer-ownership.ts'
+import type { ThreadSteps } from './threads/results.ts'
 import { clearTimeoutOf } from './timeouts.ts'
 
 /** An attempt that ended well, with the values that it made. */
@@ -28,6 +30,8 @@ export interface GoodEnd {
   readonly took: number
   readonly outputs: readonly (Kept | undefined)[]
   readonly usage?: TaskUsage | null
+  /** Its steps, as far as its thread has measured them. */
+  readonly inThread?: ThreadSteps | null
 }
 
 /** Files that take longer to come from their node do not hold its CPU; milliseconds. */
@@ -42,6 +46,8 @@ export interface EndingParts {
   /** The folder of what tasks print. */
   readonly logs: string | null
   readonly host: NodeHost
+  /** Steps of attempts are measured. */
+  readonly hasSteps: boolean
   readonly events: NodeEvents
   formOf(task: Task): TaskForm
 }
@@ -57,11 +63,11 @@ export class Endings {
 
   /** `isKept`: nothing was written, because the files in place are right. */
   finish(task: Task, end: GoodEnd, now: number, isKept = false): void {
-    if (attemptOf(task).paths) void this.#settle(task, end, isKept)
-    else this.#finishNow(task, end, now)
+    if (attemptOf(task).paths) void this.#settle(task, end, now, isKept)
+    else this.#finishNow(task, end, now, now)
   }
 
-  async #settle(task: Task, end: GoodEnd, isKept: boolean): Promise<void> {
+  async #settle(task: Task, end: GoodEnd, arrivedAt: number, isKept: boolean): Promise<void> {
     const { devices, tasks } = this.#parts.files
     attemptOf(task).move('settling', task)
     try {
@@ -77,7 +83,7 @@ export class Endings {
       if (isMachineLost(error)) return this.lose(task, false, error.shortMessage)
       return this.fail(task, error, false)
     }
-    this.#finishNow(task, end, this.#parts.host.now())
+    this.#finishNow(task, end, arrivedAt, this.#parts.host.now())
     if (task.io) devices.settle(task)
   }
 
@@ -93,10 +99,12 @@ export class Endings {
     }
   }
 
-  #finishNow(task: Task, end: GoodEnd, now: number): void {
+  #finishNow(task: Task, end: GoodEnd, arrivedAt: number, now: number): void {
+    const steps = this.#parts.hasSteps ? stepsOf(attemptOf(task), end, arrivedAt, now) : null
     this.#parts.formOf(task).collect(task, end.outputs)
     this.#forget(task)
-    this.#parts.events.finished(task, end, now)
+    const { startedAt, took, usage } = end
+    this.#parts.events.finished(task, steps ? { startedAt, took, usage, steps } : end, now)
   }
 
   /** A task that failed because of its device is not to blame: it starts again on another one. */

@@ -34,6 +34,8 @@ export interface RunParts {
   readonly logs: string | null
   /** Which tasks are bound to the CPUs of their lanes. */
   readonly bind: BindSettings
+  /** Steps of attempts are measured. */
+  readonly hasSteps: boolean
   readonly host: NodeHost
   readonly files: NodeFiles
   readonly watchdog: Watchdog
@@ -75,6 +77,7 @@ export class LocalNode implements TaskNode {
   readonly #description: NodeDescription
   readonly #events: NodeEvents
   readonly #host: NodeHost
+  readonly #hasSteps: boolean
   readonly #endings: Endings
   readonly #apart: ApartFiles | null
   readonly #functions: Functions
@@ -91,18 +94,30 @@ export class LocalNode implements TaskNode {
     this.machine = machine
     this.#description = description
     this.#events = events
-    const { host, files, buffers, modules, logs } = shared
+    const { host, files, buffers, modules, logs, hasSteps } = shared
     this.#host = host
+    this.#hasSteps = hasSteps
     const formOf = (task: Task): TaskForm => this.#formOf(task)
     const apart = parts.folder ? new ApartFiles(parts.folder, files.store) : null
     this.#apart = apart
-    const endings = new Endings({ files, apart, buffers, classes: modules, logs, host, events, formOf })
+    const endings = new Endings({
+      files,
+      apart,
+      buffers,
+      classes: modules,
+      logs,
+      host,
+      hasSteps,
+      events,
+      formOf,
+    })
     this.#endings = endings
     const limit = (task: Task): void => this.#limit(task)
     const binding = new Binding(machine, shared.bind, isHere)
     this.#functions = new Functions({
       machine,
       binding,
+      hasSteps,
       buffers,
       files: files.tasks,
       host,
@@ -173,6 +188,7 @@ export class LocalNode implements TaskNode {
   }
 
   async #launchAfter(task: Task, form: TaskForm, preparing: Promise<void>): Promise<void> {
+    const at = this.#hasSteps ? this.#host.now() : 0
     try {
       await preparing
       if (this.#apart && isLive(task)) await this.#apart.give(task)
@@ -180,6 +196,7 @@ export class LocalNode implements TaskNode {
       if (isMachineLost(error)) return this.#endings.lose(task, false, error.shortMessage)
       return this.#endings.fail(task, error, false)
     }
+    if (this.#hasSteps) attemptOf(task).fetched = { at, took: this.#host.now() - at }
     if (isLive(task)) this.#launch(task, form, true)
     else this.#endings.lose(task, true, task.reason)
   }

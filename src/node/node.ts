@@ -1,5 +1,5 @@
 import type { Datum, Version } from '../core/data/datum.ts'
-import type { AfterFailure, FailureFacts, TaskUsage } from '../core/events.ts'
+import type { AfterFailure, AttemptSteps, FailureFacts, TaskUsage } from '../core/events.ts'
 import type { Node, NodeDescription } from '../core/schedule/machine.ts'
 import type { AfterLoss, LostWith } from '../core/tasks/losses.ts'
 import type { Form } from '../core/tasks/form.ts'
@@ -113,6 +113,8 @@ export interface Ending {
   /** Milliseconds. */
   readonly took: number
   readonly usage?: TaskUsage | null | undefined
+  /** Null where steps are not measured. */
+  readonly steps?: AttemptSteps | null
 }
 
 /** How an attempt failed. */

@@ -147,6 +147,7 @@ export class EmbeddedHost implements Host {
       },
       logs: reporting.logs,
       bind: bindSettings(options),
+      stepTimes: options.stepTimes === true,
       observer: reporting.observer,
       // Node itself passes prints of threads on to our streams, which a display may have diverted. Taking
       // them here would keep a program without main alive for ever.

@@ -61,13 +61,14 @@ export class NodeSink extends FileSink implements NodeEvents {
     this.#runtime.releases.receive(task, startedAt, value)
   }
 
-  finished(task: Task, { startedAt, took, usage }: Ending, now: number): void {
+  finished(task: Task, ending: Ending, now: number): void {
+    const { startedAt, took } = ending
     const runtime = this.#runtime
     if (jobOf(task).definition.returns > 0) runtime.releases.finishing(task)
     runtime.nested.ended(task)
     runtime.keeper?.finished(task, took)
     const at = Math.max(task.startedAt, Math.min(startedAt + took, now))
-    runtime.engine.finished(task, at, took, usage)
+    runtime.engine.finished(task, at, took, ending)
     runtime.schedule()
   }
 

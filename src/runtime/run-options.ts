@@ -59,6 +59,11 @@ export interface RunOptions {
   dashboard?: boolean
   /** Port of the page. @default any that is free */
   dashboardPort?: number | string
+  /**
+   * Measure the steps of each attempt: fetching, decoding, running, encoding, committing. They are in `finished` events, stories,
+   * traces and `show`. @default false
+   */
+  stepTimes?: boolean
   /** Let people pause, cancel and reorder tasks on the page; a second address allows it. @default false */
   control?: boolean
   /** Called with each event of the run; or objects with a handler for each type of event that is of interest. */
@@ -109,6 +114,7 @@ const KNOWN: (keyof RunOptions)[] = [
   'otlp',
   'dashboard',
   'dashboardPort',
+  'stepTimes',
   'control',
   'observers',
   'resume',
@@ -190,6 +196,7 @@ export function runOptions(): RunOptions {
   if (env['MILLRACE_PROGRESS']) options.progress = env['MILLRACE_PROGRESS']
   if (env['MILLRACE_BIND']) options.bind = env['MILLRACE_BIND']
   if (env['MILLRACE_DASHBOARD']) options.dashboard = !isOff(env['MILLRACE_DASHBOARD'])
+  if (env['MILLRACE_STEP_TIMES']) options.stepTimes = !isOff(env['MILLRACE_STEP_TIMES'])
   if (env['MILLRACE_CONTROL']) options.control = !isOff(env['MILLRACE_CONTROL'])
   if (env['MILLRACE_RESUME']) options.resume = !isOff(env['MILLRACE_RESUME'])
   if (env['MILLRACE_CHECKPOINT']) options.checkpoint = env['MILLRACE_CHECKPOINT']

@@ -21,6 +21,8 @@ export interface RuntimeOptions {
   io: IoOptions
   logs: string | null
   bind: BindSettings
+  /** Measure the steps of attempts. */
+  stepTimes: boolean
   observer: Observer | null
   /** The program's own module. */
   entry: string | null

@@ -13,7 +13,8 @@ import { UndeclaredFiles } from './undeclared-files.ts'
 import { Location, Locations } from './location.ts'
 import type { Stranded } from './location.ts'
 import { bytesAt, exists, expectReplaceable, replace, unwritable } from './output-place.ts'
-import { ALWAYS_WANTED, copyDurably, syncFolder } from './mover.ts'
+import { FileThreads } from './file-threads.ts'
+import { ALWAYS_WANTED, copyDurably } from './mover.ts'
 import type { Going } from './mover.ts'
 import { FULL_SPEED } from './pace.ts'
 import type { Pace } from './pace.ts'
@@ -33,6 +34,7 @@ const AT_ONCE = 4
  */
 export class FileStore {
   readonly #staging: Staging
+  readonly #threads = new FileThreads()
   readonly tiers: Tiers
   readonly locations = new Locations()
   /** Moves of a file exclude lookups of it. */
@@ -47,7 +49,7 @@ export class FileStore {
 
   constructor(run: string, announce: (folder: string) => void) {
     this.#staging = new Staging(run, announce)
-    this.tiers = new Tiers(run, this.locations)
+    this.tiers = new Tiers(run, this.locations, this.#threads)
   }
 
   /**
@@ -270,11 +272,11 @@ export class FileStore {
     const place = await this.#staging.claim(dirname(path), basename(path), 1)
     const aside = join(place, basename(path))
     try {
-      await copyDurably(from, aside, pace, going)
+      await copyDurably(this.#threads, from, aside, pace, going)
       if (!going.isWanted()) return false
       if ((await lstat(aside)).isDirectory()) await this.#makeWay(path)
       await replace(aside, path)
-      await syncFolder(dirname(path))
+      await this.#threads.call('syncFolder', dirname(path))
       return true
     } finally {
       await this.#staging.remove(place)
@@ -404,6 +406,7 @@ export class FileStore {
     await Promise.allSettled(
       this.tiers.folders.all.map(folder => removeKept(folder, name => isNeeded(join(folder, name)))),
     )
+    await this.#threads.close()
     return stranded
   }
 

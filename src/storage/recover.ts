@@ -1,6 +1,7 @@
 import { lstat, mkdir, readFile, readdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { ALWAYS_WANTED, copyDurably, syncFolder } from './mover.ts'
+import { FileThreads } from './file-threads.ts'
+import { ALWAYS_WANTED, copyDurably } from './mover.ts'
 import { FULL_SPEED } from './pace.ts'
 import { PART, TARGET, isOrphan, isUnfinished, removeKept } from './tier-folders.ts'
 import type { TargetFacts } from './tier-folders.ts'
@@ -38,11 +39,13 @@ export async function recover(devices: readonly string[]): Promise<Recovered[]> 
     }
   }
   const recovered: Recovered[] = []
-  for (const folders of runs.values()) recovered.push(...(await recoverRun(folders)))
+  const threads = new FileThreads()
+  for (const folders of runs.values()) recovered.push(...(await recoverRun(folders, threads)))
+  await threads.close()
   return recovered
 }
 
-async function recoverRun(folders: readonly string[]): Promise<Recovered[]> {
+async function recoverRun(folders: readonly string[], threads: FileThreads): Promise<Recovered[]> {
   const all: Found[] = []
   for (const folder of folders) {
     for (const name of await readdir(folder)) {
@@ -53,7 +56,7 @@ async function recoverRun(folders: readonly string[]): Promise<Recovered[]> {
   // By path the newest comes last.
   const newest = new Map(all.sort((a, b) => a.version - b.version).map(found => [found.path, found]))
   const recovered: Recovered[] = []
-  for (const found of newest.values()) recovered.push(await bring(found))
+  for (const found of newest.values()) recovered.push(await bring(found, threads))
   if (recovered.every(({ left }) => left === null)) {
     // Older ones first: a recovery after an interruption must not take one of them for the newest.
     for (const { folder } of all) await rm(join(folder, TARGET), { force: true })
@@ -74,7 +77,7 @@ async function look(place: string): Promise<Found | null> {
   }
 }
 
-async function bring({ path, folder }: Found): Promise<Recovered> {
+async function bring({ path, folder }: Found, threads: FileThreads): Promise<Recovered> {
   const from = join(folder, basename(path))
   const aside = join(dirname(path), `.${basename(path)}.millrace-recovered`)
   try {
@@ -86,10 +89,10 @@ async function bring({ path, folder }: Found): Promise<Recovered> {
     if (!there || there.mtimeMs < kept.mtimeMs - 1 || there.size !== kept.size) {
       await mkdir(dirname(path), { recursive: true })
       await rm(aside, { recursive: true, force: true })
-      await copyDurably(from, aside, FULL_SPEED, ALWAYS_WANTED)
+      await copyDurably(threads, from, aside, FULL_SPEED, ALWAYS_WANTED)
       if (kept.isDirectory()) await rm(path, { recursive: true, force: true })
       await rename(aside, path)
-      await syncFolder(dirname(path))
+      await threads.call('syncFolder', dirname(path))
     }
     return { path, from, left: null }
   } catch (error) {

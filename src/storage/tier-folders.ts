@@ -1,5 +1,6 @@
 import { mkdir, readFile, readdir, rename, rm, stat, unlink, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import type { FileThreads } from './file-threads.ts'
 import { hasEnded, thisProcess } from './owner.ts'
 import type { Owner } from './owner.ts'
 
@@ -34,10 +35,12 @@ export interface TargetFacts {
 
 export class TierFolders {
   readonly #run: string
+  readonly #threads: FileThreads
   readonly #prepared = new Map<string, Promise<void>>()
 
-  constructor(run: string) {
+  constructor(run: string, threads: FileThreads) {
     this.#run = run
+    this.#threads = threads
   }
 
   kept({ path }: Tier): string {
@@ -77,7 +80,7 @@ export class TierFolders {
 
   async drop(path: string): Promise<void> {
     await this.unmark(path)
-    await rm(dirname(path), { recursive: true, force: true })
+    await this.#threads.call('remove', dirname(path))
   }
 }
 

@@ -1,10 +1,11 @@
-import { mkdir, rename, rm, stat } from 'node:fs/promises'
+import { stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import type { Version } from '../core/data/datum.ts'
 import { MillraceError } from '../core/errors.ts'
 import type { Device } from '../core/io/device.ts'
 import type { Location, Locations } from './location.ts'
-import { copyDurably, syncFolder } from './mover.ts'
+import type { FileThreads } from './file-threads.ts'
+import { copyDurably } from './mover.ts'
 import type { Pace } from './pace.ts'
 import { PART, TierFolders } from './tier-folders.ts'
 
@@ -22,13 +23,15 @@ interface UsedCopy {
 export class Tiers {
   readonly folders: TierFolders
   readonly #locations: Locations
+  readonly #threads: FileThreads
   readonly #used = new Map<string, UsedCopy>()
   readonly #sameDevice = new Map<string, boolean>()
   /** What the system calls each device. */
   readonly #numbers = new Map<Device, number>()
 
-  constructor(run: string, locations: Locations) {
-    this.folders = new TierFolders(run)
+  constructor(run: string, locations: Locations, threads: FileThreads) {
+    this.#threads = threads
+    this.folders = new TierFolders(run, threads)
     this.#locations = locations
   }
 
@@ -119,16 +122,16 @@ export class Tiers {
     const place = join(await this.folders.prepare(device), number)
     const part = join(`${place}${PART}`, basename(from))
     try {
-      await mkdir(dirname(part), { recursive: true })
+      await this.#threads.call('makeFolder', dirname(part))
       if (isOnDevice) {
         await this.folders.mark(part, { path: version.datum.path as string, version: version.id })
       }
-      await copyDurably(from, part, pace, { isWanted: wanted, isUrgent: () => false })
+      await copyDurably(this.#threads, from, part, pace, { isWanted: wanted, isUrgent: () => false })
       if (!wanted()) return false
-      await rename(dirname(part), place)
-      await syncFolder(dirname(place))
+      await this.#threads.call('rename', dirname(part), place)
+      await this.#threads.call('syncFolder', dirname(place))
     } finally {
-      await rm(`${place}${PART}`, { recursive: true, force: true })
+      await this.#threads.call('remove', `${place}${PART}`)
     }
     const path = join(place, basename(from))
     if (!isOnDevice) location.cached = path

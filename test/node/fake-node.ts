@@ -157,6 +157,7 @@ export function fakeNode(cpus = 1) {
     run: 'fake',
     logs: null,
     bind: { mode: 'off' as const, hyperThreads: true },
+    hasSteps: false,
     host,
     files,
     watchdog,

@@ -41,6 +41,11 @@ const usage = fc.record(
   { noNullPrototype: true },
 )
 
+const steps = fc.record(
+  { from: at, fetch: at, queue: at, decode: at, run: at, wait: at, encode: at, report: at, commit: at },
+  { noNullPrototype: true },
+)
+
 function event<T extends RunEventType>(
   type: T,
   fields: Record<string, fc.Arbitrary<unknown>>,
@@ -143,7 +148,7 @@ export const arbitraries: Record<RunEventType, fc.Arbitrary<RunEvent>> = {
   blocked: event('blocked', { task: id, reason: text }),
   resumed: event('resumed', { task: id, node: fc.nat(), lane: fc.nat() }),
   kept: event('kept', { task: id }),
-  finished: event('finished', { task: id, attempt: fc.nat(), usage }, ['usage']),
+  finished: event('finished', { task: id, attempt: fc.nat(), usage, steps }, ['usage', 'steps']),
   failed: event(
     'failed',
     {

@@ -43,6 +43,7 @@ function fakeRuntime(names: readonly string[]) {
     io: {},
     logs: null,
     bind: { mode: 'off', hyperThreads: true },
+    stepTimes: false,
     observer: event => void events.push(event),
     entry: null,
   })

@@ -1,3 +1,4 @@
+import { STEPS } from '../../core/events.ts'
 import { keptFailureBlocks } from '../../report/terminal/failure-block.ts'
 import { formatBytes, formatCount, formatDuration, formatPercent } from '../../report/format.ts'
 import { writeGraph } from '../../report/export/graph.ts'
@@ -39,6 +40,7 @@ export async function execute(given: Given): Promise<void> {
   const told = unreadText(run, unread)
   if (told !== null) lines.push(`  ${told}`)
   if (statistics.kinds.size > 0) lines.push('', ...kindLines(statistics, paint))
+  if (statistics.total.stepped > 0) lines.push('', ...stepLines(statistics, paint))
   if (statistics.failureCount > 0) {
     lines.push('', ...keptFailureBlocks(statistics, FAILURES_IN_FULL, paint))
   }
@@ -91,6 +93,27 @@ export function kindLines(statistics: Statistics, paint: Paint): string[] {
   const pick = <T>(cells: readonly T[]): T[] => cells.filter((_, index) => isShown[index])
   return tableLines(pick(COLUMNS), rows.map(pick), paint, terminalWidth())
 }
+
+/** What each step of an attempt took, in the mean. */
+export function stepLines(statistics: Statistics, paint: Paint): string[] {
+  const columns: readonly Column[] = [
+    { title: 'mean per step', canShrink: true },
+    ...['attempts', ...STEPS].map(title => ({ title, align: 'right' as const })),
+  ]
+  const kinds = [...statistics.kinds.values()].filter(({ stepped }) => stepped > 0)
+  const rows = kinds
+    .sort((a, b) => b.busyMs - a.busyMs || a.kind - b.kind)
+    .map(({ name, stepped, stepsMs }) => [
+      clean(name),
+      formatCount(stepped),
+      ...STEPS.map(step => formatStep(stepsMs[step] / stepped)),
+    ])
+  return tableLines(columns, rows, paint, terminalWidth())
+}
+
+/** Steps may be much shorter than a millisecond. */
+const formatStep = (milliseconds: number): string =>
+  milliseconds === 0 ? '-' : milliseconds < 10 ? `${milliseconds.toFixed(3)}ms` : formatDuration(milliseconds)
 
 /** Share of a CPU while running, largest memory, bytes read, and how many of them the page cache had. */
 function usageCells(kind: KindStatistics): string[] {

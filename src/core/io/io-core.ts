@@ -133,8 +133,9 @@ export class IoCore {
     return this.bound !== null && temporaryOutputs(task).length > 0
   }
 
-  ready(task: Task): void {
-    task.io = describeIo(task, this.devices)
+  /** `home`: the node that holds what it reads, if one does. */
+  ready(task: Task, home: number | null): void {
+    task.io = describeIo(task, this.devices, home)
     if (!task.demand.io) {
       this.standstill.computing.add(task)
       return
@@ -219,7 +220,7 @@ export class IoCore {
     while (movedAway.length > 0) {
       for (const task of movedAway.splice(0)) {
         queue.remove(task)
-        task.io = describeIo(task, this.devices)
+        task.io = describeIo(task, this.devices, (task.io as TaskIo).home)
         queue.push(task, task.io)
       }
       this.#policy.run(round)

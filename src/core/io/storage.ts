@@ -96,8 +96,8 @@ export class Storage {
   }
 
   /**
-   * The highest layer on which the task could start now, over all nodes, or on one node. Below the first
-   * layer of a node that fits, its others are not looked at: they are slower.
+   * Where the task could start now: on the node that holds what it reads, or else on any, or on one node. There it gets
+   * the highest layer that fits: below it, others are not looked at, because they are slower.
    */
   find(
     task: Task,
@@ -106,6 +106,10 @@ export class Storage {
     avoid: ReadonlySet<Device> | null = null,
   ): Spot | null {
     if (only) return this.findAmong([only], task, io, avoid)
+    const home = this.nodes[io.home ?? -1]
+    const near = home ? this.findAmong([home], task, io, avoid) : null
+    // A node that has no device of its own is not better than one that has.
+    if (near && (near.device || !io.needsDevice)) return near
     return this.#index
       ? this.#findByIndex(this.#index, task, io, avoid)
       : this.findAmong(this.nodes, task, io, avoid)

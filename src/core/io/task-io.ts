@@ -12,6 +12,8 @@ export interface TaskIo {
   device: Device | null
   /** It may run on no other device than this. */
   pinned: Device | null
+  /** The node that holds most of what it reads: it runs there if it can. */
+  readonly home: number | null
   /** A task that writes files and reads others: where those lie. */
   source: Device | null
   direction: 'read' | 'write'
@@ -102,7 +104,7 @@ function teamDevice(task: Task): Device | null {
 }
 
 /** Looks at what the task reads and writes; its inputs are all there by now. */
-export function describeIo(task: Task, devices: readonly Device[]): TaskIo {
+export function describeIo(task: Task, devices: readonly Device[], home: number | null): TaskIo {
   const { storage, io } = task.demand
   const writes = writesFiles(task)
   const input = inputDevice(task)
@@ -114,6 +116,7 @@ export function describeIo(task: Task, devices: readonly Device[]): TaskIo {
   return {
     device: null,
     pinned,
+    home,
     source: writes && direction === 'write' && input !== null ? input : null,
     direction,
     needsDevice:

@@ -1,6 +1,9 @@
 import type { Version } from '../data/datum.ts'
 import type { Task } from '../tasks/task.ts'
 
+/** Bytes from which on I/O goes to where they are. */
+const WORTH_GOING = 64 * 1024
+
 /**
  * Which node has what: where its disk is, where it was made, or else first read. There it is on a disk or in the page
  * cache. A task is close to the node that has most of what it reads.
@@ -32,6 +35,26 @@ export class Locality {
     let all = 0
     for (const { read } of task.accesses) if (read) all += this.#sizeOf(read)
     return { on: node => amounts.get(node) ?? 0, all }
+  }
+
+  /**
+   * The node that a task with I/O is best on, where it holds most of what the task reads. A file on a disk of its own counts
+   * in any case. A small value does not: where many tasks read it, it would bring all of them to one node.
+   */
+  homeOf({ accesses }: Task): number | null {
+    const amounts = new Map<number, number>()
+    let home: number | null = null
+    for (const { read } of accesses) {
+      if (!read) continue
+      const { place } = read
+      const node = place ? place.device.node : (this.#homes.get(read) ?? null)
+      const bytes = Math.max(this.#sizeOf(read), place?.measured ?? 0)
+      if (node === null || (!place && bytes < WORTH_GOING)) continue
+      const sum = (amounts.get(node) ?? 0) + bytes + 1
+      amounts.set(node, sum)
+      if (home === null || sum > (amounts.get(home) as number)) home = node
+    }
+    return home
   }
 
   /** `atLeast`: inputs that are small, or of unknown size, are better near than far. */

@@ -146,7 +146,7 @@ export class Placement {
 
   enqueue(task: Task, releasedBy: Task | null): void {
     task.bypassed = 0
-    if (this.#io.concerns(task)) this.#io.ready(task)
+    if (this.#io.concerns(task)) this.#io.ready(task, this.#near?.locality.homeOf(task) ?? null)
     if (task.demand.io) return
     this.queue.push(task)
     if (task.priority > this.#lowest && this.recalls.crowded.size > 0) this.recalls.overtake(task)
@@ -377,6 +377,9 @@ export class Placement {
   #place(task: Task, only: Node | null): boolean {
     if (this.#io.bound && !this.#io.bound.allows(task)) return false
     if (!only && task.queueable && this.#joinsBusyLane(task)) return true
+    // Whichever node asks for it: what it reads and writes is on a device there.
+    const home = task.io ? this.#nodes[task.io.home ?? -1] : undefined
+    if (home && home !== only && this.#place(task, home)) return true
     const { implementations } = task.kind
     let best: Implementation | null = null
     let where: Node | null = null

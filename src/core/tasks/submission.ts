@@ -1,7 +1,7 @@
 import { pathIn } from '../data/datum.ts'
 import type { Access } from '../data/datum.ts'
 import { MillraceError } from '../errors.ts'
-import type { Observer, RunEvent, TaskUsage } from '../events.ts'
+import type { AttemptSteps, Observer, RunEvent, TaskUsage } from '../events.ts'
 import type { Node } from '../schedule/machine.ts'
 import type { Demand } from './demand.ts'
 import type { Task, TaskSpec } from './task.ts'
@@ -111,10 +111,17 @@ export function startedEvent(task: Task, cpus: number, now: number): RunEvent {
   return event
 }
 
-export function finishedEvent({ id, attempt }: Task, now: number, usage: TaskUsage | null): RunEvent {
-  return usage
-    ? { type: 'finished', at: now, task: id, attempt, usage }
-    : { type: 'finished', at: now, task: id, attempt }
+/** What is known of an attempt that ended well, beside its time. */
+export interface Measured {
+  readonly usage?: TaskUsage | null | undefined
+  readonly steps?: AttemptSteps | null | undefined
+}
+
+export function finishedEvent({ id, attempt }: Task, now: number, measured?: Measured): RunEvent {
+  const event: RunEvent = { type: 'finished', at: now, task: id, attempt }
+  if (measured?.usage) event.usage = measured.usage
+  if (measured?.steps) event.steps = measured.steps
+  return event
 }
 
 export function cancelledEvent({ id, cause, reason, why }: Task, at: number): RunEvent {

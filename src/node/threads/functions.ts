@@ -20,7 +20,7 @@ import { guiltyOf } from './guilty.ts'
 import type { ThreadEnd } from './guilty.ts'
 import type { ThreadMessage } from './lane-thread.ts'
 import { STATUS } from './protocol.ts'
-import { readRelease, readResult } from './results.ts'
+import { readRelease, readResult, readSteps } from './results.ts'
 import type { Result } from './results.ts'
 import { extendLists } from './sent-lists.ts'
 import type { SentList } from './sent-lists.ts'
@@ -37,6 +37,8 @@ export interface FunctionParts {
   readonly endings: Endings
   readonly open: OpenThread
   readonly binding: Binding
+  /** Steps of attempts are measured. */
+  readonly hasSteps: boolean
   findClass(module: string, name: string): Function | null
   /** The attempt has begun: its timeout counts from here. */
   limit(task: Task): void
@@ -64,6 +66,7 @@ export class Functions implements TaskForm {
       isAlone: task => this.#isAlone(task),
       isBeside: task => this.#isBeside(task),
       grant: task => this.#grant(task),
+      hasSteps: parts.hasSteps,
       sparesOthers: task => endings.sparesOthers(task),
       lost: (task, guilty, reason) => endings.lose(task, guilty, reason),
       // Having been woken for one thread, we look at all of them.
@@ -248,6 +251,7 @@ export class Functions implements TaskForm {
       this.#expectPublished(task.id, attempt.memory.published)
     }
     const result = readResult(decoder, end, blobs)
+    if (this.#parts.hasSteps) result.inThread = readSteps(decoder, end)
     if (attempt.lists) this.#extendLists(task, attempt.lists, result)
     // Results come in bunches, and most of a bunch were there when the clock was looked at for the first of them.
     if (result.startedAt + result.took > this.#lookedAt) this.#lookedAt = host.now()

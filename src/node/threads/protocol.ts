@@ -19,7 +19,8 @@ import type { WireArgument, WireKept, WireStored } from './wire.ts'
  *                some, how many there are in all, and the others
  * argument       VALUE with the value, or SLOT with the slot, or INSIDE with the slot and the rest of a path
  * result record  task, status (STATUS), whether it printed, start, duration; the outputs, or the error and,
- *                when they are wanted, the outputs as far as they came
+ *                when they are wanted, the outputs as far as they came; for a task with the flag `steps`, milliseconds of
+                decoding, waiting and encoding
  * release record task, status; start of the task, time of the release; the index of the value, its checksum (of a
  *                generator, that of all values so far), its size; the output
  * output         0 for memory written in place, and for what was released before; else the length plus one, the value, the number of its buffers
@@ -54,7 +55,7 @@ export const ARGUMENT = { value: 0, slot: 1, inside: 2 } as const
 
 export const STATUS = { ok: 0, failed: 1, released: 2 } as const
 
-export const FLAG = { partial: 1, early: 2, memory: 4, granted: 8 } as const
+export const FLAG = { partial: 1, early: 2, memory: 4, granted: 8, steps: 16 } as const
 
 const LOOKS = 5
 

@@ -13,6 +13,7 @@ export interface Result {
   error: unknown
   /** Undefined for memory that was written in place, and for what was released before. */
   outputs: (Kept | undefined)[]
+  inThread?: ThreadSteps | null
 }
 
 /** Reads a result record behind its task number (see protocol.ts). Values stay encoded. */
@@ -24,6 +25,19 @@ export function readResult(decoder: Decoder, end: number, blobs: readonly ArrayB
   const error = status === STATUS.failed ? decoder.value() : undefined
   const outputs = decoder.at < end ? readOutputs(decoder, blobs) : []
   return { status, printed, startedAt, took, error, outputs }
+}
+
+/** What a thread measured of an attempt; milliseconds. */
+export interface ThreadSteps {
+  readonly decode: number
+  readonly wait: number
+  readonly encode: number
+}
+
+/** Reads what follows the result of a task whose steps are measured; null for one that did not begin. */
+export function readSteps(decoder: Decoder, end: number): ThreadSteps | null {
+  if (decoder.at >= end) return null
+  return { decode: decoder.double(), wait: decoder.double(), encode: decoder.double() }
 }
 
 function readOutputs(decoder: Decoder, blobs: readonly ArrayBufferLike[]): (Kept | undefined)[] {

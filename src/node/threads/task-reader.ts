@@ -27,6 +27,8 @@ export interface TaskHeader {
   hasEarly: boolean
   /** Its buffers are in a list at its end. */
   hasMemory: boolean
+  /** Its steps are measured. */
+  hasSteps: boolean
   grant: TaskGrant | null
 }
 
@@ -72,6 +74,18 @@ export interface ReceivedTask {
   /** Some of them went as messages, so the result must not overtake them through the ring. */
   hasPosted: boolean
   ended: boolean
+  /** Null where they are not measured. */
+  steps: TaskSteps | null
+}
+
+/** Milliseconds, on the clock of the thread. */
+export interface TaskSteps {
+  /** When decoding began. */
+  readonly from: number
+  /** Since when it waits for tasks that it called, if it does. */
+  blockedAt: number
+  /** How long it has done so before. */
+  waited: number
 }
 
 type HooksFor = (slots: unknown[] | null) => DecodeHooks
@@ -110,9 +124,10 @@ export class TaskReader {
     const partial = (flags & FLAG.partial) !== 0
     const hasEarly = (flags & FLAG.early) !== 0
     const hasMemory = (flags & FLAG.memory) !== 0
+    const hasSteps = (flags & FLAG.steps) !== 0
     const variant = decoder.varint()
     const grant = (flags & FLAG.granted) !== 0 ? readGrant(decoder) : null
-    return { task, attempt, kind, variant, partial, hasEarly, hasMemory, grant }
+    return { task, attempt, kind, variant, partial, hasEarly, hasMemory, hasSteps, grant }
   }
 
   /** The buffers of a record that ends at `end`: those beside it, or those that it lists. */
@@ -149,6 +164,7 @@ export class TaskReader {
       released: null,
       hasPosted: false,
       ended: false,
+      steps: header.hasSteps ? { from: performance.now(), blockedAt: 0, waited: 0 } : null,
     }
     for (const blob of blobs) noteMemory(blob, 'reader')
     const slots: unknown[] = []

@@ -52,6 +52,8 @@ export class TaskWriter {
   message: MemoryMessage | null = null
   #before = 0
   #flags = 0
+  /** Of all records. */
+  readonly #ownFlags: number
   #isRemote = false
   #lane = -1
   /** Values that the task writes, so far. */
@@ -67,7 +69,9 @@ export class TaskWriter {
     lists: SentLists | null,
     isAlone: (task: Task) => boolean,
     grant: (task: Task) => TaskGrant | null,
+    hasSteps = false,
   ) {
+    this.#ownFlags = hasSteps ? FLAG.steps : 0
     this.#lists = lists
     this.#grant = grant
     this.#buffers = buffers
@@ -139,7 +143,8 @@ export class TaskWriter {
     this.#flags = encoder.length
     const grant = this.#grant(task)
     encoder.byte(
-      (task.onFailure === 'ignore' ? FLAG.partial : 0) |
+      this.#ownFlags |
+        (task.onFailure === 'ignore' ? FLAG.partial : 0) |
         (early ? FLAG.early : 0) |
         (grant ? FLAG.granted : 0),
     )

@@ -73,12 +73,16 @@ const log = new ThreadLog(start.logs, () => current ?? context.getStore() ?? nul
 
 const client = new ThreadClient(port, modules, () => current ?? context.getStore() ?? null, {
   blocked: task => {
+    const { steps } = task as Running
+    if (steps) steps.blockedAt = performance.now()
     // The coordinator will give this lane to others while the task waits.
     if (task !== active) return
     release(active)
     schedule()
   },
   resumed: task => {
+    const { steps } = task as Running
+    if (steps) steps.waited += performance.now() - steps.blockedAt
     if (start.io) return
     busy = true
     active = task as Running
@@ -376,6 +380,11 @@ function settle(task: Running, status: number, value: unknown): void {
   const printed = log.take(task)
   const lent = outputs.write(task, status, value, task.startedAt + shift, took, printed)
   task.ended = true
+  if (task.steps) {
+    encoder.double(task.startedAt - task.steps.from)
+    encoder.double(task.steps.waited)
+    encoder.double(performance.now() - now)
+  }
   if (lent.length > 0) debtors.delete(task)
   results.send(encoder, lent, task.hasPosted, status !== STATUS.ok)
 }

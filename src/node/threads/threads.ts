@@ -32,6 +32,8 @@ export interface ThreadsEvents {
   isBeside(task: Task): boolean
   /** The CPUs and GPUs that it has; null for the many with one CPU. */
   grant(task: Task): TaskGrant | null
+  /** Steps of attempts are measured. */
+  readonly hasSteps: boolean
   /** Other tasks in its thread could not begin again, were it stopped. */
   sparesOthers(task: Task): boolean
   /** The task could not be written. */
@@ -94,6 +96,7 @@ export class Threads {
       this.#lists,
       task => events.isAlone(task),
       task => events.grant(task),
+      events.hasSteps,
     )
     this.#open = open
     this.#events = events

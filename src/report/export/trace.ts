@@ -1,6 +1,7 @@
 import { withLabel } from '../label.ts'
 import { createGzip } from 'node:zlib'
-import type { RunEvent } from '../../core/events.ts'
+import { STEPS } from '../../core/events.ts'
+import type { AttemptSteps, RunEvent } from '../../core/events.ts'
 import { Slicer, nanos, type Slice } from './trace-slices.ts'
 import { writeWhole } from './write-whole.ts'
 
@@ -61,6 +62,7 @@ class Tracer {
   readonly #makers = new Set<number>()
   readonly #awaited = new Map<number, Anchor[]>()
   #arrows = 0
+  #drawnSteps = 0
   #expectedArrows = 0
   #versions = 0
   #noArrowsFrom: number | null = null
@@ -108,6 +110,9 @@ class Tracer {
         return this.#follow(this.#withoutArrows(event))
       case 'released':
         this.#released(event)
+        break
+      case 'finished':
+        if (event.steps) this.#steps(event.task, event.steps)
         break
       case 'note':
         this.#instant(event.at, event.level, event.text)
@@ -198,6 +203,27 @@ class Tracer {
       if (!this.#made.has(version)) this.#made.set(version, anchor)
       this.#makers.delete(version)
       this.#awaited.delete(version)
+    }
+  }
+
+  /**
+   * Steps are on tracks of their own, one for each: the files of a task are fetched and committed while others have its lane.
+   * What a task waits for is within its run.
+   */
+  #steps(id: number, steps: AttemptSteps): void {
+    const task = this.#slicer.tasks.get(id)
+    if (!task?.open) return
+    const name = withLabel(this.#kinds.get(task.kind)?.name ?? `kind ${task.kind}`, task.label)
+    const pid = task.open.node + 1
+    let at = steps.from
+    for (const step of STEPS) {
+      if (step === 'wait' || steps[step] === 0) continue
+      const end = at + steps[step] + (step === 'run' ? steps.wait : 0)
+      const head = `"cat":"step","name":"${step}","id":${++this.#drawnSteps}`
+      const args = JSON.stringify({ task: id, kind: name, ...(step === 'run' && { waitMs: steps.wait }) })
+      this.#add(`{"ph":"b",${head},${place({ pid, tid: 0, at: nanos(at) })},"args":${args}}`)
+      this.#add(`{"ph":"e",${head},${place({ pid, tid: 0, at: nanos(end) })}}`)
+      at = end
     }
   }
 

@@ -1,5 +1,7 @@
-import type { RunEvent } from '../../core/events.ts'
+import { STEPS } from '../../core/events.ts'
+import type { AttemptSteps, RunEvent } from '../../core/events.ts'
 import {
+  FINISHED_STEPS,
   FINISHED_USAGE,
   RECORD,
   STARTED_IMPLEMENTATION,
@@ -116,7 +118,15 @@ class BlockDecoder {
         writtenBytes: this.#count(),
       }
     }
+    if (tag & FINISHED_STEPS) event.steps = this.#steps()
     return event
+  }
+
+  #steps(): AttemptSteps {
+    const next = (): number => this.#count() / 1000
+    const steps = { from: next() } as AttemptSteps
+    for (const step of STEPS) steps[step] = next()
+    return steps
   }
 
   #time(tag: number): number {

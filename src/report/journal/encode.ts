@@ -1,6 +1,8 @@
-import type { RunEvent } from '../../core/events.ts'
+import { STEPS } from '../../core/events.ts'
+import type { RunEvent, TaskUsage } from '../../core/events.ts'
 import {
   BLOCK_HEADER_BYTES,
+  FINISHED_STEPS,
   FINISHED_USAGE,
   RECORD,
   STARTED_IMPLEMENTATION,
@@ -201,14 +203,26 @@ export class BlockEncoder {
     if (event.implementation !== undefined) this.#text(event.implementation)
   }
 
-  #finished({ at, task, attempt, usage }: Of<'finished'>): void {
-    this.#tagAndTime(usage === undefined ? RECORD.finished : RECORD.finished | FINISHED_USAGE, at)
+  #finished({ at, task, attempt, usage, steps }: Of<'finished'>): void {
+    const flags = (usage === undefined ? 0 : FINISHED_USAGE) | (steps === undefined ? 0 : FINISHED_STEPS)
+    this.#tagAndTime(RECORD.finished | flags, at)
     this.#count(task)
     this.#count(attempt)
-    if (usage === undefined) return
-    const micros = Math.round(usage.cpuMs * 1000)
-    if (micros / 1000 !== usage.cpuMs) this.#misfit = true
+    if (usage !== undefined) this.#usage(usage)
+    if (steps === undefined) return
+    this.#ensure(SLACK)
+    this.#micros(steps.from)
+    for (const step of STEPS) this.#micros(steps[step])
+  }
+
+  #micros(milliseconds: number): void {
+    const micros = Math.round(milliseconds * 1000)
+    if (micros / 1000 !== milliseconds) this.#misfit = true
     this.#count(micros)
+  }
+
+  #usage(usage: TaskUsage): void {
+    this.#micros(usage.cpuMs)
     this.#count(usage.peakBytes)
     this.#count(usage.askedBytes)
     this.#count(usage.readBytes)

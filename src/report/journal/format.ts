@@ -16,7 +16,7 @@
  *   1 submitted  time task kind flags:u8 [parent] [group] [priority] reads writes [files] [demand] [label]
  *   2 ready      time task
  *   3 started    time task attempt node lane cpus [implementation]
- *   4 finished   time task attempt [usage]
+ *   4 finished   time task attempt [usage] [steps]
  *   5 committed  time version bytes
  *   6 released   time task version
  *  15 any event  size, then the event as JSON in UTF-8
@@ -32,6 +32,7 @@
  *           block (since 0 for its first), zigzag, as a count
  *   group   absent without SUBMITTED_GROUP; the last group of this block with SUBMITTED_SAME_GROUP; else text
  *   usage   with FINISHED_USAGE: microseconds of CPU, peak, asked, read and written bytes, as counts
+ *   steps   with FINISHED_STEPS: microseconds of `from` and of each step in the order of `AttemptSteps`, as counts
  *   files   size:count, then (version:count path:text) each
  */
 export const MAGIC = 'MILLRACE'
@@ -56,6 +57,7 @@ export const STARTED_IMPLEMENTATION = 0x40
 /** Its CPUs are a share of one, in thousandths. */
 export const STARTED_SHARE = 0x20
 export const FINISHED_USAGE = 0x40
+export const FINISHED_STEPS = 0x20
 
 export const SUBMITTED_PARENT = 0x01
 export const SUBMITTED_GROUP = 0x02

@@ -1,4 +1,5 @@
-import type { TaskUsage } from '../../core/events.ts'
+import { STEPS } from '../../core/events.ts'
+import type { AttemptSteps, TaskUsage } from '../../core/events.ts'
 
 /** The tasks of one kind by state; each task is counted in exactly one of the states. */
 export interface KindStatistics {
@@ -33,6 +34,9 @@ export interface KindStatistics {
   askedBytes: number
   readBytes: number
   writtenBytes: number
+  /** Attempts whose steps were measured, and what each step took, all together. */
+  stepped: number
+  readonly stepsMs: Record<(typeof STEPS)[number], number>
   /** Lane time that lay idle while tasks of this kind ran and others waited for data; see `#advance`. */
   blameMs: number
   /** While tasks of this kind were ready and none of them ran. */
@@ -84,6 +88,11 @@ export function addUsage(kind: KindStatistics, usage: TaskUsage, ranMs: number):
   kind.writtenBytes += usage.writtenBytes
 }
 
+export function addSteps(kind: KindStatistics, steps: AttemptSteps): void {
+  kind.stepped++
+  for (const step of STEPS) kind.stepsMs[step] += steps[step]
+}
+
 /**
  * The share of the bytes asked for that came from the page cache; null when too few were asked for to mean
  * anything. Devices may read ahead more than was asked for, so it cannot be below 0.
@@ -120,6 +129,8 @@ export function emptyKind(kind: number, name: string): KindStatistics {
     askedBytes: 0,
     readBytes: 0,
     writtenBytes: 0,
+    stepped: 0,
+    stepsMs: { fetch: 0, queue: 0, decode: 0, run: 0, wait: 0, encode: 0, report: 0, commit: 0 },
     blameMs: 0,
     heldMs: 0,
     heldAt: 0,

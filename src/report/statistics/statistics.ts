@@ -6,6 +6,7 @@ import { EarlyStarts } from './early-starts.ts'
 import { IdTable } from './id-table.ts'
 import { labelOf, withLabel } from '../label.ts'
 import {
+  addSteps,
   addUsage,
   countHeld,
   emptyKind,
@@ -428,10 +429,14 @@ export class Statistics {
     return attempt
   }
 
-  #finish({ task, at, usage }: Of<'finished'>): void {
+  #finish({ task, at, usage, steps }: Of<'finished'>): void {
     const attempt = this.#end(task, at, 'done')
-    if (attempt) this.nodes.done(attempt.node)
     this.#used(attempt, usage)
+    if (!attempt) return
+    this.nodes.done(attempt.node)
+    if (!steps) return
+    addSteps(attempt.kind, steps)
+    addSteps(this.total, steps)
   }
 
   /** It did not run. */

@@ -1,5 +1,5 @@
-import { hadNotBegun } from '../../core/events.ts'
-import type { RunEvent, TaskUsage } from '../../core/events.ts'
+import { STEPS, hadNotBegun } from '../../core/events.ts'
+import type { AttemptSteps, RunEvent, TaskUsage } from '../../core/events.ts'
 import { formatBytes, formatDuration, plural } from '../format.ts'
 import type { StoryWorld } from './story-world.ts'
 import { clean } from '../text.ts'
@@ -70,6 +70,7 @@ class StoryWriter {
         const more = this.#released - MAX_VERSIONS
         if (more > 0) this.#say(event, `released ${plural(more, 'more version')} by then`)
         this.#say(event, `finished${this.#ran(event)}${usageText(event.usage)}`)
+        if (event.steps) this.#lines.push(`  ${stepsText(event.steps)}`)
         return this.#made()
       }
       case 'kept':
@@ -200,6 +201,27 @@ function time(at: number): string {
 function since(from: number | null, to: number): string | null {
   return from === null ? null : formatDuration(Math.max(0, to - from))
 }
+
+const STEP_WORDS: Readonly<Record<(typeof STEPS)[number], string>> = {
+  fetch: 'fetching its files',
+  queue: 'waiting for its turn',
+  decode: 'decoding its arguments',
+  run: 'running',
+  wait: 'waiting for results of others',
+  encode: 'encoding its results',
+  report: 'until they were taken',
+  commit: 'bringing its files to their places',
+}
+
+/** Where the time of the attempt went; steps that took none are left out. */
+function stepsText(steps: AttemptSteps): string {
+  const taken = STEPS.filter(step => steps[step] > 0)
+  return `its time: ${taken.map(step => `${exact(steps[step])} ${STEP_WORDS[step]}`).join(', ')}`
+}
+
+/** Steps may be much shorter than a millisecond. */
+const exact = (milliseconds: number): string =>
+  milliseconds < 10 ? `${Number(milliseconds.toFixed(3))}ms` : formatDuration(milliseconds)
 
 /** What a command used, where the system told. */
 function usageText(usage: TaskUsage | undefined): string {

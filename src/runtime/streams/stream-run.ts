@@ -138,6 +138,7 @@ class StreamRun {
       io: {},
       logs: this.#reporting.logs,
       bind: { mode: 'off', hyperThreads: true },
+      stepTimes: run.stepTimes === true,
       observer: event => {
         observer?.(event)
         if (this.#tasks.observe(event)) this.#wake.abort()

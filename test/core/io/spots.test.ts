@@ -175,7 +175,9 @@ function compareFinds(storage: Storage): void {
   storage.find = (task, io, only, avoid) => {
     const found = find(task, io, only, avoid)
     if (only) return found
-    const expected = storage.findAmong(storage.nodes, task, io, avoid)
+    const home = io.home === null ? null : storage.find(task, io, storage.nodes[io.home], avoid)
+    const isHome = home && (home.device || !io.needsDevice)
+    const expected = isHome ? home : storage.findAmong(storage.nodes, task, io, avoid)
     const describe = (spot: typeof found) =>
       spot && { node: spot.node.node.name, device: nameOf(spot.device), bandwidth: spot.bandwidth }
     assert.deepEqual(describe(found), describe(expected))
