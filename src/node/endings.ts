@@ -205,7 +205,7 @@ export class Endings {
     this.#parts.apart?.letGo(task)
     this.#parts.formOf(task).left(task)
     if (attempt.timeout) clearTimeoutOf(attempt)
-    if (attempt.paths) void this.#parts.files.store.tiers.unuse(attempt.paths).catch(() => undefined)
+    if (attempt.paths) void this.#parts.files.store.unuse(attempt.paths).catch(() => undefined)
     endAttempt(task)
   }
 

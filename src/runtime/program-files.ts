@@ -47,15 +47,48 @@ export class ProgramFiles {
     // Of a link, the link goes, and not what it leads to.
     const absolute = Paths.entry(path)
     const datum = this.#runtime.paths.find(absolute)
+    const inside = this.#takeInside(absolute)
+    if (!datum) this.#expectNotMade(absolute)
     const version = datum && this.#runtime.engine.read(datum, this.#runtime.now())
     // From here on the path means another file.
     if (datum) this.#runtime.engine.remove(datum, this.#runtime.now())
     this.#runtime.schedule()
-    const gone = version ? this.#gone(version) : Promise.resolve()
+    const own = version ? this.#gone(version) : Promise.resolve()
+    const gone = inside.length === 0 ? own : own.then(() => this.#allGone(inside))
     await this.#runtime.files.store.remove(absolute, version, gone)
     if (version) await this.#runtime.files.deletions.done(version)
     const next = this.#runtime.paths.find(absolute)
     if (next) await this.#runtime.files.tasks.publishLatest(next)
+  }
+
+  /** The program will not use the files in the folder again; gives their last versions. */
+  #takeInside(folder: string): Version[] {
+    const { engine, paths } = this.#runtime
+    return paths.inside(folder).map(datum => {
+      const version = engine.read(datum, this.#runtime.now())
+      engine.remove(datum, this.#runtime.now())
+      return version
+    })
+  }
+
+  /** A part of a directory can be removed when that is in its place, and no task reads it. */
+  #expectNotMade(path: string): void {
+    const above = this.#runtime.paths.directoryAbove(path)
+    if (!above) return
+    const { current } = above
+    const { store } = this.#runtime.files
+    if (current.settled && current.readers === 0 && !store.locations.of(current).isAside) return
+    throw new MillraceError('MR_ALIAS', `${path} is inside ${above.path}, which tasks make or read`, {
+      hint: 'waitOnFile() the directory first, or remove it in a task to which the directory is DIR_INOUT.',
+    })
+  }
+
+  async #allGone(versions: readonly Version[]): Promise<void> {
+    for (const version of versions) {
+      await this.#gone(version)
+      await this.#runtime.files.deletions.done(version)
+    }
+    this.#runtime.files.store.tidy()
   }
 
   /** The version, or what is at its path, has no readers any more. */

@@ -342,6 +342,7 @@ export class Runtime implements Client {
     const [failed] = this.main.unhandled
     if (failed) throw this.handle(failed)
     await this.groups.allRan(group)
+    this.files.store.tidy()
   }
 
   async snapshot(): Promise<void> {

@@ -9,6 +9,7 @@ import { STAGING } from '../core/data/staging-name.ts'
 import type { Device } from '../core/io/device.ts'
 import { beginArrival, hurryArrival } from './arrivals.ts'
 import { makeFolders } from './folders.ts'
+import { elsewhere, linkFolder, overlay, usedInside, versionsInside } from './folder-view.ts'
 import { UndeclaredFiles } from './undeclared-files.ts'
 import { Location, Locations } from './location.ts'
 import type { Stranded } from './location.ts'
@@ -44,6 +45,8 @@ export class FileStore {
   readonly #adopted = new Set<string>()
   /** Paths that are being removed, and the last version that was there. */
   readonly #removing = new Map<string, { last: Version | null; done: Promise<void> }>()
+  /** Copies of folders, each for one attempt that reads it. */
+  readonly #views = new Set<string>()
   /** Called with each file that is read and that no task of the run made. */
   found: ((version: Version, bytes: number) => void) | null = null
 
@@ -62,6 +65,33 @@ export class FileStore {
     location.wasRead = true
     if (location.isNamed && task > location.waitedAfter) return location.home
     return this.#find(version, mustLook, known)
+  }
+
+  /**
+   * The path of a directory that is read. Where files in it that tasks wrote are elsewhere still, or staged beside it, that is a
+   * copy with these files in their places, until `unuse` is told its path.
+   */
+  async readFolder(version: Version, accesses: readonly Access[], task: number): Promise<string> {
+    const home = version.datum.path as string
+    const inside = versionsInside(home, accesses)
+    for (const one of elsewhere(inside, this.locations)) if (!one.datum.temporary) await this.publish(one)
+    this.tidy()
+    const late = elsewhere(inside, this.locations)
+    const isWhole = late.length === 0 && !this.#staging.isUsedInside(home)
+    const path = await this.read(version, task)
+    if (path !== home || isWhole) return path
+    const place = await this.#staging.claim(dirname(home), `${basename(home)}~view`, 1)
+    const view = join(place, basename(home))
+    this.#views.add(view)
+    await linkFolder(home, view)
+    await overlay(view, home, late, this.locations)
+    return view
+  }
+
+  /** An attempt does not use these paths any more. */
+  async unuse(paths: readonly (string | null)[]): Promise<void> {
+    for (const path of paths) if (path !== null && this.#views.delete(path)) await this.drop(path)
+    await this.tiers.unuse(paths)
   }
 
   async #find(version: Version, mustLook = true, known: number | null = null): Promise<string> {
@@ -116,10 +146,12 @@ export class FileStore {
     source: Version | null,
     device: Device | null = null,
     beside: string | null = null,
+    accesses: readonly Access[] = [],
   ): Promise<string> {
     const { datum } = version
     const path = datum.path as string
     this.locations.beforeWriting(datum)
+    this.locations.file(datum).written.add(version)
     if (device) await this.tiers.expectThere(device)
     const staged = await this.#place(version, device, beside).catch((error: unknown) => {
       const isPath = (error as NodeJS.ErrnoException).code === 'MR_PATH'
@@ -131,8 +163,10 @@ export class FileStore {
     if (!source) return staged
     const from = await this.#find(source)
     if (directory) {
+      const late = from === path ? elsewhere(versionsInside(path, accesses), this.locations) : []
       const filter = (inner: string): boolean => !isStaging(basename(inner))
       await cp(from, staged, { recursive: true, preserveTimestamps: true, verbatimSymlinks: true, filter })
+      await overlay(staged, path, late, this.locations)
     } else await copyFile(from, staged, constants.COPYFILE_FICLONE)
     await this.tiers.unuse([from])
     return staged
@@ -193,6 +227,9 @@ export class FileStore {
       return
     }
     location.stage(staged)
+    if (version.producer) {
+      location.inside = versionsInside(location.home, version.producer.accesses)
+    }
     location.isPlain = plainBytes !== null
     location.isNamed = this.#isNamed(version)
     version.value = location
@@ -213,10 +250,34 @@ export class FileStore {
   }
 
   /** Returns the version whose readers are in the way, if there is one; those of `own`, which made this one, are not. */
-  publish(version: Version, hasReaders?: boolean, own: readonly Access[] = []): Promise<Version | null> {
+  async publish(
+    version: Version,
+    hasReaders?: boolean,
+    own: readonly Access[] = [],
+  ): Promise<Version | null> {
+    const { inside } = this.locations.of(version)
+    const inTheWay = inside.length > 0 ? await this.#placeInside(inside, own) : null
+    if (inTheWay) return inTheWay
     return this.#mutex.run(version.datum, () =>
       this.#publish(version, hasReaders ?? version.readers > 0, own),
     )
+  }
+
+  /** A directory is to take the place of these: all of them must have been there, and be read no more. */
+  async #placeInside(inside: readonly Version[], own: readonly Access[]): Promise<Version | null> {
+    const inTheWay = usedInside(inside, own, this.locations)
+    if (inTheWay) return inTheWay
+    for (const version of inside) {
+      const location = this.locations.of(version)
+      if (version.value !== location || !location.isAside) continue
+      const older = await this.publish(version, true)
+      if (older) return older
+      const { where } = location
+      if (where.at !== 'staging') continue
+      location.arrive()
+      await this.drop(where.path)
+    }
+    return null
   }
 
   async #publish(version: Version, hasReaders: boolean, own: readonly Access[]): Promise<Version | null> {
@@ -326,6 +387,7 @@ export class FileStore {
   async discard(version: Version): Promise<void> {
     const location = version.value
     version.value = undefined
+    this.locations.file(version.datum).written.delete(version)
     await this.tiers.uncache(version)
     if (!(location instanceof Location)) return
     await this.#mutex.run(version.datum, async () => {

@@ -16,6 +16,7 @@ export type Where =
 
 const PLACE: Where = { at: 'place' }
 const GONE: Where = { at: 'gone' }
+const NONE: readonly Version[] = []
 
 /**
  * All that is known of where one version of a file or directory is. It is the `value` of versions that tasks of the run have
@@ -35,6 +36,8 @@ export class Location {
   arrival: Arrival | null = null
   /** As it was committed; 0 for folders. */
   bytes = 0
+  /** Of a directory: files in it that were parameters of tasks before, and go with what was there. */
+  inside: readonly Version[] = NONE
   /** It was seen to be a plain file. */
   isPlain = false
   /** Readers see it in its staging folder, also when it is in its place as well. */
@@ -86,6 +89,8 @@ export class Location {
 class FileRecord {
   /** The version that is at the user's path; null until a task writes the file. */
   inPlace: Version | null = null
+  /** Versions that tasks write, or wrote and others may read. */
+  readonly written = new Set<Version>()
   /** Committed versions on devices: the newest one is what a killed run leaves to its user. */
   readonly onDevices = new Set<Version>()
 }

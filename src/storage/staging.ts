@@ -115,6 +115,13 @@ export class Staging {
     return this.#folders.get(folder)?.isQuick ?? false
   }
 
+  /** Whether tasks write, or find what was written, in a staging folder inside this folder. */
+  isUsedInside(folder: string): boolean {
+    for (const [path, { places }] of this.#folders)
+      if (places > 0 && path.startsWith(`${folder}/`)) return true
+    return false
+  }
+
   /** Removes a place with all that is in it. One that an attempt may go on writing to is not used again. */
   async remove(place: string, mayBeWritten = false): Promise<void> {
     if (mayBeWritten) this.#spoiled.add(place)

@@ -57,7 +57,9 @@ export function pathArgument(
   if (mode !== 'in') Paths.expectWritable(path)
   const above = paths.directoryAbove(path)
   const existing = paths.find(path)
-  if (above && (!existing || existing.current.id < above.current.id)) {
+  // A directory that tasks only read has no version of its own: the file in it has.
+  const isOwn = mode === 'in' && above?.current.number === 0
+  if (above && !isOwn && (!existing || existing.current.id < above.current.id)) {
     // The file is part of a directory that a task makes, or made: it is where that version is.
     if (mode !== 'in') {
       throw new MillraceError(

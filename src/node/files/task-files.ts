@@ -61,7 +61,9 @@ export class TaskFiles {
       const known = hooks?.bytesOf(own) ?? null
       const path =
         this.#streaming.pathOf(read as Version) ??
-        (await this.store.read(read as Version, task.id, !hooks, known))
+        (slot.kind === 'directory' && !hooks
+          ? await this.store.readFolder(read as Version, task.accesses, task.id)
+          : await this.store.read(read as Version, task.id, !hooks, known))
       return slot.named && path === own ? slot.named : path
     }
     if (slot.stream) return this.#streaming.stage(task, write)
@@ -70,7 +72,7 @@ export class TaskFiles {
     const from = mode === 'out' ? null : source(access)
     // What a workflow makes is stamped beside its final place.
     if (hooks) return this.store.stage(write, directory, from, null, besideOf(task, i, earlier))
-    return this.store.stage(write, directory, from, task.io?.device ?? null)
+    return this.store.stage(write, directory, from, task.io?.device ?? null, null, task.accesses)
   }
 
   /** CONCURRENT tasks write one file together. */
