@@ -38,7 +38,7 @@ export function Storage({ storage, run }: { storage: StorageSection; run: RunSec
       {flush.files + prefetch.files + storage.moving.length + failed > 0 ? (
         <Card
           title="Moves between devices"
-          aside={`flushed ${plural(flush.files, 'file')}, ${formatBytes(flush.bytes)} · fetched ${plural(prefetch.files, 'file')}, ${formatBytes(prefetch.bytes)}${failed > 0 ? ` · ${failed} failed` : ''}`}
+          aside={`flushed ${plural(flush.files, 'file')}, ${formatBytes(flush.bytes)} · fetched ${plural(prefetch.files, 'file')}, ${formatBytes(prefetch.bytes)}${failed > 0 ? ` · ${failed} not done` : ''}`}
         >
           <Table
             name="Moves between devices"
@@ -209,7 +209,7 @@ const MOVES: Column<MoveRow>[] = [
   {
     title: 'what',
     cell: move =>
-      `${move.why}${move.phase === 'done' ? '' : move.phase === 'failed' ? ', failed' : ', moving'}`,
+      `${move.why}${move.phase === 'done' ? '' : move.phase === 'failed' ? ', not done' : ', moving'}`,
   },
   { title: 'from', cell: move => move.from },
   { title: 'to', cell: move => move.to },

@@ -4,9 +4,12 @@ import { createServer, connect, type Server, type Socket } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import type { Page } from 'playwright-core'
 import type { RunEvent } from '../../src/core/events.ts'
-import { writeReport } from '../../src/report/dashboard/report-file.ts'
+import { compareRuns } from '../../src/report/compare/compare.ts'
+import { writeComparison, writeReport } from '../../src/report/dashboard/report-file.ts'
 import { DashboardServer } from '../../src/report/dashboard/server.ts'
+import { RunModel } from '../../src/report/dashboard/state/run-model.ts'
 import { createJournal } from '../../src/report/journal/writer.ts'
 import { runStarted, sampleRun } from '../report/sample-run.ts'
 import { temporaryFolder } from '../report/temporary.ts'
@@ -25,19 +28,24 @@ async function serve(journal: string): Promise<string> {
   return url
 }
 
+/** Both themes, on a laptop and on a phone. */
+const LOOKS = [false, true].flatMap(dark => [1280, 390].map(width => ({ dark, width })))
+
+/** That axe finds nothing, and that the page is not wider than the window. */
+async function check(page: Page, what: string, { dark, width }: (typeof LOOKS)[number]): Promise<void> {
+  assert.deepEqual(await violations(page), [], `${what}, ${dark ? 'dark' : 'light'}, ${width}`)
+  const excess = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
+  assert.ok(excess <= 0, `${what} is ${excess} pixels too wide on ${width}`)
+}
+
 test('every view is drawn in both themes and on a phone, and axe finds nothing', { skip }, async () => {
   const url = await serve(await journalOf(join(folder, 'rich', 'journal'), richRun()))
-  for (const [dark, width] of [
-    [false, 1280],
-    [true, 390],
-  ] as const) {
-    const { page, complaints } = await openPage(`${url}#overview`, { dark, width })
+  for (const look of LOOKS) {
+    const { page, complaints } = await openPage(`${url}#overview`, look)
     for (const view of VIEWS) {
       await page.goto(`${url}#${view}`)
       await page.locator(`main[aria-label="${view[0]?.toUpperCase()}${view.slice(1)}"] > div`).waitFor()
-      assert.deepEqual(await violations(page), [], `${view} ${dark ? 'dark' : 'light'}`)
-      const excess = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
-      assert.ok(excess <= 0, `${view} is ${excess} pixels too wide on ${width}`)
+      await check(page, view, look)
     }
     assert.deepEqual(complaints, [])
     await page.close()
@@ -188,15 +196,35 @@ test(
   async () => {
     const report = join(folder, 'run.html')
     await writeReport(await journalOf(join(folder, 'reported', 'journal'), richRun()), report)
-    const { page, complaints } = await openPage(`file://${report}`)
-    await page.locator('canvas[data-tiles]:not([data-tiles="0"])').waitFor()
-    const text = await page.locator('main').innerText()
-    for (const part of ['Timeline', 'Storage', 'Kinds', 'Critical path', 'About the run'])
-      assert.ok(text.includes(part), part)
-    assert.deepEqual(await violations(page), [])
-    assert.deepEqual(complaints, [])
+    for (const look of LOOKS) {
+      const { page, complaints } = await openPage(`file://${report}`, look)
+      await page.locator('canvas[data-tiles]:not([data-tiles="0"])').waitFor()
+      const text = await page.locator('main').innerText()
+      for (const part of ['Timeline', 'Storage', 'Kinds', 'Critical path', 'About the run'])
+        assert.ok(text.includes(part), part)
+      await check(page, 'the report', look)
+      assert.deepEqual(complaints, [])
+      await page.close()
+    }
   },
 )
+
+test('the page of a comparison names the kinds, and axe finds nothing', { skip }, async () => {
+  const file = join(folder, 'compare.html')
+  const model = (): RunModel => {
+    const run = new RunModel()
+    for (const event of richRun()) run.observe(event)
+    return run
+  }
+  await writeComparison({ comparison: compareRuns(model(), model()) }, file)
+  for (const look of LOOKS) {
+    const { page, complaints } = await openPage(`file://${file}`, look)
+    await page.locator('main', { hasText: 'project' }).waitFor()
+    await check(page, 'the comparison', look)
+    assert.deepEqual(complaints, [])
+    await page.close()
+  }
+})
 
 const PROGRAM = `
 import { command, task, main, IN, FILE_OUT, FILE_IN } from 'millrace'

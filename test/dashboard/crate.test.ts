@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict'
+import { cpSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { before, test } from 'node:test'
+import { makeFolder, millrace } from '../cli/folder.ts'
+import { RULES, brokenRules, type Document, type Entity, type Rule } from './crate-rules.ts'
+
+const PROGRAM = `
+import { command, main, task, DIR_IN, DIR_OUT, FILE_IN, FILE_OUT, IN } from 'millrace'
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+const split = command({ name: 'split', params: [FILE_IN, DIR_OUT] },
+  (from: string, to: string) => ['sh', '-c', 'mkdir -p "$2" && cp "$1" "$2/a" && cp "$1" "$2/b"', 'sh', from, to])
+const count = task({ name: 'count', params: [DIR_IN, DIR_IN, FILE_OUT] }, (pieces: string, raw: string, to: string) => {
+  writeFileSync(to, String(readdirSync(pieces).length + readdirSync(raw).length))
+})
+const fail = command({ name: 'fail', params: [FILE_IN, FILE_OUT] }, (from: string, to: string) => ['sh', '-c', 'exit 3', 'sh', from, to])
+main(() => {
+  split('in put.txt', 'pieces')
+  count('pieces', 'raw', 'number 100%.txt')
+  fail('number 100%.txt', 'never')
+})
+`
+
+const folder = makeFolder({ 'app.ts': PROGRAM, 'in put.txt': 'content', 'raw/x': '1', 'raw/y': '2' })
+let text = ''
+
+before(async () => {
+  const run = await millrace(folder, ['run', 'app.ts', '--cpus', '2', '--progress', 'plain'])
+  assert.equal(run.code, 1, run.stderr)
+  const crate = await millrace(folder, ['crate'])
+  assert.equal(crate.code, 0, crate.stderr)
+  text = readFileSync(join(folder, 'ro-crate-metadata.json'), 'utf8')
+})
+
+const read = (): Document => JSON.parse(text) as Document
+const entity = (document: Document, id: string): Entity => {
+  const found = document['@graph'].find(one => one['@id'] === id)
+  assert.ok(found, `${id} is not in the crate`)
+  return found
+}
+const named = (document: Document, name: RegExp): Entity => {
+  const found = document['@graph'].find(one => name.test(String(one['name'])))
+  assert.ok(found, `${name} is not in the crate`)
+  return found
+}
+
+test('the crate of a run with folders and a failed task keeps to the rules', () => {
+  const document = read()
+  assert.deepEqual(brokenRules(folder, document), [])
+  assert.equal(entity(document, 'pieces/')['@type'], 'Dataset')
+  const split = named(document, /^split#/)
+  assert.deepEqual([split['object'], split['result']], [[{ '@id': 'in%20put.txt' }], [{ '@id': 'pieces/' }]])
+  const count = named(document, /^count#/)
+  assert.deepEqual(count['object'], [{ '@id': 'pieces/' }, { '@id': 'raw/' }])
+  const fail = named(document, /^fail#/)
+  assert.deepEqual(fail['result'], [])
+  assert.deepEqual(fail['actionStatus'], { '@id': 'http://schema.org/FailedActionStatus' })
+  assert.deepEqual(named(document, /^Run \S+$/)['actionStatus'], fail['actionStatus'])
+})
+
+/** For each rule a change of the crate that breaks it. */
+const BREAKS: Record<Rule, (document: Document, folder: string) => void> = {
+  'the context is that of RO-Crate 1.1': document => (document['@context'] = 'https://schema.org/'),
+  'each entity has an id and a type': document => delete entity(document, 'pieces/')['@type'],
+  'no two entities have the same id': document =>
+    document['@graph'].push({ ...entity(document, 'in%20put.txt') }),
+  'ids are valid addresses': document => (entity(document, 'in%20put.txt')['@id'] = 'in put.txt'),
+  'the graph is flat: a property has texts, or refers to entities': document =>
+    (entity(document, './')['author'] = { '@id': '#ada', name: 'Ada' }),
+  'what is referred to is there, or has an address of its own': document =>
+    (entity(document, './')['author'] = { '@id': '#ada' }),
+  'the descriptor is a CreativeWork': document =>
+    (entity(document, 'ro-crate-metadata.json')['@type'] = 'File'),
+  'the descriptor conforms to RO-Crate 1.1': document =>
+    (entity(document, 'ro-crate-metadata.json')['conformsTo'] = { '@id': 'https://w3id.org/ro/crate/1.0' }),
+  'the descriptor is about a Dataset': document => (entity(document, './')['@type'] = 'Thing'),
+  'the root has a name': document => delete entity(document, './')['name'],
+  'the root has a description': document => delete entity(document, './')['description'],
+  'the root has a date': document => (entity(document, './')['datePublished'] = 'yesterday'),
+  'the root has a license': document => delete entity(document, './')['license'],
+  'the root conforms to the profiles': document =>
+    (entity(document, './')['conformsTo'] as unknown[]).shift(),
+  'profiles are described': document =>
+    delete entity(document, 'https://w3id.org/ro/wfrun/process/0.5')['version'],
+  'files and folders are parts of the root': document =>
+    (entity(document, './')['hasPart'] as unknown[]).shift(),
+  'parts of the root are files and folders': document =>
+    (entity(document, './')['hasPart'] as unknown[]).push({ '@id': '#millrace' }),
+  'a folder is a Dataset with a slash at the end, and there': (_, copy) =>
+    rmSync(join(copy, 'pieces'), { recursive: true }),
+  'a file is there with its size': (_, copy) => rmSync(join(copy, 'number 100%.txt')),
+  'a file has its SHA-256': document => (entity(document, 'in%20put.txt')['sha256'] = '0'.repeat(64)),
+  'the main entity is a workflow in a file': document => (entity(document, 'app.ts')['@type'] = 'File'),
+  'the workflow has a name and a language': document =>
+    delete entity(document, 'app.ts')['programmingLanguage'],
+  'an action has the workflow as instrument': document =>
+    (named(document, /^Run \S+$/)['instrument'] = { '@id': '#millrace' }),
+  'each action has a program as instrument': document => delete named(document, /^split#/)['instrument'],
+  'programs have names': document => delete entity(document, '#millrace')['name'],
+  'the root mentions each action': document => (entity(document, './')['mentions'] as unknown[]).pop(),
+  'each action says what it read': document =>
+    (named(document, /^split#/)['object'] = [{ '@id': '#millrace' }]),
+  'each action says what it made': document => delete named(document, /^split#/)['result'],
+  'each action ended after it began': document =>
+    (named(document, /^split#/)['endTime'] = '2001-01-01T00:00:00Z'),
+  'each action says how it ended': document => delete named(document, /^split#/)['actionStatus'],
+  'an error is said where an action failed, and only there': document =>
+    delete named(document, /^fail#/)['error'],
+  'an agent is a person or an organization': document =>
+    (named(document, /^split#/)['agent'] = { '@id': 'app.ts' }),
+}
+
+test('each rule finds the crate that breaks it', () => {
+  assert.deepEqual(Object.keys(BREAKS).sort(), Object.keys(RULES).sort())
+  for (const [rule, change] of Object.entries(BREAKS) as [Rule, (typeof BREAKS)[Rule]][]) {
+    const copy = makeFolder({}, { installed: false })
+    for (const name of ['app.ts', 'in put.txt', 'number 100%.txt', 'pieces', 'raw'])
+      cpSync(join(folder, name), join(copy, name), { recursive: true })
+    const document = read()
+    assert.deepEqual(brokenRules(copy, document), [])
+    change(document, copy)
+    assert.ok(brokenRules(copy, document).includes(rule), rule)
+  }
+})
