@@ -27,16 +27,21 @@ export class PeerListener {
       server.once('error', reject)
       server.listen({ port: 0, host: isFar ? '0.0.0.0' : '127.0.0.1' }, resolve)
     })
-    const { port } = server.address() as { port: number }
-    const all = isFar ? Object.values(networkInterfaces()).flatMap(list => list ?? []) : []
-    const outside = all.filter(({ internal, family }) => !internal && family === 'IPv4')
-    return [...outside.map(({ address }) => `${address}:${port}`), `127.0.0.1:${port}`]
+    return addressesOf(server, isFar)
   }
 
   end(): void {
     this.#server?.close()
     for (const socket of this.#sockets) socket.destroy()
   }
+}
+
+/** The addresses at which a server can be called: from this machine, and from others where `isFar`. */
+export function addressesOf(server: Server, isFar: boolean): string[] {
+  const { port } = server.address() as { port: number }
+  const all = isFar ? Object.values(networkInterfaces()).flatMap(list => list ?? []) : []
+  const outside = all.filter(({ internal, family }) => !internal && family === 'IPv4')
+  return [...outside.map(({ address }) => `${address}:${port}`), `127.0.0.1:${port}`]
 }
 
 /**

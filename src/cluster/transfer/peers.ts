@@ -1,8 +1,8 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { connect, createServer } from 'node:net'
 import type { Server, Socket } from 'node:net'
-import { networkInterfaces } from 'node:os'
 import { connect as connectTls, createServer as createTlsServer } from 'node:tls'
+import { addressesOf } from '../link/peers.ts'
 import { clientTls, serverTls } from '../link/secret.ts'
 import type { Incoming } from './incoming.ts'
 
@@ -53,7 +53,7 @@ export class Peers {
     if (!isListening) return
     server.unref()
     this.#server = server
-    this.addresses = isHere ? [name] : portsOf(server)
+    this.addresses = isHere ? [name] : addressesOf(server, true)
   }
 
   /** Gets a buffer of another node. Resolves to whether it is here; nothing is lost if not. */
@@ -266,11 +266,4 @@ function dial(address: string, token: string, keep: (socket: Socket) => void): P
       resolve(line)
     }
   })
-}
-
-function portsOf(server: Server): string[] {
-  const { port } = server.address() as { port: number }
-  const all = Object.values(networkInterfaces()).flatMap(list => list ?? [])
-  const outside = all.filter(({ internal, family }) => !internal && family === 'IPv4')
-  return [...outside.map(({ address }) => `${address}:${port}`), `127.0.0.1:${port}`]
 }

@@ -2,7 +2,7 @@ import { crc32 } from 'node:zlib'
 import { MillraceError } from '../../core/errors.ts'
 import type { Kept } from '../../model/encoding/stored.ts'
 import type { EarlyValue } from '../node.ts'
-import { WORD, changed } from '../threads/early-wire.ts'
+import { WORD, changed, hasRoom } from '../threads/early-wire.ts'
 import type { GeneratorStart } from '../threads/early-wire.ts'
 import { tellRanks } from './places.ts'
 
@@ -120,10 +120,6 @@ export class GangStream {
   }
 
   get #hasRoom(): boolean {
-    const { count, items, bytes } = this.#start
-    if (this.#made < count) return true
-    const waiting = (this.#made - Atomics.load(this.#words, WORD.consumed)) | 0
-    const waitingBytes = (this.#madeBytes - Atomics.load(this.#words, WORD.consumedBytes)) | 0
-    return waiting < items && waitingBytes < bytes
+    return hasRoom(this.#words, this.#start, this.#made, this.#madeBytes)
   }
 }

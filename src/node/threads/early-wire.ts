@@ -41,6 +41,19 @@ export const WORD = {
 
 export const WORDS = 4
 
+/** Whether a generator that has made so many values may go on: those of earlier attempts are there already. */
+export function hasRoom(
+  words: Int32Array,
+  { count, items, bytes }: GeneratorStart,
+  made: number,
+  madeBytes: number,
+): boolean {
+  if (made < count) return true
+  const waiting = (made - Atomics.load(words, WORD.consumed)) | 0
+  const waitingBytes = (madeBytes - Atomics.load(words, WORD.consumedBytes)) | 0
+  return waiting < items && waitingBytes < bytes
+}
+
 /** Memory that changes while threads look at it: threads on other machines have a copy, which has to follow. */
 const live = new WeakSet<SharedArrayBuffer>()
 

@@ -1,5 +1,5 @@
 import { MillraceError } from '../../core/errors.ts'
-import { WORD, changed } from './early-wire.ts'
+import { WORD, changed, hasRoom } from './early-wire.ts'
 import type { GeneratorStart } from './early-wire.ts'
 
 /** Sends the value at this index; `check` is that of all before it. Returns the checksum and the size. */
@@ -69,11 +69,7 @@ export class Outlet {
   }
 
   get #hasRoom(): boolean {
-    const { count, items, bytes } = this.#start
-    if (this.#made < count) return true
-    const waiting = (this.#made - Atomics.load(this.#words, WORD.consumed)) | 0
-    const waitingBytes = (this.#madeBytes - Atomics.load(this.#words, WORD.consumedBytes)) | 0
-    return waiting < items && waitingBytes < bytes
+    return hasRoom(this.#words, this.#start, this.#made, this.#madeBytes)
   }
 
   #take(value: unknown): void {
