@@ -90,6 +90,15 @@ test('the sample run', () => {
   assert.equal(statistics.parallelism.toFixed(3), (4700.25 / (3516.25 - 4 - 4 - 1 - 1 - 4)).toFixed(3))
 })
 
+test('an attempt that was called back before it began has not failed', () => {
+  const returned = { type: 'returned', at: 30, task: 0, reason: 'it waits' } as const
+  const events: RunEvent[] = [runStarted, submitted(0, 0), started(0, 10)]
+  const unbegun = statisticsOf([...events, { ...returned, why: 'behind-long-task' }])
+  assert.deepEqual([unbegun.total.retried, unbegun.lostMs], [0, 0])
+  const lost = statisticsOf([...events, { ...returned, why: 'lost' }])
+  assert.deepEqual([lost.total.retried, lost.lostMs], [1, 20])
+})
+
 test('parallelism is right where very many tasks ran one by one while another ran all the time', () => {
   const events: RunEvent[] = [runStarted, submitted(0, 0), started(0, 0)]
   for (let task = 1; task <= 10_000; task++) {

@@ -1,3 +1,4 @@
+import { hadNotBegun } from '../../core/events.ts'
 import type { Outcome, RunEvent, TaskUsage } from '../../core/events.ts'
 import { DeviceStatistics } from './device-statistics.ts'
 import { NodeStatistics } from './node-statistics.ts'
@@ -230,7 +231,7 @@ export class Statistics {
         break
       case 'returned':
         this.#advance(event.at)
-        this.#again(event.task, event.at)
+        this.#again(event.task, event.at, undefined, hadNotBegun(event))
         break
       case 'committed':
         this.bytesCommitted += event.bytes
@@ -468,13 +469,16 @@ export class Statistics {
     if (attempt) this.#names.set(task, name)
   }
 
-  #again(task: number, at: number, usage?: TaskUsage): void {
+  /** `isUnbegun`: it was called back from its lane, so nothing has failed. */
+  #again(task: number, at: number, usage?: TaskUsage, isUnbegun = false): void {
     const attempt = this.#endAttempt(task, at)
     if (attempt === null) return
     this.#used(attempt, usage)
-    this.lostMs += attempt.ranMs
-    attempt.kind.retried++
-    this.total.retried++
+    if (!isUnbegun) {
+      this.lostMs += attempt.ranMs
+      attempt.kind.retried++
+      this.total.retried++
+    }
     this.#enqueue(task, attempt.kind, true)
   }
 
