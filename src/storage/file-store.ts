@@ -69,7 +69,7 @@ export class FileStore {
 
   /**
    * The path of a directory that is read. Where files in it that tasks wrote are elsewhere still, or staged beside it, that is a
-   * copy with these files in their places, until `unuse` is told its path.
+   * copy with these files in their places, until `unuse` is called with its path.
    */
   async readFolder(version: Version, accesses: readonly Access[], task: number): Promise<string> {
     const home = version.datum.path as string

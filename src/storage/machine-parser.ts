@@ -227,7 +227,7 @@ export class MachineParser {
     }
     const bandwidth = this.#rate(entries.get('bandwidth'))
     const path = entries.get('path')
-    // All of it is read, so that all that is wrong is said.
+    // Read all of it, to report all mistakes at once.
     const device = {
       path: path ? this.#text(path) : null,
       read: this.#rate(entries.get('readBandwidth')) ?? bandwidth,

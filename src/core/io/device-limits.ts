@@ -237,8 +237,8 @@ export class DeviceLimits {
   }
 
   /**
-   * A claim to a device on which nothing runs and nothing begins is given up, and so is a turn: whoever has it
-   * waits for something else, which perhaps only the others can bring about. True if there was one.
+   * Gives up claims to devices on which nothing runs and nothing begins, and turns likewise: their holder waits for
+   * something else, which perhaps only other tasks can bring about. True if there was one.
    */
   dropIdleClaims(): boolean {
     let dropped = this.#isIdleForTurn

@@ -18,7 +18,7 @@ export interface StepCommand {
   env?: Record<string, string>
   /** Milliseconds after which an instance is stopped, and fails. */
   timeout?: number
-  /** Names of the nodes that run it, each so many times. */
+  /** The names of the nodes that run it, each `times` times. */
   nodes?: readonly string[]
 }
 
