@@ -1,5 +1,5 @@
 import { parseBytes, parseCount, parseDuration, parseRate } from '../general/units.ts'
-import type { Entry, YamlSource } from '../general/source/yaml-source.ts'
+import type { Entry, YamlSource } from '../source/yaml-source.ts'
 
 /** A storage device as the description gives it. What is null was left out. */
 export interface MachineDevice {

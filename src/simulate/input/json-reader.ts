@@ -1,6 +1,6 @@
 import { MillraceError } from '../../core/errors.ts'
-import { parseJson } from '../../general/source/json.ts'
-import type { JsonNode, Place } from '../../general/source/json.ts'
+import { parseJson } from '../../source/json.ts'
+import type { JsonNode, Place } from '../../source/json.ts'
 import { NOWHERE, lazyNode } from './large-json.ts'
 
 type Kind = JsonNode['kind']

@@ -1,4 +1,4 @@
-import type { JsonNode, Place } from '../../general/source/json.ts'
+import type { JsonNode, Place } from '../../source/json.ts'
 import { nearest } from '../../general/nearest.ts'
 import type { Problems } from './problems.ts'
 import type { Written } from './language.ts'

@@ -1,4 +1,4 @@
-import type { Place } from '../../general/source/json.ts'
+import type { Place } from '../../source/json.ts'
 
 /** One thing that is wrong, or odd, in a configuration: where, in which field, what, and the way out. */
 export interface Problem {

@@ -2,7 +2,7 @@
  * From JSON to what is written in it: keys, types and the older spellings of the paper. What names mean
  * together is checked later, in check.ts.
  */
-import { parseJson, type Place } from '../../general/source/json.ts'
+import { parseJson, type Place } from '../../source/json.ts'
 import { Fields, kindText, stringsOf } from './fields.ts'
 import { type Fire, FIRE_WORDS, type Written } from './language.ts'
 import { nearest } from '../../general/nearest.ts'

@@ -1,7 +1,7 @@
 /** What to start for each step: from options on the command line, or from a file. */
 import { parseDuration } from '../../general/units.ts'
 import { Fields } from '../language/fields.ts'
-import { parseJson } from '../../general/source/json.ts'
+import { parseJson } from '../../source/json.ts'
 import { readText } from '../language/load.ts'
 import { nearest } from '../../general/nearest.ts'
 import { Problems, StreamConfigError } from '../language/problems.ts'

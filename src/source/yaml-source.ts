@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import type * as Yaml from 'yaml'
 import type { Document, LineCounter, Node, YAMLMap } from 'yaml'
-import { nearest } from '../nearest.ts'
+import { nearest } from '../general/nearest.ts'
 
 /** One thing that is wrong in a file, and where. */
 export interface Problem {
