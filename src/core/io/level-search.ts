@@ -69,16 +69,38 @@ export class LevelSearch {
   readonly #bandwidth: number | null
   /** How many tasks like the first ones, which were hardly disturbed, use all of that; 0 if it is not known. */
   #fills = 0
+  /** Rates of tasks under way by which that is known. */
+  #rates = 0
 
-  /** `levels` upwards; `isHasty`: there are few tasks to find out with; `usual`: the number at one time to begin with. */
+  /**
+   * `levels` upwards; `isHasty`: there are few tasks to find out with; `usual`: the number at one time to begin with. Where the
+   * bandwidth is known it begins with few, which show how many of them the device can serve.
+   */
   constructor(levels: readonly number[], isHasty = false, usual = FIRST, bandwidth: number | null = null) {
     this.#bandwidth = bandwidth
     this.#levels = levels
     this.#isHasty = isHasty
     this.#variation = new Variation(isHasty)
     if (isHasty) this.#patience = IN_A_ROW
-    this.#at = this.#nearest(Math.max(usual, FIRST))
-    this.#hasBegun = usual > FIRST
+    this.#hasBegun = usual > FIRST && bandwidth === null
+    this.#at = this.#nearest(this.#hasBegun ? usual : FIRST)
+  }
+
+  /** Whether it would help to know how fast the first tasks write before one has ended. */
+  get wantsRates(): boolean {
+    return !this.#hasBegun && this.#bandwidth !== null && this.#rates < FIRST
+  }
+
+  /** A task that shares the device with few writes this number of bytes per millisecond. */
+  writesAt(rate: number, now: number): void {
+    if (!this.wantsRates || this.#bandwidth === null) return
+    const fills = this.#bandwidth / rate
+    this.#fills = this.#rates === 0 ? fills : Math.min(this.#fills, fills)
+    if (++this.#rates < Math.min(FIRST, this.limit)) return
+    if (this.#fills < LARGE_LEVEL) return
+    this.#hasBegun = true
+    this.#isNew = false
+    this.#go(this.#nearest(this.#fills), now)
   }
 
   /** It has found a level, and has looked at those beside it. */

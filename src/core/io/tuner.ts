@@ -46,6 +46,11 @@ export class AutoTuner {
     return this.isLearning || this.registry.next(waiting) !== null || this.registry.maySearch(waiting)
   }
 
+  /** The search that its tasks are learned from now, if there is one. */
+  get learning(): Learning | null {
+    return this.#learning
+  }
+
   /** The device is empty and its own: a trial begins. */
   begin(waiting: number): void {
     const rung = this.registry.next(waiting)

@@ -11,7 +11,7 @@ import type { FileStore } from '../../storage/file-store.ts'
 import { Location } from '../../storage/location.ts'
 import { Abandoned, sizeOf } from '../../storage/mover.ts'
 import { SharedPace } from '../../storage/pace.ts'
-import { attemptOf } from '../job.ts'
+import { attemptOf, jobOf } from '../job.ts'
 
 /** Milliseconds between two looks at what is in use. */
 const SAMPLE = 100
@@ -159,6 +159,26 @@ export class Devices {
       this.#sampled.set(device, text)
       observer({ type: 'device', at: now, device: index, ...state })
     }
+  }
+
+  /** Looks at what the first tasks of a kind have written so far, where the core wants to know; called all the time while tasks run. */
+  look(): void {
+    const { looks } = this.#engine.io.limits
+    if (!looks.any) return
+    for (const task of looks.due(this.#now())) void this.#lookAt(task)
+  }
+
+  async #lookAt(task: Task): Promise<void> {
+    let bytes = 0
+    for (const [i, path] of (jobOf(task).attempt?.paths ?? []).entries()) {
+      if (!path || !task.accesses[i]?.write) continue
+      bytes += await stat(path).then(
+        found => (found.isFile() ? found.size : 0),
+        () => 0,
+      )
+    }
+    this.#engine.io.limits.looks.seen(task, bytes, this.#now())
+    this.#schedule()
   }
 
   // --- moving ---
