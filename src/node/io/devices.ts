@@ -16,9 +16,9 @@ import { attemptOf, jobOf } from '../job.ts'
 /** Milliseconds between two looks at what is in use. */
 const SAMPLE = 100
 
-/** Tells the core what happens on devices, and moves data between them as it says. */
 const UNNEEDED = 'it is not needed any more'
 
+/** Tells the core what happens on devices, and moves data between them as it says. */
 export class Devices {
   readonly #engine: Engine
   readonly #files: FileStore
