@@ -140,6 +140,7 @@ static int complete(void)
             here = 1;
             for (u32 i = 0; i < s->count; i++)
                 have |= s->site[i].nr == needed[k].nr && base + s->site[i].off - needed[k].at < 384;
+            if (!have) have = mr_cancels((const u8 *)base + s->text_from, s->text_to - s->text_from, (const u8 *)needed[k].at, s->text_from, s);
         }
         if (here && !have) return 0;
     }

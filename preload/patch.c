@@ -30,11 +30,13 @@ static void put(struct pen *p, const u8 *bytes, u32 n)
 static void put32(struct pen *p, u32 v) { put(p, (const u8 *)&v, 4); }
 static void put64(struct pen *p, u64 v) { put(p, (const u8 *)&v, 8); }
 
-static void put_jump(struct pen *p, u64 to)
+static void put_near(struct pen *p, u8 what, u64 to)
 {
-    PUT(p, 0xe9);
+    PUT(p, what);
     put32(p, (u32)(to - ((u64)p->at + 4)));
 }
+
+static void put_jump(struct pen *p, u64 to) { put_near(p, 0xe9, to); }
 
 /* The system call itself, with the count of children in our memory raised around it. The child does not
  * lower it: it shares the word with its parent. Only rcx, r11 and rax may change. */
@@ -113,8 +115,79 @@ static void put_end(struct pen *p, u64 base, const struct mr_site *s)
     put_jump(p, s->kind == MR_SITE_CMP ? site + 2 + s->cmp : site + 7);
 }
 
+/* read and write on a descriptor that is not in the table, without a call of ours; all else goes on behind it. */
+static void put_plain_data(struct pen *p, u64 base, const struct mr_site *s)
+{
+    PUT(p, 0x83, 0xf8, SYS_write, 0x77, 0); /* cmp $1,%eax; ja slow */
+    u8 *jump1 = p->at - 1;
+    PUT(p, 0x89, 0xf9, 0x81, 0xf9); /* mov %edi,%ecx; cmp $MR_FDS,%ecx */
+    put32(p, MR_FDS);
+    PUT(p, 0x73, 0, 0x49, 0xbb); /* jae slow; movabs $mr_fd,%r11 */
+    u8 *jump2 = p->at - 3;
+    put64(p, (u64)mr_fd);
+    PUT(p, 0x49, 0x83, 0x3c, 0xcb, 0, 0x75, 0); /* cmpq $0,(%r11,%rcx,8); jne slow */
+    u8 *jump3 = p->at - 1;
+    PUT(p, 0x0f, 0x05);
+    put_end(p, base, s);
+    land(p, jump1);
+    land(p, jump2);
+    land(p, jump3);
+}
+
+/* The number is on the stack; such calls never make a process. */
+static void write_load(struct pen *p, u64 base, const struct mr_site *s, const struct stubs *stubs)
+{
+    put(p, (const u8 *)base + s->off, 5);
+    put_plain_data(p, base, s);
+    PUT(p, 0x3d, SYS_openat & 255, SYS_openat >> 8, 0, 0, 0x75, 0); /* cmp $257,%eax; jne any */
+    u8 *jump1 = p->at - 1;
+    put_call(p, &stubs->path2);
+    PUT(p, 0xeb, 0); /* jmp over */
+    u8 *jump2 = p->at - 1;
+    land(p, jump1);
+    put_call(p, &stubs->any);
+    land(p, jump2);
+    PUT(p, 0x73, 2, 0x0f, 0x05); /* jnc over; syscall */
+    put_end(p, base, s);
+}
+
+/* In front of the inner function (see sites.c), whose arguments are the thread's state, the number, and those of the
+ * call, two of them on the stack: what is ours is done, for all else it is entered as if we were not here. */
+static void write_before_inner(struct pen *p, u64 base, const struct mr_site *s, const struct stubs *stubs)
+{
+    const u8 *call = (const u8 *)base + s->off;
+    s32 way;
+    mr_copy(&way, call + 1, 4);
+    u64 inner = (u64)call + 5 + (u64)(s64)way;
+    /* Data on a descriptor that is not in the table: a thread that sleeps there can be cancelled. */
+    PUT(p, 0x8d, 0x46, (u8)-SYS_pread64, 0x83, 0xf8, 3, 0x76, 5); /* lea -17(%rsi),%eax; cmp $3,%eax; jbe over */
+    PUT(p, 0x83, 0xfe, SYS_write, 0x77, 0, 0x81, 0xfa);           /* cmp $1,%esi; ja slow; cmp $MR_FDS,%edx */
+    u8 *jump1 = p->at - 3;
+    put32(p, MR_FDS);
+    PUT(p, 0x73, 0, 0x89, 0xd0, 0x49, 0xbb); /* jae slow; mov %edx,%eax; movabs $mr_fd,%r11 */
+    u8 *jump2 = p->at - 5;
+    put64(p, (u64)mr_fd);
+    PUT(p, 0x49, 0x83, 0x3c, 0xc3, 0, 0x75, 0); /* cmpq $0,(%r11,%rax,8); jne slow */
+    u8 *jump3 = p->at - 1;
+    put_jump(p, inner);
+    land(p, jump1);
+    land(p, jump2);
+    land(p, jump3);
+    PUT(p, 0x57, 0x48, 0x89, 0xf0, 0x48, 0x89, 0xd7);             /* push %rdi; mov %rsi,%rax; mov %rdx,%rdi */
+    PUT(p, 0x48, 0x89, 0xce, 0x4c, 0x89, 0xc2, 0x4d, 0x89, 0xca); /* mov %rcx,%rsi; mov %r8,%rdx; mov %r9,%r10 */
+    PUT(p, 0x4c, 0x8b, 0x44, 0x24, 0x10);                         /* mov 16(%rsp),%r8 */
+    PUT(p, 0x4c, 0x8b, 0x4c, 0x24, 0x18);                         /* mov 24(%rsp),%r9 */
+    put_call(p, &stubs->any);
+    PUT(p, 0x72, 2, 0x59, 0xc3);                                  /* jc over; pop %rcx; ret */
+    PUT(p, 0x4d, 0x89, 0xd1, 0x49, 0x89, 0xd0, 0x48, 0x89, 0xf1); /* mov %r10,%r9; mov %rdx,%r8; mov %rsi,%rcx */
+    PUT(p, 0x48, 0x89, 0xfa, 0x48, 0x89, 0xc6, 0x5f);             /* mov %rdi,%rdx; mov %rax,%rsi; pop %rdi */
+    put_jump(p, inner);
+}
+
 static void write_trampoline(struct pen *p, u64 base, const struct mr_site *s, const struct stubs *stubs)
 {
+    if (s->kind == MR_SITE_LOAD) return write_load(p, base, s, stubs);
+    if (s->kind == MR_SITE_CALL) return write_before_inner(p, base, s, stubs);
     if (s->kind == MR_SITE_RAW) {
         put_number(p, s->nr | (u32)MR_ABOUT_TO);
         put_call(p, &stubs->any); /* gives the number back */
@@ -218,7 +291,8 @@ int mr_patch(u64 base, const struct mr_sites *s)
     if (err < 0) return (int)err;
     for (u32 i = 0; i < s->count; i++) {
         struct pen at = {(u8 *)base + s->site[i].off};
-        put_jump(&at, (u64)entry[i]);
+        if (s->site[i].kind == MR_SITE_CALL) put_near(&at, 0xe8, (u64)entry[i]);
+        else put_jump(&at, (u64)entry[i]);
     }
     mr_sys(SYS_mprotect, from, to - from, PROT_READ | PROT_EXEC, 0);
     return 0;

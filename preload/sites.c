@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#define MAGIC 0x4d525339u
+#define MAGIC 0x4d52533au
 
 static int compare_after(const u8 *t)
 {
@@ -24,6 +24,38 @@ static int number_before(const u8 *t)
 
 /* xor %eax,%eax right before: a read */
 static int zero_before(const u8 *t) { return t[-2] == 0x31 && t[-1] == 0xc0 && (t[-3] & 0xf0) != 0x40; }
+
+/* mov x(%rsp),%rax right before */
+static int load_before(const u8 *t) { return t[-5] == 0x48 && t[-4] == 0x8b && t[-3] == 0x44 && t[-2] == 0x24 && t[-1] < 0x80; }
+
+/* The function that a call at t leads to, if it lies in the text. */
+static const u8 *callee(const u8 *t, const u8 *text, u64 len)
+{
+    if (t[0] != 0xe8) return 0;
+    s32 d = (s32)(t[1] | (u32)t[2] << 8 | (u32)t[3] << 16 | (u32)t[4] << 24);
+    s64 to = (t - text) + 5 + d;
+    return to >= 64 && to + 40 < (s64)len ? text + to : 0;
+}
+
+/* From 2.41 on, the calls of glibc that can be cancelled go through two functions. Where there are several threads, the
+ * inner one is an assembly function that looks whether the thread was cancelled: mov (%rdi),%eax; testb $8,(%rdi). A
+ * signal finds out by its place whether the call was made, so plain calls are still made there. */
+static int is_inner(const u8 *f)
+{
+    if (f[0] == 0xf3 && f[1] == 0x0f && f[2] == 0x1e && f[3] == 0xfa) f += 4; /* endbr64 */
+    return f[0] == 0x8b && f[1] == 0x07 && f[2] == 0xf6 && f[3] == 0x07 && f[4] == 0x08;
+}
+
+#define NEAR 192 /* bytes between the two ways to the kernel in the outer function */
+
+static const u8 *inner_call(const u8 *load, const u8 *text, u64 len)
+{
+    for (const u8 *t = load - NEAR < text + 64 ? text + 64 : load - NEAR; t < load + NEAR && t + 8 < text + len; t++) {
+        const u8 *f = callee(t, text, len);
+        if (f && is_inner(f)) return t;
+    }
+    return 0;
+}
 
 static int is_futex(const u8 *t)
 {
@@ -73,7 +105,44 @@ void mr_sites_scan(const u8 *t, u64 len, u64 off, struct mr_sites *s)
         (void)nr, (void)cmp;
 #endif
     }
+    for (u64 i = 64; i + 16 < len; i++) {
+        if (t[i] != 0x0f || t[i + 1] != 0x05 || !load_before(t + i)) continue;
+        const u8 *call = inner_call(t + i, t, len);
+        if (!call) continue;
+        add(s, off + i - 5, (int)MR_SITE_ANY, MR_SITE_LOAD, 0);
+        add(s, off + (u64)(call - t), (int)MR_SITE_ANY, MR_SITE_CALL, 0);
+    }
     drop_jumped_to(t, len, off, s);
+}
+
+/* Whether f goes to the kernel by way of both: it calls the outer function, or one that does. */
+int mr_cancels(const u8 *text, u64 len, const u8 *f, u64 off, const struct mr_sites *s)
+{
+    for (u32 i = 0; i < s->count; i++) {
+        if (s->site[i].kind != MR_SITE_LOAD) continue;
+        const u8 *load = text + (s->site[i].off - off);
+        for (const u8 *t = f; t < f + 384 && t + 8 < text + len; t++) {
+            const u8 *to = callee(t, text, len);
+            for (const u8 *u = to; to && u < to + 32; u++) {
+                const u8 *outer = u == to ? to : callee(u, text, len);
+                if (outer && outer <= load && load - outer < NEAR) return 1;
+            }
+        }
+    }
+    return 0;
+}
+
+static int is_site(const u8 *t, const struct mr_site *p, const u8 *text, u64 len)
+{
+    switch (p->kind) {
+    case MR_SITE_CMP: return t[0] == 0x0f && t[1] == 0x05 && compare_after(t + 2) == p->cmp && (p->nr == MR_SITE_ANY || zero_before(t));
+    case MR_SITE_LOAD: return load_before(t + 5) && t[5] == 0x0f && t[6] == 0x05;
+    case MR_SITE_CALL: {
+        const u8 *f = callee(t, text, len);
+        return f && is_inner(f);
+    }
+    default: return number_before(t + 5) == p->nr && t[5] == 0x0f && t[6] == 0x05;
+    }
 }
 
 static int still_there(u64 base, const struct mr_sites *s)
@@ -82,10 +151,7 @@ static int still_there(u64 base, const struct mr_sites *s)
     for (u32 i = 0; i < s->count; i++) {
         const struct mr_site *p = &s->site[i];
         if (p->off < s->text_from + 64 || p->off + 16 > s->text_to) return 0;
-        const u8 *t = (const u8 *)base + p->off;
-        int ok = p->kind == MR_SITE_CMP ? t[0] == 0x0f && t[1] == 0x05 && compare_after(t + 2) == p->cmp && (p->nr == MR_SITE_ANY || zero_before(t))
-                                        : number_before(t + 5) == p->nr && t[5] == 0x0f && t[6] == 0x05;
-        if (!ok) return 0;
+        if (!is_site((const u8 *)base + p->off, p, (const u8 *)base + s->text_from, s->text_to - s->text_from)) return 0;
     }
     return 1;
 }

@@ -16,7 +16,7 @@ const works = (command: string, args: string[]): boolean =>
   spawnSync(command, args, { stdio: 'ignore' }).status === 0
 
 export const hasCommand = (name: string): boolean => works('sh', ['-c', `command -v ${name}`])
-const compiler = process.env['CC'] ?? 'cc'
+export const compiler = process.env['CC'] ?? 'cc'
 
 /** Why these tests cannot run here, or false. */
 export const skip: string | false =
