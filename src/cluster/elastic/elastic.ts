@@ -36,7 +36,7 @@ interface Job {
 
 const TICK = 1000
 const LOOK_EVERY = 5000
-/** So many jobs in turn that end before an agent has called: then no more are asked for. */
+/** After this many jobs in turn that ended before an agent called, no more are asked for. */
 const MOST_FAILURES = 3
 /** Nothing is to run in the last part of an allocation; milliseconds. */
 const marginOf = (left: number): number => Math.max(2000, Math.min(60_000, left * 0.05))
