@@ -2,8 +2,10 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
+import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { bench } from './harness.ts'
 import type { Arm, Case } from './harness.ts'
 import { runProgram } from './run-program.ts'
@@ -42,6 +44,13 @@ async function roundTrip(): Promise<number> {
   socket.destroy()
   server.close()
   return took
+}
+
+const tsx = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href
+async function idle(): Promise<number> {
+  const found = await runProgram('idle-agents.ts', [1000, 10], { execArgv: ['--import', tsx] })
+  if (found['alive'] !== 1000) throw new Error(`${String(found['alive'])} of 1,000 agents are alive`)
+  return found['value'] as number
 }
 
 /** Peers come from PyPI. Where one is not installed its row says so; how they did on one machine is in docs/benchmarks.md. */
@@ -148,6 +157,17 @@ const cases: Case[] = [
       ...PEERS,
     ],
     goals: [{ of: OURS, against: 'millrace, 1 agent, no kill', atMost: 1.1 }],
+  },
+  {
+    name: 'idle',
+    unit: '%',
+    better: 'lower',
+    take: 'best',
+    rounds: 1,
+    about:
+      'Share of a CPU that 1,000 agents with nothing to do take of the coordinator: connections and leases, over TLS.',
+    arms: [{ system: 'millrace, 1,000 agents', run: idle }],
+    goals: [{ of: 'millrace, 1,000 agents', below: 10, unit: '%' }],
   },
 ]
 
