@@ -2,8 +2,10 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
+import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { bench } from './harness.ts'
 import type { Arm, Case } from './harness.ts'
 import { lastLine, programPath, runProgram } from './run-program.ts'
@@ -47,6 +49,13 @@ async function roundTrip(): Promise<number> {
   socket.destroy()
   server.close()
   return took
+}
+
+const tsx = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href
+async function idle(): Promise<number> {
+  const found = await runProgram('idle-agents.ts', [1000, 10], { execArgv: ['--import', tsx] })
+  if (found['alive'] !== 1000) throw new Error(`${String(found['alive'])} of 1,000 agents are alive`)
+  return found['value'] as number
 }
 
 /** Peers come from PyPI. MILLRACE_BENCH_PYTHON names a Python that has them; where one is not installed its row says so. */
@@ -225,6 +234,17 @@ const cases: Case[] = [
       '200 tasks of 50 ms on two agents of one CPU, of which one is killed after 0.1 s; beside one agent alone.',
     arms: [on(OURS, 'kill', 'local:2x1', 200), on('millrace, 1 agent, no kill', 'kill', 'local:1x1', 200)],
     goals: [{ of: OURS, against: 'millrace, 1 agent, no kill', atMost: 1.1 }],
+  },
+  {
+    name: 'idle',
+    unit: '%',
+    better: 'lower',
+    take: 'best',
+    rounds: 1,
+    about:
+      'Share of a CPU that 1,000 agents with nothing to do take of the coordinator: connections and leases, over TLS.',
+    arms: [{ system: 'millrace, 1,000 agents', run: idle }],
+    goals: [{ of: 'millrace, 1,000 agents', below: 10, unit: '%' }],
   },
 ]
 

@@ -32,6 +32,8 @@ export interface AgentOptions {
   readonly incoming: Incoming
   /** Other agents, from which it gets large buffers. */
   readonly peers: Peers
+  /** Whether its lease is over: the coordinator may have given it up, and nothing more may begin. */
+  isExpired(): boolean
   /** Called once, when nothing of the run is left on this machine. */
   ended(reason: string): void
 }
@@ -71,6 +73,8 @@ export class Agent {
     )
     const splitter = new FrameSplitter()
     control.on('data', (chunk: Buffer) => {
+      // After a stop, what was sent long ago comes before the lease is looked at.
+      if (options.isExpired()) return this.end('it had no answer from the coordinator')
       splitter.push(chunk, (type, content) => this.#receive(type, content))
       let areFew = true
       for (const thread of this.#threads.values()) {
