@@ -247,8 +247,8 @@ export class DeviceLimits {
   }
 
   /**
-   * A claim to a device on which nothing runs and nothing begins is given up, and so is a turn: whoever has it
-   * waits for something else, which perhaps only the others can bring about. True if there was one.
+   * Gives up claims to devices on which nothing runs and nothing begins, and turns likewise: their holder waits for
+   * something else, which perhaps only other tasks can bring about. True if there was one.
    */
   dropIdleClaims(): boolean {
     let dropped = this.#isIdleForTurn
@@ -281,7 +281,7 @@ export class DeviceLimits {
     const registry = this.#registryOf(task, io, device)
     tuner = new AutoTuner(kind, device, registry, {
       trial: (of, trial) => this.#tellTrial(of, trial),
-      verdict: (of, reason) => this.#tellVerdict(of, reason),
+      verdict: (of, waiting, reason) => this.#tellVerdict(of, waiting, reason),
     })
     ofKind[device.index] = tuner
     this.#arrived.add(kind)
@@ -363,9 +363,10 @@ export class DeviceLimits {
     this.#observer()?.({ type: 'trial', ...about, bandwidth, concurrency, mean })
   }
 
-  #tellVerdict({ kind, device, choice, registry }: AutoTuner, reason: string): void {
+  #tellVerdict({ kind, device, choice, registry }: AutoTuner, waiting: number, reason: string): void {
     const { bandwidth, concurrency } = choice
     const about = { at: this.#now, kind: kind.id, device: device.index }
-    this.#observer()?.({ type: 'verdict', ...about, bandwidth, concurrency, learned: registry.spent, reason })
+    const told = { bandwidth, concurrency, learned: registry.spent, waiting, reason }
+    this.#observer()?.({ type: 'verdict', ...about, ...told })
   }
 }

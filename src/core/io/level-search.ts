@@ -65,7 +65,7 @@ export class LevelSearch {
   /** How often the device has become slower: then the time of a task that is alone is not known any more. */
   slower = 0
 
-  /** Bytes per millisecond that the device is said to give; null if nothing is said. */
+  /** Bytes per millisecond that the description gives for the device; null without one. */
   readonly #bandwidth: number | null
   /** How many tasks like the first ones, which were hardly disturbed, use all of that; 0 if it is not known. */
   #fills = 0
@@ -275,7 +275,7 @@ export class LevelSearch {
     if (!this.#step(this.#isNew ? 2 : 1, now)) this.#fewWait = wait - FEW_WAIT
   }
 
-  /** So many tasks wait that the device must have become slower: those that wait in vain are left out. */
+  /** The queue is so long that the device must have become slower. Tasks that wait in vain do not count. */
   #leave(wait: number, now: number): void {
     const to = this.#nearest(Math.max(1, this.limit - (wait - GOOD_WAIT)))
     if (to === this.#at) {
@@ -353,7 +353,7 @@ export class LevelSearch {
     this.#manyWait = Math.max(MANY_WAIT, wait + GOOD_WAIT)
     // The first tasks of a program are slow, and must not mislead a search that runs once.
     this.#patience = this.#isHasty ? IN_A_ROW : PATIENCE
-    // It pays to go on the same way, unless so many wait already that more will not help.
+    // Go on the same way, unless enough tasks wait already that more will not help.
     const next = !isHigher ? [-1] : wait > SOME_WAIT ? [] : [this.#isNew ? 2 : 1]
     this.#lookFurther(next, now)
   }

@@ -8,7 +8,7 @@ import type { Rung, Trial } from './trials.ts'
 
 export interface TunerReport {
   trial(tuner: AutoTuner, trial: Trial): void
-  verdict(tuner: AutoTuner, reason: string): void
+  verdict(tuner: AutoTuner, waiting: number, reason: string): void
 }
 
 /**
@@ -150,7 +150,7 @@ export class AutoTuner {
     if (isSame && this.#isTold) return
     this.#isTold = true
     this.choice = best
-    this.#report.verdict(this, reasonFor(best, waiting))
+    this.#report.verdict(this, waiting, reasonFor(best, waiting))
   }
 }
 

@@ -16,6 +16,8 @@ import { attemptOf, jobOf } from '../job.ts'
 /** Milliseconds between two looks at what is in use. */
 const SAMPLE = 100
 
+const UNNEEDED = 'it is not needed any more'
+
 /** Tells the core what happens on devices, and moves data between them as it says. */
 export class Devices {
   readonly #engine: Engine
@@ -185,7 +187,7 @@ export class Devices {
 
   move(move: Move): void {
     // All is brought to its place now, which must not be done twice at one time.
-    if (this.#isEnding) return this.#engine.io.moveFailed(move, 'the run ends', this.#now())
+    if (this.#isEnding) return this.#engine.io.moveFailed(move, 'the run ends', this.#now(), 'dropped')
     const done = this.#move(move).finally(() => this.#moves.delete(done))
     this.#moves.add(done)
   }
@@ -195,14 +197,17 @@ export class Devices {
     const { version, to } = move
     try {
       const where = await this.#files.move(version, to, this.#paceOf(move))
-      if (where === null) io.moveFailed(move, 'it is not needed any more', this.#now())
+      if (where === null) io.moveFailed(move, UNNEEDED, this.#now(), 'dropped')
       else io.moved(move, this.#now())
       if (where === 'placed') this.#engine.io.handOver(version)
       else if (where === 'original') this.#engine.io.putBack(version)
     } catch (error) {
-      const trouble = error instanceof Abandoned ? null : await this.#troubleWith(to, error)
-      if (trouble !== null) this.#fail(to, trouble)
-      io.moveFailed(move, error instanceof Error ? error.message : String(error), this.#now())
+      if (error instanceof Abandoned) io.moveFailed(move, UNNEEDED, this.#now(), 'dropped')
+      else {
+        const trouble = await this.#troubleWith(to, error)
+        if (trouble !== null) this.#fail(to, trouble)
+        io.moveFailed(move, error instanceof Error ? error.message : String(error), this.#now())
+      }
     }
     this.#schedule()
   }
