@@ -16,7 +16,8 @@ static const char usage[] =
     "  create [--replace] [--owner PID]      plan on stdin (preload/plan-format.md)\n"
     "  destroy [-w NAME] [--force]\n"
     "  serve                                 a plan on stdin, then steps and rules; says what is committed\n"
-    "  relay [-w NAME]                       frames about files and steps of this node on stdout, of others on stdin\n"
+    "  relay [-w NAME] [--shared | --synced] [--timeout S]\n"
+    "                                        frames about files and steps of this node on stdout, of others on stdin\n"
     "  ps | events [--since N] [-w NAME]     JSON lines\n"
     "  list                                  all boards of this user\n"
     "  step-begin NAME | step-end NAME STATUS   STATUS: ok, failed or a number\n"
@@ -336,6 +337,8 @@ int main(int argc, char **argv)
         else if (!strcmp(a, "--replace")) o.replace = 1;
         else if (!strcmp(a, "--force")) o.force = 1;
         else if (!strcmp(a, "--plan")) o.plan = 1;
+        else if (!strcmp(a, "--shared")) o.shared = 1;
+        else if (!strcmp(a, "--synced")) o.shared = o.synced = 1;
         else return mr_say(MR_USAGE, "unknown option %s", a);
     }
     if (!strcmp(command, "create")) return create(&o);
