@@ -59,8 +59,8 @@ u64 mr_size_of(long fd)
     return err < 0 || !S_ISREG(st.st_mode) ? 0 : (u64)st.st_size;
 }
 
-/* A temporary file of a step, whose name a wildcard of another step happens to match, or one without a name: nobody
- * will ever begin it, so nobody waits until it is whole. */
+/* A temporary file of a step, whose name a wildcard of another step happens to match, or one without a name: no
+ * producer will ever begin it, so no reader waits until it is complete. */
 int mr_is_strangers(long dirfd, const char *path, u32 file)
 {
     struct stat st;

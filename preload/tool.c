@@ -105,7 +105,7 @@ static int fill(const char *text, const struct mr_plan *plan, const struct mr_op
     mr_b->dir_len = (u32)strlen(real);
     mr_b->links = mr_oddities(real);
     int fresh = is_empty(real);
-    if (!o->owner || !fresh) mr_b->links |= mr_ways_in(real); /* nobody knows the new directory of a run yet */
+    if (!o->owner || !fresh) mr_b->links |= mr_ways_in(real); /* the new directory of a run is not known to any process yet */
     mr_b->owner = o->owner;
     if (o->owner && !mr_task_state(o->owner, &mr_b->owner_start, 0, 0)) return mr_say(MR_USAGE, "no process %u", o->owner);
     int line = mr_plan_load(text, why, sizeof why);
@@ -165,7 +165,7 @@ int mr_make_board(const char *text, const struct mr_options *o)
             return mr_say(MR_LIVE, "workflow %s is running (%s); end it or use destroy --force", plan.workflow, shm);
         close_board(1);
     }
-    /* made aside and linked into place whole, so that nobody ever maps half a board */
+    /* made aside and linked into place whole, so that no process ever maps half a board */
     snprintf(making, sizeof making, "%s.%d", shm, (int)getpid());
     int fd = open(making, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0) return mr_say(MR_FAILED_COMMAND, "%s: %s", making, strerror(errno));

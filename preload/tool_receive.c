@@ -138,7 +138,7 @@ static int complete(u32 file, const char *path, struct content c)
         fail(file, strerror(errno));
         return 0;
     }
-    if (mode && chmod(path, mode) < 0) mode = 0; /* it can be read all the same */
+    if (mode && chmod(path, mode) < 0) mode = 0; /* it can still be read */
     mr_lock(&g);
     mr_file_complete(file);
     mr_unlock(&g);

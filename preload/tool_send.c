@@ -68,7 +68,7 @@ static u32 seen_before; /* records below this number may have been sent before *
 static void look_for_more(void)
 {
     u32 files = mr_used(MR_FILES);
-    if (mr_look_at_all) { /* what was begun is still among them: only names that nobody had are new */
+    if (mr_look_at_all) { /* what was begun is still among them: only names that were not there are new */
         mr_look_at_all = 0;
         for (u32 i = 0; i < seen; i++) {
             u32 known = 0;

@@ -25,6 +25,7 @@ import { Stores } from './machine/stores.ts'
 import { Failures } from './failures.ts'
 import type { FailureOptions } from './failures.ts'
 import { Lineage } from './lineage.ts'
+import { Looking } from './looking.ts'
 import { membersOf } from './members.ts'
 import { Partitioning } from './partition.ts'
 import type { PartitionWay } from '../node/processes/gpmetis.ts'
@@ -69,6 +70,7 @@ export class Simulation implements Surroundings {
   readonly #takers = new Map<Version, Task>()
   readonly #waiting = new Map<Task, { since: number; alarm: Alarm }>()
   readonly #movers: Movers
+  readonly #looking: Looking
   /** Lanes are looked at soon. */
   #looks = false
   readonly #jitter: number
@@ -96,6 +98,7 @@ export class Simulation implements Surroundings {
       mayGrow: failures?.replaceAfter !== undefined,
       sizeOf: ({ value }) => (typeof value === 'number' ? value : 0),
     })
+    this.#looking = new Looking(this.clock, this.engine.io.limits.looks, this.stores)
     const homeOf = ({ id }: Version): number | null => this.stores.placeOf(id)?.node ?? null
     this.#partitioning = partition ? new Partitioning(this.engine, partition, homeOf) : null
     this.lineage = failures ? new Lineage(this.engine, this.stores) : null
@@ -174,6 +177,7 @@ export class Simulation implements Surroundings {
       if (instructions.length === 0) break
       for (const instruction of instructions) this.#carryOut(instruction)
     }
+    this.#looking.arm()
     if (!this.#looks && this.engine.crowdedNodes().size > 0) {
       this.#looks = true
       this.clock.after(LOOK_AT_LANES, this.#lookAtLanes)

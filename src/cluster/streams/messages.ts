@@ -24,14 +24,14 @@ export const FLAGS = { directory: 1, again: 2 } as const
 export const CARRY_FRAME = 80
 /** The end of a step. */
 export const MARK_FRAME = 81
-/** What follows on this way was sent after so many ways had failed. */
+/** What follows on this way was sent after this many ways had failed. */
 export const EPOCH_FRAME = 82
 
-/** Coordinator and nodes say that they live, each so many milliseconds. */
+/** Milliseconds between two signs of life of the coordinator and of nodes. */
 export const PULSE = 1000
-/** A node that says nothing for so many milliseconds is lost. */
+/** A node that is silent for this many milliseconds is lost. */
 export const SILENCE = 60_000
-/** A node that hears nothing for so many milliseconds ends its steps: the coordinator may have been stopped for a while. */
+/** A node that hears nothing for this many milliseconds ends its steps. It is longer, because the coordinator may have been stopped for a while. */
 export const SILENCE_OF_COORDINATOR = 600_000
 
 /** Instances of a step on one node. */

@@ -40,7 +40,7 @@ export interface StreamNodesOptions {
   readonly mayCall?: (from: number, to: number) => boolean
 }
 
-/** Nodes that live get so many times the silence to put their files in place, before the run ends without them. */
+/** Live nodes have this multiple of the silence to put their files in place, before the run ends without them. */
 const CLOSING = 10
 /** Seconds after which progress tells of a wait, and of how many. */
 const LONG_WAIT = 5

@@ -152,7 +152,7 @@ export class Node {
     return Math.max(on(this), sum)
   }
 
-  /** How many CPUs of a task that is spread over nodes could be here now, of so many. */
+  /** How many of the CPUs that a task over several nodes wants could be here now. */
   roomFor(demand: Demand, left: number): number {
     const { spread, tags } = demand
     if (!spread || !this.sharesRanks || this.isLost || this.isPaused || this.claims > 0) return 0
