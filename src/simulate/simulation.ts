@@ -16,7 +16,7 @@ import type { Demand } from '../core/tasks/demand.ts'
 import type { Kind, Task, TaskSpec } from '../core/tasks/task.ts'
 import { Clock } from './clock.ts'
 import type { Alarm } from './clock.ts'
-import { Execution } from './execution.ts'
+import { Execution, computeOf } from './execution.ts'
 import type { Surroundings, Work } from './execution.ts'
 import type { Platform } from './machine/platform.ts'
 import { randomFrom } from './machine/random.ts'
@@ -90,7 +90,8 @@ export class Simulation implements Surroundings {
     this.#bandwidth = bandwidth ?? null
     this.#random = randomFrom(seed ?? 1)
     this.engine = new Engine({
-      nodes: [...platform.nodes],
+      // The ranks of one task may be on several of them.
+      nodes: platform.nodes.map(node => ({ ...node, sharesRanks: true })),
       ...(policy ? { policy } : {}),
       ...io,
       observer: observer ?? null,
@@ -325,7 +326,7 @@ export class Simulation implements Surroundings {
     this.lastEnd = now
     const { cpus } = task.implementation.demand ?? task.demand
     this.cpuTime += (now - task.startedAt) * cpus
-    this.computeTime += (task.payload as Work).compute * cpus
+    this.computeTime += computeOf(task) * cpus
     this.#store(task)
     this.#running?.delete(task)
     this.lineage?.made(task)
