@@ -75,7 +75,6 @@ const cases: Case[] = [
     about: `${TASKS} tasks of about 5 ms on two CPUs, with a live page and ${PAGES} pages that read all of it`,
     arms: [
       { system: WATCHED, run: () => seconds(PAGES) },
-      { system: 'millrace, one page', run: () => seconds(1) },
       { system: UNWATCHED, run: () => seconds(0) },
       { system: ALONE, run: () => seconds(null) },
     ],

@@ -86,7 +86,7 @@ async function measure(one: Case, rounds: number): Promise<Row[]> {
   const missing = arms.map(arm => arm.missing ?? null)
   const samples = arms.map((): number[] => [])
   for (let round = 0; round < rounds; round++) {
-    // There and back, so that a machine that becomes slower or faster meanwhile favours nobody.
+    // There and back, so that a machine that becomes slower or faster meanwhile favours no system.
     const order = [...arms.entries()]
     for (const [i, arm] of round % 2 === 0 ? order : order.reverse()) {
       if (missing[i] !== null || round >= (arm.rounds ?? rounds)) continue

@@ -134,7 +134,7 @@ const cases = SIZES.flatMap((which): Case[] => {
             ...shared,
             about: 'simulated: tasks take what they took in the runs above, so that only their order differs',
             arms: armsBy((bed, policy, round) => bed.simulated(policy, round)),
-            // It explains what is measured above, and tells differences that nobody would notice.
+            // It explains what is measured above, and shows differences that no user would notice.
             goals: [],
           },
         ]

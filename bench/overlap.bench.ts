@@ -7,7 +7,7 @@ import { runProgram } from './run-program.ts'
 
 const TASKS = 24
 const BYTES = 2_400_000
-/** MB/s of the disk. Writing and syncing so many bytes takes 10 to 15 ms of CPU, whoever does it: 4% of what a task computes. */
+/** MB/s of the disk. Writing and syncing these bytes takes 10 to 15 ms of CPU in every arm: 4% of what a task computes. */
 const BANDWIDTH = 10
 /** Two CPUs compute as long as the disk writes. */
 const ROUNDS = Math.round(((2 * BYTES) / (BANDWIDTH * 1e6)) * (await roundsPerSecond()))

@@ -5,7 +5,7 @@ import { hmmerRows } from './papers/hmmer.ts'
 import { kmeansRows } from './papers/kmeans.ts'
 import { learningRows } from './papers/learning.ts'
 import { montageRows } from './papers/montage.ts'
-import { waiting } from './papers/rows.ts'
+import { mpiRows } from './papers/mpi.ts'
 import type { Row } from './papers/rows.ts'
 import { describe, sensitivity } from './papers/sensitivity.ts'
 import type { Dependence, Parts } from './papers/sensitivity.ts'
@@ -25,13 +25,7 @@ const PARTS: Parts = {
   kmeans: kmeansRows,
   tiers: tiersRows,
   eager: eagerRows,
-  mpi: () => [
-    waiting(
-      'Matrix multiplication and web archives, native MPI',
-      'best at 4 to 16 processes',
-      'MPI tasks are not modelled yet',
-    ),
-  ],
+  mpi: mpiRows,
   capio: capioRows,
 }
 

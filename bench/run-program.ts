@@ -84,7 +84,7 @@ function reasonIn(complaints: string): string {
 /** Certificates that are read by every process of Node, for nothing, take longer than the rest of its start. */
 const OF_THIS_MACHINE = ['NODE_OPTIONS', 'NODE_EXTRA_CA_CERTS']
 
-/** Settings of whoever runs the benchmark must not change what is measured. */
+/** Settings of the user must not change what is measured. */
 export function cleanEnvironment(): Record<string, string> {
   const kept = Object.entries(process.env).filter(
     ([name]) => !name.startsWith('MILLRACE_') && !OF_THIS_MACHINE.includes(name),

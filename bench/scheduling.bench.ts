@@ -37,7 +37,7 @@ const kinds: Kind[] = Array.from({ length: KINDS }, (_, id) => ({
   implementations: [new Implementation('')],
 }))
 
-/** Microseconds of `decide` while so many tasks wait; each time one ends, one starts and one comes. */
+/** Microseconds of `decide` while a number of tasks wait; each time one ends, one starts and one comes. */
 function decision(ioPolicy: string, waiting: number, wishes: (i: number) => IoWishes): number {
   const engine = engineWith(ioPolicy)
   let submitted = 0

@@ -89,7 +89,7 @@ export class SlowDisk {
       try {
         action()
       } catch {
-        // The rest must go all the same.
+        // Remove the rest nevertheless.
       }
     }
     attempt(() => this.#throttle('read', 0))

@@ -1,26 +1,33 @@
-// Starts an agent on a machine without Millrace: asks for the package on its standard output, gets it on its standard
-// input, and keeps it for later. It is given to `node -e`, and uses no call of node:fs that needs a thread: the pool of
-// threads gets its size from the command that comes after.
+// Starts an agent on a machine without Millrace: reads its orders from standard input, calls the coordinator for the package,
+// and keeps it for later. It is given to `node -e`, and uses no call of node:fs that needs a thread: the pool of threads gets
+// its size from the command that comes after.
 'use strict'
 const { createHash, randomBytes } = require('node:crypto')
 const fs = require('node:fs')
+const net = require('node:net')
 const os = require('node:os')
 const { dirname, join } = require('node:path')
+const { Readable } = require('node:stream')
+const tls = require('node:tls')
+const { serialize } = require('node:v8')
 
 const HEADER = 32
 const [FILE, FOLDER, LINK, END] = [1, 2, 3, 4]
+const HELLO = 64
+/** For one address; milliseconds. */
+const PATIENCE = 10_000
 /** What was not used for so long goes; milliseconds. */
 const OLDEST = 30 * 24 * 3600 * 1000
 
-/** Reads lines and bytes as they are asked for. */
+/** Reads lines and bytes of a stream as they are asked for. */
 class Input {
   #bytes = Buffer.alloc(0)
   #wake = null
   #isOver = false
 
-  constructor() {
-    process.stdin.on('data', this.take)
-    process.stdin.on('end', this.over)
+  constructor(stream) {
+    stream.on('data', this.take)
+    for (const event of ['end', 'close']) stream.on(event, this.over)
   }
 
   take = chunk => {
@@ -62,14 +69,50 @@ class Input {
     this.#bytes = this.#bytes.subarray(length)
     return part
   }
+}
 
-  /** The command that comes after reads what is left, behind this. */
-  giveBack(line) {
-    process.stdin.off('data', this.take)
-    process.stdin.off('end', this.over)
-    process.stdin.pause()
-    process.stdin.unshift(Buffer.concat([Buffer.from(line), this.#bytes]))
+/** See src/cluster/link/secret.ts. */
+const keyOf = token => ({
+  ciphers: 'TLS_AES_128_GCM_SHA256',
+  minVersion: 'TLSv1.3',
+  pskCallback: () => ({ psk: Buffer.from(token, 'hex'), identity: 'millrace' }),
+  checkServerIdentity: () => undefined,
+})
+
+function open(address, token) {
+  return new Promise((resolve, reject) => {
+    const [, host, port] = /^([^/]*):(\d+)$/.exec(address) ?? []
+    const isPath = host === undefined
+    const socket = isPath ? net.connect(address) : tls.connect({ host, port: Number(port), ...keyOf(token) })
+    socket.setTimeout(PATIENCE, () => socket.destroy(new Error('no answer')))
+    socket.once('error', reject)
+    socket.once(isPath ? 'connect' : 'secureConnect', () => {
+      socket.setTimeout(0)
+      socket.off('error', reject)
+      socket.on('error', () => undefined)
+      resolve(socket)
+    })
+  })
+}
+
+/** Calls the coordinator for the package; see src/cluster/coordinator/listener.ts for the form. */
+async function call({ addresses, token, node, isBlock }) {
+  const failures = []
+  for (const address of addresses) {
+    try {
+      const socket = await open(address, token)
+      const number = node + (isBlock ? Number(process.env.SLURM_PROCID ?? 0) : 0)
+      const hello = serialize({ channel: 'package', token, node: number, version: '' })
+      const header = Buffer.alloc(5)
+      header.writeUInt32LE(hello.length)
+      header[4] = HELLO
+      socket.write(Buffer.concat([header, hello]))
+      return socket
+    } catch (error) {
+      failures.push(`${address}: ${error.message}`)
+    }
   }
+  throw new Error(`${os.hostname()} cannot reach the coordinator: ${failures.join('; ')}`)
 }
 
 /** A folder that only this user can write to; one that goes with this process where there is no home. */
@@ -141,18 +184,17 @@ function prune(cache, used) {
   }
 }
 
-async function boot() {
-  const input = new Input()
-  const orders = await input.line()
-  process.stdout.write('\0millrace package?\n')
+/** The folder of the package. */
+async function fetch(socket) {
+  const input = new Input(socket)
   const { hash, bytes, node } = JSON.parse(await input.line())
   const major = process.versions.node.split('.')[0]
   if (major !== node.split('.')[0])
-    throw new Error(`this host has Node ${process.versions.node}, and the coordinator ${node}`)
+    throw new Error(`${os.hostname()} has Node ${process.versions.node}, and the coordinator ${node}`)
   const cache = cacheFolder()
   const folder = join(cache, hash)
   if (!isWhole(folder)) {
-    process.stdout.write('\0millrace send\n')
+    socket.write('send\n')
     const content = await input.bytes(bytes)
     if (createHash('sha256').update(content).digest('hex') !== hash)
       throw new Error('the package was damaged on its way')
@@ -174,7 +216,23 @@ async function boot() {
     }
     prune(cache, hash)
   }
-  input.giveBack(orders)
+  socket.end('have\n')
+  return folder
+}
+
+async function boot() {
+  const orders = fs.readFileSync(0, 'utf8')
+  const socket = await call(JSON.parse(orders))
+  let folder
+  try {
+    folder = await fetch(socket)
+  } catch (error) {
+    // Where its error output is not seen, the coordinator says why.
+    await new Promise(resolve => socket.end(`cannot ${error.message.replaceAll('\n', ' ')}\n`, resolve))
+    throw error
+  }
+  // The command that comes after reads them, too.
+  Object.defineProperty(process, 'stdin', { value: Readable.from([Buffer.from(orders)]) })
   const command = join(folder, 'package', 'bin', 'millrace.js')
   process.argv = [process.execPath, command, 'agent']
   require(command)

@@ -136,7 +136,7 @@ int main(void) {
     signal(SIGPIPE, SIG_IGN);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
 #ifdef SYS_close_range
-    /* What the coordinator was given by whoever started it is not for its programs. */
+    /* Descriptors that the coordinator inherited are not for its programs. */
     syscall(SYS_close_range, 4u, ~0u, 0u);
 #endif
     for (int fd = 0; fd <= 3; fd++) {

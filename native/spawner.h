@@ -71,7 +71,7 @@ struct limit {
 
 #define MAX_LIMITS 16
 
-/* Variables for many programs; gone when a newer one has its slot and nobody is to be started with it. */
+/* Variables for many programs. Freed when a newer one has its slot and no program waits to be started with it. */
 struct environment {
     int users;
     char *variables[];
@@ -139,7 +139,7 @@ void kill_everything(void);
 int open_replies(void);
 /* `is_urgent`: somebody may wait for it. Others go with the next that is, or a moment later. */
 void reply(const void *message, size_t size, int is_urgent);
-/* Returns 0 when nobody listens any more. */
+/* Returns 0 when the reader has gone. */
 int flush_replies(void);
 
 #endif

@@ -22,7 +22,7 @@ struct streams {
     int in, out, err;
 };
 
-/* A FIFO that nobody writes to must not stop everything: opened without waiting, then made ordinary. */
+/* A FIFO without a writer must not stop everything: open it without waiting, then make it blocking. */
 static int open_input(const char *path) {
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd >= 0) fcntl(fd, F_SETFL, 0);

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define STACK (128 * 1024)
-/* A lane that has so many jobs left wants new ones: they come before it has done these. */
+/* A lane with this many jobs left asks for new ones, so that they come before it runs out. */
 #define FEW 6
 
 struct worker {

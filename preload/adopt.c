@@ -1,6 +1,6 @@
 /* A file that some process already writes becomes governed, by rename or link: `exec 3> part; mv part out`.
  *
- * Whoever renames it books the descriptors of all producers on it, so that the file is not taken for complete before
+ * The process that renames it books the descriptors of all producers on it, so that the file is not taken for complete before
  * they have closed it. The others learn of it at their next call on such a descriptor (mr_entry_now). */
 #include "local.h"
 
@@ -8,9 +8,9 @@
 #include <signal.h>
 #include <sys/stat.h>
 
-/* 0: nobody has the file open for writing. Negative: it could not be found out.
- * A lease to read is given only then. It is given back before anybody could notice; should somebody open the file in
- * between, the signal that says so is one that nobody minds. */
+/* 0: no process has the file open for writing. Negative: it could not be found out.
+ * A lease to read is given only then. It is given back at once. If another process opens the file in
+ * between, the kernel sends a signal that is ignored by default. */
 int mr_is_written(long dirfd, const char *path)
 {
     long fd = mr_sys(SYS_openat, dirfd, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);

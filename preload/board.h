@@ -51,7 +51,7 @@ struct mr_step {
     u32 ended_ok, ended_failed;
     u32 closed;   /* 1 ended for good and well, 2 for good and badly (step-end) */
     u64 idle_since;
-    u64 idle_seen; /* when a waiter looked last and nobody of it lived */
+    u64 idle_seen; /* when a waiter looked last and found no live process of it */
     u32 reason;    /* text, why it failed */
     u32 idle_looks; /* how often, since then */
 };
@@ -119,7 +119,7 @@ struct mr_ofd {
     u32 file;
     u32 refs; /* holds */
     u32 step;
-    u32 gone; /* its file was removed or replaced: what it writes is nobody's business any more */
+    u32 gone; /* its file was removed or replaced: what it writes is not followed any more */
     u32 stage; /* index + 1 */
     u32 passed; /* of refs, those on their way through a socket (io_pass.c) */
     u64 stamp;  /* of the file, when it was opened again after its commit; else 0 */
@@ -139,11 +139,11 @@ struct mr_hold {
 #define MR_STOP ((u64)1 << 63)
 struct mr_stage {
     struct mr_slot slot;
-    u32 ofd;  /* MR_NONE: nobody's */
+    u32 ofd;  /* MR_NONE: unused */
     u32 busy; /* the writer is giving it to the kernel */
     u64 dev, ino;
     u64 from; /* offset in the file of the first byte */
-    u64 end;  /* behind the last one; with MR_STOP nobody adds to it any more */
+    u64 end;  /* behind the last one; with MR_STOP it grows no more */
 };
 
 enum { MR_EMBRYO = 1, MR_ALIVE = 2 };
@@ -193,7 +193,7 @@ struct mr_board {
     u32 magic, version;
     u32 ready, gone;
     u32 lock, recovered;
-    u32 uid, owner; /* owner: pid that keeps the board alive, 0 = nobody */
+    u32 uid, owner; /* owner: pid that keeps the board alive, 0 = none */
     u64 owner_start, created_wall, created;
     u64 limit_ns, grace_ns;
     u64 last_reap, last_deadlock;

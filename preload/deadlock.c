@@ -140,8 +140,8 @@ static void count(struct look *l)
     }
 }
 
-/* At first everybody is taken for stuck who may be: nearly always somebody is at work all the same, and the kernel need not
- * be asked what each thread does. An instance of which nobody waits for a file is at work. */
+/* First assume that every process that may be stuck is stuck. Nearly always some process is at work even so, and the kernel need
+ * not be asked what each thread does. An instance without a process that waits for a file is at work. */
 static void assume(struct look *l)
 {
     for (u32 i = 0, m = mr_used(MR_WAITS); i < m; i++) {

@@ -95,7 +95,7 @@ static long opened_to_write(const struct mr_name *n, struct mr_rights *r, long f
         }
     }
     mr_unlock(&g);
-    if (ofd == MR_NONE) { /* better no descriptor than one whose bytes nobody hears of */
+    if (ofd == MR_NONE) { /* better no descriptor than one whose bytes are not announced */
         mr_sys(SYS_close, fd, 0, 0, 0);
         return -ENOSPC;
     }

@@ -191,7 +191,7 @@ void mr_dispute(u32 file, u32 step)
     mr_file_fail(file, step, "steps on two nodes write it");
 }
 
-/* Gone by unlink or rename, or to be written again: as if nobody had begun it. Its closes stay counted. */
+/* Gone by unlink or rename, or to be written again: as if it had never begun. Its closes stay counted. */
 void mr_file_reset(u32 file)
 {
     struct mr_file *f = mr_file_at(file);
@@ -208,7 +208,7 @@ int mr_step_failed(u32 step)
     return s->closed == 2 || (s->closed == 0 && s->ended_failed && !s->running);
 }
 
-/* A machine that stood still for a while has not been idle: nobody could have started the step in that time. So the
+/* A machine that stood still for a while has not been idle: no process could have started the step in that time. So the
  * grace must have passed, and waiters, who look ten times a second, must have looked all along half of it. */
 u32 mr_in_steps;
 static int idle_for_long(struct mr_step *s)
@@ -273,7 +273,7 @@ int mr_file_evaluate(u32 file)
         const struct mr_step *s = mr_step_at(step);
         terminated += s->ended_ok;
         over += (u32)mr_step_over(step);
-        /* on_termination counts a step whose number of instances nobody knows as ended at once */
+        /* on_termination counts a step with an unknown number of instances as ended at once */
         quiet += s->closed || (!s->running && s->ended_ok + s->ended_failed >= (s->expected ? s->expected : 1));
         if (mr_step_failed(step)) culprit = step;
     }

@@ -59,8 +59,8 @@ u64 mr_size_of(long fd)
     return err < 0 || !S_ISREG(st.st_mode) ? 0 : (u64)st.st_size;
 }
 
-/* A temporary file of a step, whose name a wildcard of another step happens to match, or one without a name: nobody
- * will ever begin it, so nobody waits until it is whole. */
+/* A temporary file of a step, whose name a wildcard of another step happens to match, or one without a name: no
+ * producer will ever begin it, so no reader waits until it is complete. */
 int mr_is_strangers(long dirfd, const char *path, u32 file)
 {
     struct stat st;
@@ -81,11 +81,12 @@ long mr_gate(long dirfd, const char *path, const struct mr_name *n, struct mr_ri
     }
     if (r->is_dir || mr_load(&f->state) == MR_ABSENT || (mr_load(&mr_b->links) & MR_SPECIAL)) {
         /* directories can be opened once they are there (listing them waits); a directory that a file's
-         * pattern happens to match is a plain one */
+         * pattern happens to match is a plain one, but not one that a step names as its output */
         struct stat st;
         int found = mr_sys(SYS_newfstatat, dirfd, path, &st, 0) == 0;
-        if (found && S_ISDIR(st.st_mode)) return 0;
-        if (found && !S_ISREG(st.st_mode)) { /* a pipe, a socket, a device: the kernel knows when there is something in it */
+        int is_dir = found && S_ISDIR(st.st_mode);
+        if (is_dir && (r->is_dir || mr_rule_at(r->rule)->glob)) return 0;
+        if (found && !is_dir && !S_ISREG(st.st_mode)) { /* a pipe, a socket, a device: the kernel knows when there is something in it */
             __atomic_fetch_or(&mr_b->links, MR_SPECIAL, __ATOMIC_SEQ_CST);
             r->rule = r->file = MR_NONE;
             return 0;

@@ -1,6 +1,6 @@
 /* Small reads of a growing file, served from memory: the reader's side of what io_stage.c does for writers.
  *
- * After a number of small reads one behind the other, through a descriptor that nobody else has, the library reads a
+ * After a number of small reads one behind the other, through a descriptor that no other process has, the library reads a
  * large piece and hands it out. The kernel's position is then ahead of the program's, so the first call of another
  * kind on the descriptor, a fork, an exec or a thread puts it back first. Only bytes that are written for good are
  * taken; if they are taken back (the file's generation), they are not handed out any more.

@@ -219,7 +219,7 @@ long mr_do_lseek(const struct mr_call *c)
     struct mr_file *f = reading(e);
     mr_entry_fresh(e);
     if (f && c->a[2] != SEEK_SET && c->a[2] != SEEK_CUR && mr_load(&f->state) != MR_COMMITTED) {
-        /* the end, or the next hole, of a file that still grows: nobody knows yet */
+        /* the end, or the next hole, of a file that still grows: not known yet */
         int err = mr_wait_for(mr_who(0).proc, mr_entry_index(e), MR_WAIT_COMMIT, 0, 0);
         if (err < 0) return err;
     }

@@ -1,6 +1,6 @@
 /* Descriptors that go to another process through a socket (SCM_RIGHTS).
  *
- * On their way nobody holds them, and the sender may close its own meanwhile: a file that is written is not complete
+ * On their way no process holds them, and the sender may close its own meanwhile: a file that is written is not complete
  * before the receiver has closed it, too. So the description keeps a reference (`passed`) until a descriptor of its file
  * arrives somewhere. If it never does, the file is complete when its writers have ended: late, never early. */
 #include "local.h"

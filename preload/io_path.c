@@ -194,7 +194,7 @@ void mr_appeared(long dirfd, const char *path, const struct mr_name *n)
         if (S_ISREG(st.st_mode) && f->state < MR_COMMITTED && (u64)st.st_size > f->frontier)
             mr_store(&f->frontier, (u64)st.st_size);
         mr_file_begin(file);
-        /* Nobody has it open: whoever wrote it has closed it before. Somebody whom we do not see: that ends with the step. */
+        /* No process has it open: its writer has closed it before. A writer that we do not see ends with the step. */
         if (!r.is_dir && !mr_writers_of_names(file) && written != 1) mr_count_close(file, mr_self.proc, 0);
         mr_file_evaluate(file);
     }
@@ -218,7 +218,7 @@ long mr_do_mkdirat(const struct mr_call *c) { return make_dir(c, c->a[0], (const
 
 /* ---- going ---- */
 
-/* Nobody writes it and nobody waits for it: its name can go without a word. */
+/* It has no writer and no waiting reader: its name can go without an announcement. */
 int mr_is_settled(u32 file)
 {
     const struct mr_file *f = mr_file_at(file == MR_NONE ? 0 : file);

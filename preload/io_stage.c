@@ -1,6 +1,6 @@
 /* Gathering the small writes of this process (stage.c says where they lie and who else may take them).
  *
- * It begins after a number of small writes in quick succession through a descriptor that nobody else has, and ends with
+ * It begins after a number of small writes in quick succession through a descriptor that no other process has, and ends with
  * the first call of another kind on it, so that the kernel's size and position are right whenever somebody can see
  * them. Room is reserved first: a full disk is an error of the write that meets it.
  *
@@ -90,7 +90,7 @@ static void end_stage(struct own *o)
 {
     struct mr_guard g;
     u64 from = 0, end = 0;
-    mr_lock(&g); /* whoever was about to put the bytes there has done so, and nobody begins to */
+    mr_lock(&g); /* a process that was about to put the bytes there has done so, and no other begins to */
     if (!o->left) {
         struct mr_stage *s = mr_stage_at(o->slot);
         end = __atomic_fetch_or(&s->end, MR_STOP, __ATOMIC_SEQ_CST);

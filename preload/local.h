@@ -37,7 +37,7 @@ extern struct mr_self mr_self;
 
 /* The descriptor table: 0 is not ours. MAYBE: inside, perhaps a directory, of a governed file that we need not wait
  * for (index), or of none. BELOW: opened on the lower layer. Written by the process itself, never by a vfork child. */
-#define MR_FDS 1048576u /* the kernel gives no more, unless it is told to; memory is taken where they are used */
+#define MR_FDS 1048576u /* the kernel gives no more by default; memory is taken where they are used */
 enum { MR_READER = 1, MR_WRITER = 2, MR_DIRECTORY = 3, MR_MAYBE = 4, MR_KIND = 15, MR_SHARED = 16, MR_PUBLISH = 32, MR_APPEND = 64, MR_BELOW = 128, MR_STAGEABLE = 256 };
 extern u64 mr_fd[MR_FDS];
 /* READER: bytes that may be read without looking; WRITER: the file position. Not used when SHARED. */

@@ -84,7 +84,7 @@ void mr_lock_word(u32 *word, struct mr_guard *g)
             mr_pause();
             continue;
         }
-        mine = me | WAITED; /* others may wait too: whoever gets it after a sleep must wake the next */
+        mine = me | WAITED; /* others may wait too: a process that gets it after a sleep must wake the next */
         if (!(seen & WAITED)) {
             u32 with = seen | WAITED;
             if (!mr_cas(word, &seen, with)) continue;

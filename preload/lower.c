@@ -105,7 +105,7 @@ static int step_back(const struct mr_call *c, long fd, long ret, const struct mr
     return 0;
 }
 
-/* Others may make room, or have done so: complete files are moved by whoever runs the workflow, a few times a second. */
+/* Others may make room, or have done so: the coordinator moves complete files, a few times a second. */
 static int make_room(u32 but, int tries)
 {
     struct mr_time moment = {0, 30000000};
@@ -145,7 +145,7 @@ long mr_on(const struct mr_call *c, int which, u64 e)
     }
 }
 
-/* Is this descriptor open on the lower file already? Then it needs nobody's help. */
+/* Is this descriptor open on the lower file already? Then it needs no help. */
 int mr_is_below(long fd, const struct mr_file *f)
 {
     struct stat open, there;

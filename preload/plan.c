@@ -187,7 +187,7 @@ int mr_plan_more(char *text, char *why, size_t size)
     l.field[4] = number[1];
     int err = read_rule(&l, &rule, why, size);
     if (err) return err;
-    /* its record is there from the start: nobody searches thousands of rules for it */
+    /* its record is there from the start, so that thousands of rules need not be searched for it */
     const struct mr_rule *r = mr_rule_at(rule);
     if (mr_file_get(mr_text_at(r->text), r->text_len, rule, r->kind == MR_RULE_DIR) == MR_NONE) return bad(&l, why, size, "the board is full");
     return 0;

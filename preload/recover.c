@@ -79,6 +79,6 @@ void mr_recover(void)
     mr_event(MR_EV_NOTE, 0, MR_NONE, 0, "a process died while it held the board's lock; the board was repaired");
     for (u32 i = 0; i < mr_used(MR_INSTANCES); i++)
         if (mr_instance_at(i)->slot.used && !mr_instance_at(i)->live) mr_instance_end(i);
-    /* whoever waits looks again */
+    /* waiting processes look again */
     for (u32 i = 0; i < mr_used(MR_FILES); i++) mr_file_wake(mr_file_at(i));
 }

@@ -2,7 +2,7 @@
  *
  * Its bytes are copied to a file in the layer's folder, the record says where, a link takes over the name, and the
  * memory behind the old file is given back. Descriptors that are open on the old file stay: each keeps its position
- * there, and its calls go to the new file (lower.c). `place` is odd while a file moves. Whoever wrote or read
+ * there, and its calls go to the new file (lower.c). `place` is odd while a file moves. A process that wrote or read
  * meanwhile sees that it has changed and does the call again, so nothing is lost and no hole is read. */
 #include "board.h"
 
@@ -82,7 +82,7 @@ struct moving {
 
 static void settled(const struct mr_file *f) { mr_futex_wake((u32 *)&f->place, 0x7fffffff); }
 
-/* Under the lock: may it move, and nobody else does it? */
+/* Under the lock: may it move, and does no other process move it? */
 static long begin(struct moving *m)
 {
     struct mr_file *f = m->f;
@@ -123,7 +123,7 @@ static long copy_down(struct moving *m, long from, const char *name)
     return err;
 }
 
-/* Moves the file. own: a descriptor of the caller on it, or -1. 0 when it is below now, whoever moved it. */
+/* Moves the file. own: a descriptor of the caller on it, or -1. 0 when it is below now, also if another process moved it. */
 long mr_file_move(u32 file, long own)
 {
     struct moving m = {.f = mr_file_at(file), .file = file};
@@ -170,7 +170,7 @@ long mr_file_move(u32 file, long own)
     return err == -EALREADY ? 0 : err;
 }
 
-/* Until nobody moves it. A mover that was killed has changed nothing yet. */
+/* Waits until no process moves it. A mover that was killed has changed nothing yet. */
 void mr_place_wait(struct mr_file *f)
 {
     for (u32 seq; (seq = mr_load(&f->place)) & 1;) {

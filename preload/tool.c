@@ -16,7 +16,8 @@ static const char usage[] =
     "  create [--replace] [--owner PID]      plan on stdin (preload/plan-format.md)\n"
     "  destroy [-w NAME] [--force]\n"
     "  serve                                 a plan on stdin, then steps and rules; says what is committed\n"
-    "  relay [-w NAME]                       frames about files and steps of this node on stdout, of others on stdin\n"
+    "  relay [-w NAME] [--shared | --synced] [--timeout S]\n"
+    "                                        frames about files and steps of this node on stdout, of others on stdin\n"
     "  ps | events [--since N] [-w NAME]     JSON lines\n"
     "  list                                  all boards of this user\n"
     "  step-begin NAME | step-end NAME STATUS   STATUS: ok, failed or a number\n"
@@ -105,7 +106,7 @@ static int fill(const char *text, const struct mr_plan *plan, const struct mr_op
     mr_b->dir_len = (u32)strlen(real);
     mr_b->links = mr_oddities(real);
     int fresh = is_empty(real);
-    if (!o->owner || !fresh) mr_b->links |= mr_ways_in(real); /* nobody knows the new directory of a run yet */
+    if (!o->owner || !fresh) mr_b->links |= mr_ways_in(real); /* the new directory of a run is not known to any process yet */
     mr_b->owner = o->owner;
     if (o->owner && !mr_task_state(o->owner, &mr_b->owner_start, 0, 0)) return mr_say(MR_USAGE, "no process %u", o->owner);
     int line = mr_plan_load(text, why, sizeof why);
@@ -165,7 +166,7 @@ int mr_make_board(const char *text, const struct mr_options *o)
             return mr_say(MR_LIVE, "workflow %s is running (%s); end it or use destroy --force", plan.workflow, shm);
         close_board(1);
     }
-    /* made aside and linked into place whole, so that nobody ever maps half a board */
+    /* made aside and linked into place whole, so that no process ever maps half a board */
     snprintf(making, sizeof making, "%s.%d", shm, (int)getpid());
     int fd = open(making, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0) return mr_say(MR_FAILED_COMMAND, "%s: %s", making, strerror(errno));
@@ -336,6 +337,8 @@ int main(int argc, char **argv)
         else if (!strcmp(a, "--replace")) o.replace = 1;
         else if (!strcmp(a, "--force")) o.force = 1;
         else if (!strcmp(a, "--plan")) o.plan = 1;
+        else if (!strcmp(a, "--shared")) o.shared = 1;
+        else if (!strcmp(a, "--synced")) o.shared = o.synced = 1;
         else return mr_say(MR_USAGE, "unknown option %s", a);
     }
     if (!strcmp(command, "create")) return create(&o);

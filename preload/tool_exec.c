@@ -29,7 +29,7 @@ static int find_program(const char *name, char *path, size_t size)
     return 0;
 }
 
-/* ---- the end of whoever started us ---- */
+/* ---- the end of our parent ---- */
 
 static volatile u32 kept = MR_NONE;
 
@@ -40,7 +40,7 @@ static void end_by_force(int sig)
         const struct mr_proc *p = mr_proc_at(i);
         if (p->slot.used && p->state == MR_ALIVE && p->instance == kept && !(p->flags & MR_KEEPER)) kill((pid_t)p->pid, SIGKILL);
     }
-    kill(0, SIGKILL); /* our group, with us: nobody is left who would hear what we say */
+    kill(0, SIGKILL); /* our group, with us: no process is left to report to */
 }
 
 /* Millrace was killed: the step ends too, after three seconds by force. */

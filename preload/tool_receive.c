@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #define ROOM_TRIES 300
+#define SIGHT_US 2000
 
 struct content {
     const u8 *at, *end;
@@ -80,6 +81,12 @@ static int begin(u32 file, char *path, u8 flags)
     else f->marks |= MR_REMOTE; /* the sending half must not take it for a file of this node */
     mr_unlock(&g);
     if (is_ours) return 0;
+    if (mr_is_shared) {
+        mr_lock(&g);
+        mr_file_begin(file);
+        mr_unlock(&g);
+        return 0;
+    }
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (fd < 0) {
         fail(file, strerror(errno));
@@ -106,8 +113,37 @@ static ssize_t write_at(struct mr_file *f, const char *path, const u8 *bytes, u6
     }
 }
 
+/* In a shared directory: waits until the file has as many bytes here as another node has told. Opening it makes the file
+ * system ask for its size again. 0: it was failed instead. */
+static int is_seen(u32 file, const char *path, u64 size)
+{
+    char why[200];
+    u64 began = mr_now();
+    long long found = -1;
+    for (;;) {
+        struct stat st;
+        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        found = fd >= 0 && fstat(fd, &st) == 0 ? (long long)st.st_size : -1;
+        if (fd >= 0) close(fd);
+        if (found >= 0 && (u64)found >= size) return 1;
+        if (mr_now() - began >= mr_sight_limit || mr_load(&mr_b->gone)) break;
+        usleep(SIGHT_US);
+    }
+    if (found < 0) snprintf(why, sizeof why, "MR_STREAM_UNSEEN: another node has written it, and it is not there on this node");
+    else snprintf(why, sizeof why, "MR_STREAM_UNSEEN: another node has written %llu bytes, and %lld are there on this node", (unsigned long long)size, found);
+    fail(file, why);
+    return 0;
+}
+
 static int data(u32 file, const char *path, struct content c)
 {
+    if (mr_is_shared) {
+        struct mr_file *f = mr_file_at(file);
+        u64 to = number(&c, 8), from = mr_load(&f->frontier);
+        if (f->mode != MR_NO_UPDATE || mr_load(&f->state) != MR_GROWING || to <= from) return 0;
+        if (is_seen(file, path, to)) mr_publish(f, from, to);
+        return 0;
+    }
     struct mr_file *f = mr_file_at(file);
     u64 from = number(&c, 8), at = from, size = (u64)(c.end - c.at);
     for (int tries = 0; size;) {
@@ -133,12 +169,14 @@ static int complete(u32 file, const char *path, struct content c)
     struct mr_guard g;
     u64 size = number(&c, 8);
     u32 mode = (u32)number(&c, 4);
-    if (size == ~(u64)0) unlink(path);
+    if (mr_is_shared) {
+        if (mr_load(&mr_file_at(file)->state) >= MR_COMMITTED || (size != ~(u64)0 && !is_seen(file, path, size))) return 0;
+    } else if (size == ~(u64)0) unlink(path);
     else if (truncate(path, (off_t)size) < 0) {
         fail(file, strerror(errno));
         return 0;
     }
-    if (mode && chmod(path, mode) < 0) mode = 0; /* it can be read all the same */
+    if (!mr_is_shared && mode && chmod(path, mode) < 0) mode = 0; /* it can still be read */
     mr_lock(&g);
     mr_file_complete(file);
     mr_unlock(&g);
@@ -155,8 +193,9 @@ static int cut(u32 file, const char *path, int is_gone)
         f->marks &= (u16)~MR_REMOTE; /* the name is free for a step of any node */
     } else mr_cut(f, 0);
     mr_unlock(&g);
-    if (!is_gone) return truncate(path, 0) < 0 ? mr_say(MR_FAILED_COMMAND, "%s: %s", path, strerror(errno)) : 0;
-    unlink(path);
+    if (!is_gone && !mr_is_shared) return truncate(path, 0) < 0 ? mr_say(MR_FAILED_COMMAND, "%s: %s", path, strerror(errno)) : 0;
+    if (!is_gone) return 0;
+    if (!mr_is_shared) unlink(path);
     mr_look_at_all = 1;
     return 0;
 }

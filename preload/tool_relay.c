@@ -13,6 +13,8 @@
 u32 *mr_remote_ok, *mr_remote_failed;
 volatile int mr_look_at_all;
 u32 mr_send_again;
+int mr_is_shared, mr_is_synced;
+u64 mr_sight_limit = 30000000000u;
 
 void mr_path_of(char *to, size_t size, const char *path)
 {
@@ -123,6 +125,9 @@ int mr_command_relay(const struct mr_options *o)
 {
     int err = mr_open_board(o);
     if (err) return err;
+    mr_is_shared = o->shared;
+    mr_is_synced = o->synced;
+    if (o->timeout > 0) mr_sight_limit = (u64)(o->timeout * 1e9);
     mr_remote_ok = calloc(mr_used(MR_STEPS) + 1, sizeof *mr_remote_ok);
     mr_remote_failed = calloc(mr_used(MR_STEPS) + 1, sizeof *mr_remote_failed);
     pthread_t thread;

@@ -13,7 +13,7 @@
 
 enum {
     MR_FRAME_BEGIN = 64, /* u32 generation, u8 flags: MR_BEGIN_DIR, MR_BEGIN_AGAIN */
-    MR_FRAME_DATA,       /* u64 offset, the bytes */
+    MR_FRAME_DATA,       /* u64 offset, the bytes. In a shared directory: u64, how many bytes from the start others can see */
     MR_FRAME_COMPLETE,   /* u64 size (~0: it is not there), u32 mode */
     MR_FRAME_FAIL,       /* text: the reason */
     MR_FRAME_CUT,        /* u32 generation, u8: it is gone, not just shorter. What was sent of it is void */
@@ -28,6 +28,11 @@ enum {
 enum { MR_BEGIN_DIR = 1, MR_BEGIN_AGAIN = 2 };
 
 #define MR_FRAME_MAX (256u << 10) /* bytes of a file in one frame */
+
+/* All nodes see one directory: frames tell how far a file is, and carry no bytes. */
+extern int mr_is_shared;
+extern int mr_is_synced;    /* others see bytes only after fsync */
+extern u64 mr_sight_limit;  /* nanoseconds until what another node has told of must be seen here */
 
 /* Ends of instances on other nodes, by step: they are not ours to tell. Under the board's lock. */
 extern u32 *mr_remote_ok, *mr_remote_failed;

@@ -8,6 +8,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#define SYNC_BYTES (1u << 20)
+#define SYNC_NS 20000000u
+
 /* ---- frames ---- */
 
 static void write_all(struct iovec *parts, int count)
@@ -59,6 +62,7 @@ struct sent {
     u64 bytes;      /* from the start */
     int is_begun, is_done;
     int is_again;   /* a node may have it, or a part */
+    u64 synced_at;
 };
 
 static struct sent *open_files; /* those that are not done, in the order of their records */
@@ -68,7 +72,7 @@ static u32 seen_before; /* records below this number may have been sent before *
 static void look_for_more(void)
 {
     u32 files = mr_used(MR_FILES);
-    if (mr_look_at_all) { /* what was begun is still among them: only names that nobody had are new */
+    if (mr_look_at_all) { /* what was begun is still among them: only names that were not there are new */
         mr_look_at_all = 0;
         for (u32 i = 0; i < seen; i++) {
             u32 known = 0;
@@ -103,9 +107,38 @@ static ssize_t read_at(struct mr_file *f, const char *path, u64 at, u64 size)
     }
 }
 
+/* What this node has written is written for all nodes. 0, or an error of the system. */
+static int sync_file(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) return -errno;
+    int err = fsync(fd) < 0 ? -errno : 0;
+    close(fd);
+    return err;
+}
+
+/* In a shared directory: tells that others can see the file up to an offset. */
+static int send_sight(struct mr_file *f, struct sent *r, const char *name, const char *path, u64 to)
+{
+    if (r->bytes >= to) return 0;
+    if (mr_is_synced) {
+        u64 now = mr_now();
+        int is_due = to - r->bytes >= SYNC_BYTES || now - r->synced_at >= SYNC_NS;
+        if (!is_due && mr_load(&f->state) == MR_GROWING) return 0;
+        int err = sync_file(path);
+        if (err) return err;
+        r->synced_at = now;
+    }
+    if (mr_load(&f->generation) != r->generation) return -EAGAIN;
+    send_frame(MR_FRAME_DATA, name, &to, sizeof to, 0, 0);
+    r->bytes = to;
+    return 0;
+}
+
 /* Sends from `r->bytes` up to an offset. 0, or an error of the system. */
 static int send_bytes(struct mr_file *f, struct sent *r, const char *name, const char *path, u64 to)
 {
+    if (mr_is_shared) return send_sight(f, r, name, path, to);
     while (r->bytes < to) {
         ssize_t n = read_at(f, path, r->bytes, to - r->bytes);
         if (n < 0) return (int)n;

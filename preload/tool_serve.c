@@ -1,6 +1,6 @@
 /* millrace-board serve: a board whose rules come while it is in use, and that tells what is committed. It makes the
  * board from the lines on stdin up to `end`, goes on reading further ones, and takes the board away with the end of
- * stdin: so also when whoever wrote them was killed.
+ * stdin: so also when their writer was killed.
  *
  * in:  step NAME | rule … | sync WORD           out:  committed PATH | failed PATH REASON | synced WORD | error TEXT */
 #include "tool.h"
@@ -25,7 +25,7 @@ static void print_field(const char *s)
     }
 }
 
-/* Files that are complete with others: nobody else looks at them when no reader waits. */
+/* Files that are complete with others: only this tool looks at them when no reader waits. */
 static void evaluate_dependants(u32 n)
 {
     struct mr_guard g;

@@ -177,7 +177,7 @@ int mr_wait_moment(u32 proc, u32 file, u64 began)
 }
 
 /* A signal has cut a rest short. With one every millisecond, as profilers send them, no rest would ever be whole, and
- * nobody would look: so those that were cut are added up. */
+ * no process would look: so the cut ones are added up. */
 static long interrupted(struct patience *pa, u64 span)
 {
     u64 now = mr_now();
@@ -237,7 +237,7 @@ static int wait_for(u32 proc, u32 file, u32 kind, u64 at, u64 len)
     return ok < 0 ? ok : 0;
 }
 
-/* 0: go on (committed, there, or enough written); else -EIO, -EDEADLK or -ETIMEDOUT, which the program is told. */
+/* 0: go on (committed, there, or enough written); else -EIO, -EDEADLK or -ETIMEDOUT, which the program gets. */
 int mr_wait_for(u32 proc, u32 file, u32 kind, u64 at, u64 len)
 {
     int err = wait_for(proc, file, kind, at, len);

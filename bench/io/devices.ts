@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** Devices that are slow in a known way; whoever makes one closes it. */
+/** Devices that are slow in a known way. The caller closes them. */
 
 export interface SlowDevice {
   /** The folder on it, or the socket that it listens on. */

@@ -14,7 +14,7 @@ export type Use = [datum: Datum, mode: 'in' | 'out', bytes?: number]
 
 export const cpus = (count: number): Demand => demandOf(count, 0, [])
 
-/** An I/O task that asks for so many MB/s, or for a limit that is learned. */
+/** An I/O task that asks for a bandwidth in MB/s, or for a limit that is learned. */
 export const io = (bandwidth: Bandwidth, size: number, tags: readonly string[] = []): Demand =>
   ioDemandOf({ bandwidth, direction: 'write', size, device: null }, 0, 0, [...tags])
 

@@ -61,7 +61,7 @@ const exchange =
     for (const [consumer, part] of written) to[consumer]?.do([part])
   }
 
-/** MapReduce: 72 GB split into so many files, worked on by 20 instances, 7 GB merged. Input and output on Lustre. */
+/** MapReduce: 72 GB split into a number of files, worked on by 20 instances, 7 GB merged. Input and output on Lustre. */
 const mapReduce =
   (files: number, mode: Mode) =>
   (build: Build): void => {

@@ -71,7 +71,7 @@ const alignment =
     }
   }
 
-/** 7.6.3.3: four tasks decompose a domain each into so many parts, and one task works on each part. */
+/** 7.6.3.3: four tasks decompose a domain each into parts, and one task works on each part. */
 const decomposition =
   (parts: number, isEager: boolean) =>
   (build: Build): void => {

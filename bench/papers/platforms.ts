@@ -3,7 +3,7 @@ import { UNSTATED } from './unstated.ts'
 
 /**
  * One set of constants per platform, for all experiments on it. What the papers state is taken as stated; what
- * they leave out is said here with its reason.
+ * they leave out is given here with its reason.
  */
 
 const MB = 1e6
@@ -58,13 +58,13 @@ export const mareNostrum4 = (count: number, ioExecutors = 225): Platform =>
 export const firstNode = (task: number, executors: number): string[] =>
   executors > 0 ? [`n${Math.floor((task % (12 * 48)) / executors) + 1}`] : []
 
-/** Seconds in which so many tasks write so many MB each to one SSD, side by side. */
+/** Seconds in which `tasks` tasks write `megabytes` each to one SSD, side by side. */
 export function writingTime(megabytes: number, tasks: number): number {
   const { writer, latency, sync, knee } = UNSTATED
   return megabytes / writer.value + latency.value + sync.value * (tasks / knee.value) ** 3
 }
 
-/** Seconds for which a task computes there before it writes so many MB. */
+/** Seconds for which a task computes there before it writes `megabytes`. */
 export const computingBefore = (megabytes: number): number =>
   UNSTATED.computing.value * writingTime(megabytes, 48)
 

@@ -30,15 +30,6 @@ export function parts(published: number, ours: number): string {
 
 export const percent = (share: number): string => `${(share * 100).toFixed(0)}%`
 
-export const waiting = (experiment: string, paper: string, why: string): Row => ({
-  experiment,
-  paper,
-  ours: 'waiting',
-  better: why,
-  turning: '',
-  met: null,
-})
-
 /** The constraint at which a curve is lowest; among equals the highest, as in the papers: it congests least. */
 export function lowest(curve: ReadonlyMap<number, number>): number {
   const best = Math.min(...curve.values())

@@ -46,5 +46,7 @@ export const UNSTATED = {
   memoryRead: of(1.33, 'capio', 'GALILEO100: GB/s that one process reads from a stream'),
   memoryWrite: of(2.4, 'capio', 'GALILEO100: GB/s that one process writes to a stream'),
   open: of(0.039, 'capio', 'GALILEO100: seconds to open a file on Lustre'),
+  multiplying: of(0.05, 'mpi', 'matrix multiplication: a product, in times of writing it'),
+  tail: of(0.36, 'mpi', 'web archives: how few records have most of the words', [0.2, 0.3, 0.42, 0.5]),
   consuming: of(1, 'eager', 'eager release: consuming, in times of producing'),
 } satisfies Record<string, Unstated>

@@ -1,6 +1,6 @@
 // autotune.mjs KIND PATH TASKS BYTES BANDWIDTH LIMIT: writes to a device under a limit. KIND is socket (PATH is that of a
 // device process) or disk (PATH is a folder); LIMIT is none (no I/O tasks), unlimited, auto, bounded, adaptive, or MB/s
-// per task. BENCH_CHANGE is JSON, { after, file, text } or { after, line }: when so many tasks have ended, the text is
+// per task. BENCH_CHANGE is JSON, { after, file, text } or { after, line }: when that many tasks have ended, the text is
 // written to the file, or the line sent to the device. Prints the seconds, the tasks that learning took, and the
 // milliseconds at which the tasks ended, from the change on if there is one.
 import { createHash } from 'node:crypto'
@@ -53,7 +53,7 @@ export const save = task(
 const digestOf = data => createHash('md5').update(data).digest('hex')
 const change = JSON.parse(process.env['BENCH_CHANGE'] ?? 'null')
 
-/** Resolves to the time of the change, when so many have ended. */
+/** Resolves to the time of the change. */
 function changeAfter(results) {
   let left = change.after
   return new Promise((resolve, reject) => {

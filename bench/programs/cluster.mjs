@@ -1,7 +1,9 @@
 // cluster.mjs WHAT NODES COUNT: what is measured of a run on several nodes, or on this machine where NODES is `here`.
 // flat: empty tasks per second. chain: milliseconds per task that waits for the one before. true: milliseconds per /bin/true.
 // start: milliseconds from the start of this process to the first result. large: milliseconds to read 100 MB that another task
-// made. other: the same on another node, when it is complete where it was made. spread: by one task on each of four nodes. kill: seconds for tasks of 50 ms, of which one node is killed at the start. Prints { value }.
+// made. other: the same on another node, when it is complete where it was made. spread: by one task on each of four nodes. wide: COUNT MiB by one
+// task on each of eight other nodes; single: on one. hops: a chain in which each task is on the other of two nodes. kill: seconds for tasks of
+// 50 ms, of which one node is killed at the start. Prints { value }.
 import { configure, command, main, task, waitOn, barrier } from 'millrace'
 
 const [what = 'flat', nodes = 'here', count = '20000'] = process.argv.slice(2)
@@ -16,6 +18,13 @@ export const readOn1 = task({ name: 'readOn1', tags: ['n1'] }, array => array[ar
 export const readOn2 = task({ name: 'readOn2', tags: ['n2'] }, array => array[array.length - 1])
 export const readOn3 = task({ name: 'readOn3', tags: ['n3'] }, array => array[array.length - 1])
 export const readOn4 = task({ name: 'readOn4', tags: ['n4'] }, array => array[array.length - 1])
+export const readOn5 = task({ name: 'readOn5', tags: ['n5'] }, array => array[array.length - 1])
+export const readOn6 = task({ name: 'readOn6', tags: ['n6'] }, array => array[array.length - 1])
+export const readOn7 = task({ name: 'readOn7', tags: ['n7'] }, array => array[array.length - 1])
+export const readOn8 = task({ name: 'readOn8', tags: ['n8'] }, array => array[array.length - 1])
+export const readOn9 = task({ name: 'readOn9', tags: ['n9'] }, array => array[array.length - 1])
+export const nextOn1 = task({ name: 'nextOn1', tags: ['n1'] }, x => x + 1)
+export const nextOn2 = task({ name: 'nextOn2', tags: ['n2'] }, x => x + 1)
 export const wait = task({ name: 'wait' }, ms => {
   const end = performance.now() + ms
   while (performance.now() < end);
@@ -23,6 +32,7 @@ export const wait = task({ name: 'wait' }, ms => {
 export const run = command({ name: 'true', params: [] }, () => ['/bin/true'])
 
 configure({ nodes, progress: 'none' })
+const eight = [readOn2, readOn3, readOn4, readOn5, readOn6, readOn7, readOn8, readOn9]
 
 const measure = {
   async flat() {
@@ -37,6 +47,14 @@ const measure = {
     const start = performance.now()
     let last = next(0)
     for (let i = 1; i < n; i++) last = next(last)
+    await waitOn(last)
+    return (performance.now() - start) / n
+  },
+  async hops() {
+    await waitOn([nextOn1(0), nextOn2(0)])
+    const start = performance.now()
+    let last = nextOn1(0)
+    for (let i = 1; i < n; i++) last = i % 2 ? nextOn2(last) : nextOn1(last)
     await waitOn(last)
     return (performance.now() - start) / n
   },
@@ -61,19 +79,21 @@ const measure = {
     return performance.now() - start
   },
   /** The median of three: the first transfer also makes the connection. */
-  async between(readers) {
+  async between(readers, size = 12_500_000, times = 3) {
     const values = []
-    for (let i = 0; i < 3; i++) {
-      const array = makeOn1(12_500_000)
+    for (let i = 0; i < times; i++) {
+      const array = makeOn1(size)
       await waitOn([readOn1(array), ...readers.map(read => read(new Float64Array(1)))])
       const start = performance.now()
       await waitOn(readers.map(read => read(array)))
       values.push(performance.now() - start)
     }
-    return values.sort((a, b) => a - b)[1]
+    return values.sort((a, b) => a - b)[times >> 1]
   },
   other: () => measure.between([readOn2]),
   spread: () => measure.between([readOn2, readOn3, readOn4]),
+  single: () => measure.between([readOn2], n * 2 ** 17, 1),
+  wide: () => measure.between(eight, n * 2 ** 17, 1),
   async kill() {
     const [victim] = await waitOn([who(), who()])
     const start = performance.now()

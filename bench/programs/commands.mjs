@@ -1,4 +1,4 @@
-// N times /bin/true as command tasks, with so many MB of heap in the coordinator.
+// N times /bin/true as command tasks, with a heap of the given size (MB) in the coordinator.
 import { writeSync } from 'node:fs'
 import { barrier, command, main } from 'millrace'
 
@@ -7,7 +7,7 @@ const megabytes = Number(process.argv[3] ?? 0)
 
 const nothing = command({ name: 'nothing' }, () => ['/bin/true'])
 
-// Whoever measures sees from here how long it takes to give the heap back.
+// The bench measures from here how long it takes to give the heap back.
 if (megabytes > 0) process.on('exit', () => writeSync(1, '{"ended":true}\n'))
 
 main(async () => {

@@ -1,11 +1,11 @@
-/** So many steps of plain arithmetic. */
+/** Does this many steps of plain arithmetic. */
 export function work(steps) {
   let sum = 0
   for (let i = 0; i < steps; i++) sum += Math.sqrt(i)
   return sum
 }
 
-/** Steps that take a millisecond here, when nobody else computes. */
+/** How many steps take a millisecond here, when nothing else computes. */
 export function stepsPerMillisecond() {
   const STEPS = 1e6
   let best = Infinity
@@ -21,7 +21,7 @@ export function stepsPerMillisecond() {
 const TOTAL = 600
 const ROUNDS = 8
 
-/** `run` has so many tasks of so many steps done. Gives how many times as fast as one after the other it was. */
+/** Gives how many times as fast as in sequence `run` was with tasks of `milliseconds` each. */
 export async function speedUps(milliseconds, run) {
   const steps = Math.round(milliseconds * stepsPerMillisecond())
   const tasks = Math.round(TOTAL / milliseconds)

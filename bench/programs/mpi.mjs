@@ -15,7 +15,7 @@ export const measure = mpi(
             ? (256 << 20) / comm.size
             : 8 << 20
     const data = new Uint8Array(bytes)
-    const [from, into] = [new Float64Array(bytes / 8), new Float64Array(bytes / 8)]
+    const [from, into] = [new Float64Array(bytes / 8).fill(1), new Float64Array(bytes / 8).fill(1)]
     const repeat = what === 'ping8' ? 20000 : what === 'ping1m' ? 500 : what === 'allreduce' ? 20 : 1
     comm.barrier()
     const began = comm.wtime()

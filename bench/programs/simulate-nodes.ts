@@ -2,8 +2,8 @@ import { Datum } from '../../src/core/data/datum.ts'
 import { demandOf } from '../../src/core/tasks/demand.ts'
 import { Simulation } from '../../src/simulate/simulation.ts'
 
-// Simulates small workflows of five tasks each (one, three that read what it made, and one that reads what these made) on so
-// many nodes of 48 CPUs, so many workflows at one time. Files are on disks of nodes. Of 10,000 nodes
+// Simulates small workflows of five tasks each (one, three that read what it made, and one that reads what these made) on nodes
+// of 48 CPUs, with a number of workflows open at one time. Files are on disks of nodes. Of 10,000 nodes
 // one is lost every minute, and replaced two minutes later; of fewer, as many in proportion. Prints what that took.
 const [nodeCount = '10', taskCount = '10000', openCount = '320'] = process.argv.slice(2)
 const [count, tasks] = [Number(nodeCount), Math.ceil(Number(taskCount) / 5) * 5]

@@ -9,18 +9,18 @@ const ip = (...words: string[]): string =>
 const tc = (...words: string[]): string =>
   execFileSync('tc', words, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
 
-const RATE = '1gbit'
-
-/** Machines for a benchmark: network namespaces on one bridge, each with 1 Gbit/s in each direction. */
+/** Machines for a benchmark: network namespaces on one bridge, each with a rate of its own in each direction (1 Gbit/s unless said). */
 export class Namespaces {
   readonly #tag = `mr${process.pid}`
   readonly #folder = mkdtempSync(join(tmpdir(), 'millrace-bench-net-'))
   readonly #count: number
+  readonly #rate: string
   readonly #path = process.env['PATH']
   readonly #atExit = (): void => this.end()
 
-  private constructor(count: number) {
+  private constructor(count: number, rate: string) {
     this.#count = count
+    this.#rate = rate
   }
 
   /** Why they cannot be made here; undefined when they can. */
@@ -35,8 +35,9 @@ export class Namespaces {
     }
   }
 
-  static make(count: number): Namespaces {
-    const made = new Namespaces(count)
+  /** `rate`: as tc has it. */
+  static make(count: number, rate = '1gbit'): Namespaces {
+    const made = new Namespaces(count, rate)
     try {
       made.#make()
     } catch (error) {
@@ -62,7 +63,7 @@ export class Namespaces {
       ip('-n', space, 'addr', 'add', this.addressOf(i) + '/24', 'dev', 'eth0')
       ip('-n', space, 'link', 'set', 'eth0', 'up')
       ip('-n', space, 'link', 'set', 'lo', 'up')
-      const limit = ['root', 'tbf', 'rate', RATE, 'burst', '256kb', 'latency', '20ms']
+      const limit = ['root', 'tbf', 'rate', this.#rate, 'burst', '256kb', 'latency', '20ms']
       tc('qdisc', 'add', 'dev', outer, ...limit)
       execFileSync('ip', ['netns', 'exec', space, 'tc', 'qdisc', 'add', 'dev', 'eth0', ...limit])
     }
@@ -70,7 +71,13 @@ export class Namespaces {
     const ssh = join(this.#folder, 'ssh')
     writeFileSync(
       ssh,
-      '#!/bin/sh\nwhile [ $# -gt 2 ]; do shift; done\nexec ip netns exec "$1" /bin/sh -c "$2"\n',
+      [
+        '#!/bin/sh',
+        // Namespaces share the disk: a socket that ssh would forward is there by its name.
+        'while [ $# -gt 2 ]; do case "$1 $2" in "-R /"*) ln -sf "${2#*:}" "${2%%:*}" ;; esac; shift; done',
+        'exec ip netns exec "$1" /bin/sh -c "$2"',
+        '',
+      ].join('\n'),
     )
     chmodSync(ssh, 0o755)
     process.env['PATH'] = `${this.#folder}:${this.#path}`

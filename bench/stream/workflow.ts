@@ -65,7 +65,7 @@ function start(program: string, args: readonly string[], cwd: string): Started {
       else reject(new Error(`${args.join(' ')} ended with ${code}: ${said.trim().split('\n').at(-1)}`))
     })
   })
-  done.catch(() => {}) // Whoever waits for it hears of it.
+  done.catch(() => {}) // The waiter gets the error.
   return { done }
 }
 

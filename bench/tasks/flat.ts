@@ -9,7 +9,7 @@ const MAP = 'millrace, map'
 const BATCHES = 'MessagePort, batches of 100'
 const PISCINA = [1, 16, 64, 128]
 
-/** So many more for the floor, which then takes as long as we do: a machine is undisturbed more often for a short time. */
+/** How many more calls the floor makes, so that it takes as long as we do: a machine is undisturbed more often for a short time. */
 const AS_LONG = 4
 
 const rate =

@@ -137,8 +137,6 @@ function Box({
     ? `${formatCount(node.counts.submitted - leftOf(node.counts))} of ${formatCount(node.counts.submitted)}`
     : `${STATE_SHAPES[node.state ?? 'unknown']} ${STATE_WORDS[node.state ?? 'unknown']}`
   const state = node.state ?? (node.counts ? stateOf(node.counts) : 'unknown')
-  const length = 20
-  const name = node.name.length > length ? `${node.name.slice(0, length - 1)}…` : node.name
   return (
     <g
       class={`node ${state}${node.isCritical ? ' critical' : ''}`}
@@ -160,9 +158,9 @@ function Box({
       {isStriped(node.kind) ? (
         <rect class="stripe" width={6} height={6} x={8} y={NODE_HEIGHT / 2 - 3} />
       ) : null}
-      <text class="name" x={22} y={21}>
-        {name}
-      </text>
+      <foreignObject class="name" x={22} y={6} width={NODE_WIDTH - 30} height={20}>
+        <div>{node.name}</div>
+      </foreignObject>
       <text class="about" x={22} y={38}>
         {about}
       </text>
@@ -183,13 +181,21 @@ function CountBar({ counts }: { counts: Counts }): preact.JSX.Element {
   const room = NODE_WIDTH - 32
   const share = (count: number): number => (count / Math.max(1, counts.submitted)) * room
   const done = share(counts.done)
-  const failed = share(counts.failed + counts.ignored + counts.cancelled)
+  const failed = share(counts.failed + counts.ignored)
+  const cancelled = share(counts.cancelled)
   return (
     <g class="counts">
       <rect class="all" x={22} y={44} width={room} height={4} rx={2} />
       <rect class="done" x={22} y={44} width={done} height={4} rx={2} />
       <rect class="failed" x={22 + done} y={44} width={failed} height={4} />
-      <rect class="running" x={22 + done + failed} y={44} width={share(counts.running)} height={4} />
+      <rect class="cancelled" x={22 + done + failed} y={44} width={cancelled} height={4} />
+      <rect
+        class="running"
+        x={22 + done + failed + cancelled}
+        y={44}
+        width={share(counts.running)}
+        height={4}
+      />
     </g>
   )
 }

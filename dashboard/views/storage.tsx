@@ -26,19 +26,24 @@ export function StorageView(): preact.JSX.Element {
 }
 
 export function Storage({ storage, run }: { storage: StorageSection; run: RunSection }): preact.JSX.Element {
-  const { flush, prefetch, failed } = storage.moved
+  const { flush, prefetch, failed, dropped } = storage.moved
   return (
     <div class="storage">
       {storage.devices.map(device => (
         <Device key={device.name} device={device} run={run} />
       ))}
       {storage.tuners.map(tuner => (
-        <Tuner key={`${tuner.kind}/${tuner.device}`} tuner={tuner} />
+        <Tuner key={`${tuner.kind}/${tuner.device}`} tuner={tuner} isOver={run.state !== 'running'} />
       ))}
-      {flush.files + prefetch.files + storage.moving.length + failed > 0 ? (
+      {flush.files + prefetch.files + storage.moving.length + failed + dropped > 0 ? (
         <Card
           title="Moves between devices"
-          aside={`flushed ${plural(flush.files, 'file')}, ${formatBytes(flush.bytes)} · fetched ${plural(prefetch.files, 'file')}, ${formatBytes(prefetch.bytes)}${failed > 0 ? ` · ${failed} not done` : ''}`}
+          aside={[
+            `flushed ${plural(flush.files, 'file')}, ${formatBytes(flush.bytes)}`,
+            `fetched ${plural(prefetch.files, 'file')}, ${formatBytes(prefetch.bytes)}`,
+            ...(failed > 0 ? [`${formatCount(failed)} failed`] : []),
+            ...(dropped > 0 ? [`${formatCount(dropped)} not needed any more`] : []),
+          ].join(' · ')}
         >
           <Table
             name="Moves between devices"
@@ -155,10 +160,11 @@ function trialsOf({ trials }: TunerRow): Trials[] {
 }
 
 /** What was tried: how many tasks at one time, how long each took, how many the device did per second. And what was taken. */
-function Tuner({ tuner }: { tuner: TunerRow }): preact.JSX.Element {
+function Tuner({ tuner, isOver }: { tuner: TunerRow; isOver: boolean }): preact.JSX.Element {
   const { kind, device, trials, verdict } = tuner
   const rows = trialsOf(tuner)
   const most = Math.max(...rows.map(row => row.rate), 1e-9)
+  const taken = rows.find(row => row.concurrency === verdict?.concurrency)
   const isTaken = (row: Trials): boolean => row.concurrency === verdict?.concurrency
   const columns: Column<Trials>[] = [
     {
@@ -181,7 +187,7 @@ function Tuner({ tuner }: { tuner: TunerRow }): preact.JSX.Element {
   ]
   const told = verdict
     ? `${verdict.concurrency} at a time, ${rate(verdict.bandwidth)} each`
-    : `${plural(trials.length, 'trial')} so far`
+    : `${plural(trials.length, 'trial')}${isOver ? '' : ' so far'}`
   return (
     <Card title={`Limit of ${kind} on ${device}`} aside={told} class="tuner">
       {rows.length === 0 ? null : (
@@ -194,8 +200,13 @@ function Tuner({ tuner }: { tuner: TunerRow }): preact.JSX.Element {
       )}
       <p class="hint">
         {verdict
-          ? `◆ ${verdict.reason}${verdict.learned > 0 ? `; learned from ${plural(verdict.learned, 'task')}` : ''}`
-          : 'No verdict yet.'}
+          ? `◆ ${verdict.reason}${verdict.learned > 0 ? `; learned from ${plural(verdict.learned, 'task')}` : ''}.`
+          : isOver
+            ? 'No verdict: the run ended before there were enough trials.'
+            : 'No verdict yet.'}
+        {verdict && verdict.waiting !== null && taken && taken.rate < most
+          ? ` Another number does more tasks per second, but ${plural(verdict.waiting, 'task')} waited, and the last of so few ends sooner this way. It is chosen again when more wait.`
+          : ''}
       </p>
     </Card>
   )
@@ -204,12 +215,24 @@ function Tuner({ tuner }: { tuner: TunerRow }): preact.JSX.Element {
 const rateText = (value: number): string =>
   value >= 100 ? formatCount(Math.round(value)) : value.toPrecision(2)
 
+const MOVE_WORDS = {
+  started: ', moving',
+  done: '',
+  failed: ' failed',
+  dropped: ', not needed any more',
+} as const
+
 const MOVES: Column<MoveRow>[] = [
   { title: 'file', class: 'name', cell: move => move.file },
   {
     title: 'what',
-    cell: move =>
-      `${move.why}${move.phase === 'done' ? '' : move.phase === 'failed' ? ', not done' : ', moving'}`,
+    cell: move => (
+      <>
+        {move.phase === 'failed' ? <span class="bad">✕ </span> : null}
+        {`${move.why}${MOVE_WORDS[move.phase]}`}
+        {move.phase === 'failed' && move.reason !== null ? `: ${move.reason}` : ''}
+      </>
+    ),
   },
   { title: 'from', cell: move => move.from },
   { title: 'to', cell: move => move.to },

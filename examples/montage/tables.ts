@@ -37,7 +37,7 @@ function header(path: string): Record<string, number> {
   return Object.fromEntries([...lines].map(([, name, value]) => [name, Number(value)]))
 }
 
-/** By so many pixels, and some more for safety, tiles reach into each other. */
+/** Tiles overlap by this many pixels, and some more for safety. */
 const PAD = 12
 
 /** The images of a table of projected images that reach into a tile of the region, `across` x `across` in all. */

@@ -12,7 +12,7 @@ export interface Read {
 }
 
 const SEED = 16
-/** A place counts as varied if so many reads agree, and nearly all that cover it. */
+/** A place counts as varied if at least this many reads agree, and nearly all that cover it. */
 const LEAST_READS = 4
 const LEAST_SHARE = 0.7
 

@@ -28,7 +28,7 @@ static void flush(size_t count) {
   while (left > 0) {
     ssize_t written = write(STDOUT_FILENO, bytes, left);
     if (written < 0 && errno == EINTR) continue;
-    /* Nobody reads, or there is no room: the reader looks by itself. */
+    /* The reader has gone, or there is no room: it looks by itself. */
     if (written <= 0) exit(1);
     bytes += written;
     left -= (size_t)written;

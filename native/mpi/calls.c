@@ -26,7 +26,7 @@ static napi_value send_array(napi_env env, napi_callback_info info) {
     return outcome(env, error, "send");
 }
 
-/* told(array): where what came is told of, for as long as the process lives. */
+/* told(array): the array in which arrivals are announced, for as long as the process lives. */
 static napi_value set_told(napi_env env, napi_callback_info info) {
     struct call call = arguments(env, info);
     told = integers(&call, 0);

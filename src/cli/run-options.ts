@@ -89,7 +89,7 @@ export function keptOptionsOf(given: Given): RunOptions {
   return options
 }
 
-/** What can be wrong with files that options name is said before anything is run. */
+/** Checks the files that options name before anything runs. */
 export async function checkRunOptions(options: RunOptions): Promise<void> {
   if (options.machine !== undefined) describedNode(options)
   if (options.checkpoint !== undefined) parseCheckpoint(options.checkpoint)

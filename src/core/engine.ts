@@ -100,7 +100,8 @@ export class Engine {
   // --- what happens ---
 
   submit(spec: TaskSpec, accesses: readonly AccessRequest[], now: number): Task {
-    this.#suitable.check(spec)
+    // In a run that is closed, as where all nodes were lost, it is cancelled, whatever it asks for.
+    if (!this.isClosed) this.#suitable.check(spec)
     if (spec.demand.storage) this.io.check(spec, accesses)
     if (spec.parent) rejectNestedCycle(spec.parent, spec.kind.name, accesses)
     const task = new Task(++this.#lastTask, spec, now)

@@ -208,6 +208,12 @@ export const ERRORS = {
     meaning: 'The directory of a workflow cannot be used, or a file in it cannot be put in its place.',
     remedy: 'Name a directory that exists and can be written, with room for the files.',
   },
+  MR_STREAM_UNSEEN: {
+    meaning:
+      'In a directory that several nodes share, a file that one node has written was not seen on another within 30 seconds.',
+    remedy:
+      'Check that the directory is on one file system on all nodes, or leave out --dir: then bytes go from node to node.',
+  },
   MR_STREAM_BOARD: {
     meaning: 'The shared board of a workflow cannot be made, found or ended.',
     remedy: '`millrace stream ps` shows what is up; `millrace stream down` ends it.',

@@ -125,6 +125,11 @@ export interface DemandFacts {
   gpus?: number
 }
 
+/** What a ready task with I/O lacks. Where it could go to several devices: room, if none of them has it. */
+export type Lack = 'room' | 'executor' | 'device'
+
+export type MovePhase = 'started' | 'done' | 'failed' | 'dropped'
+
 export type RunEvent =
   | {
       type: 'run-started'
@@ -258,7 +263,7 @@ export type RunEvent =
   /** The device cannot be used any more. */
   | { type: 'device-failed'; at: number; device: number; reason: string }
   /** A ready I/O task does not start; sent for the first task of each line. */
-  | { type: 'waits'; at: number; task: number; reason: string }
+  | { type: 'waits'; at: number; task: number; reason: string; lacks?: Lack }
   /** One epoch of learning: this number of tasks ran at one time and took `mean` milliseconds each. */
   | {
       type: 'trial'
@@ -279,13 +284,16 @@ export type RunEvent =
       concurrency: number
       /** Tasks of the kind that were spent on learning so far. */
       learned: number
+      /** It is the best for this number of waiting tasks; no number where it is not chosen for one. */
+      waiting?: number
       reason: string
     }
   | {
       type: 'move'
       at: number
       move: number
-      phase: 'started' | 'done' | 'failed'
+      /** Dropped: it was not needed any more. */
+      phase: MovePhase
       why: 'flush' | 'prefetch'
       version: number
       from: number

@@ -1,7 +1,9 @@
-/** The candidate closest to what was written, if it is close enough to be worth suggesting. */
+/** The candidate that a mistyped word most likely means, or null when none is near. Short words allow fewer mistakes. */
 export function nearest(written: string, candidates: Iterable<string>): string | null {
+  const { length } = written
+  const allowed = length < 5 ? Math.min(1, length - 1) : Math.min(3, Math.floor(length / 3))
   let best: string | null = null
-  let least = Math.max(2, Math.floor(written.length / 3)) + 1
+  let least = allowed + 1
   for (const candidate of candidates) {
     const distance = editDistance(written.toLowerCase(), candidate.toLowerCase(), least)
     if (distance < least) {

@@ -226,7 +226,7 @@ export interface CommandOptions<
   exitCodes?: readonly number[] | ((code: number) => boolean)
   /** What the program may use: { cpuTime, memory, fileSize, openFiles }. @default what this process may */
   limits?: ProcessLimits
-  /** It is an MPI program: it is started by mpirun, in so many processes with `cpus` CPUs each. */
+  /** It is an MPI program: mpirun starts it as this many processes, with `cpus` CPUs each. */
   mpi?: MpiProgram<A>
   /** Its arguments are secret: where it fails, neither messages nor the journal show more than the program. @default false */
   secret?: boolean

@@ -215,7 +215,9 @@ export class LocalNode implements TaskNode {
   }
 
   stop(task: Task): void {
-    if (!attemptOf(task).isBusy) this.#formOf(task).stop(task)
+    const { attempt } = jobOf(task)
+    // One that was lost meanwhile, or with another that was stopped, has no attempt any more: the core is about to be told.
+    if (attempt && !attempt.isBusy) this.#formOf(task).stop(task)
   }
 
   abort(task: Task): void {

@@ -11,7 +11,7 @@ const PLACES = ['./dashboard-process.js', '../../dist/dashboard-process.js']
 export interface Dashboard {
   /** What carries out orders of pages, once the run is there; null where pages may only look. */
   carryOut: ((order: ControlOrder) => ControlAnswer) | null
-  /** Called when the page is gone before the run is: nobody could take back what was asked on it. */
+  /** Called when the page ends before the run: then no user could take back what was asked on it. */
   onGone: (() => void) | null
   /** Lets it send the end of the run to its pages, and end. */
   end(): void

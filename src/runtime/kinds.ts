@@ -2,7 +2,7 @@ import type { Engine } from '../core/engine.ts'
 import { Implementation } from '../core/tasks/task.ts'
 import type { Kind } from '../core/tasks/task.ts'
 import type { Definition } from '../model/definition.ts'
-import { buildDemand } from '../model/options/demand.ts'
+import { addVariants } from '../model/options/demand.ts'
 
 /** The core's view of definitions. */
 export class Kinds {
@@ -37,13 +37,7 @@ export class Kinds {
         module: kind.module,
       })
     }
-    for (let i = kind.implementations.length; i < definition.variants.length; i++) {
-      const variant = definition.variants[i]
-      if (variant)
-        kind.implementations.push(
-          new Implementation(variant.name, buildDemand(definition, variant.options, [])),
-        )
-    }
+    addVariants(kind, definition)
     return kind
   }
 }

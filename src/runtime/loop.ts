@@ -21,7 +21,7 @@ export interface LoopParts {
   readonly engine: Pick<Engine, 'decide' | 'root' | 'readyCount' | 'taskCount' | 'io' | 'looks' | 'control'>
   readonly nodes: readonly TaskNode[]
   readonly files: Pick<NodeFiles, 'discard'> & {
-    readonly devices: Pick<NodeFiles['devices'], 'any' | 'sample' | 'move'>
+    readonly devices: Pick<NodeFiles['devices'], 'any' | 'sample' | 'look' | 'move'>
   }
   readonly nested: Pick<Nested, 'resume' | 'cancelCalled'>
   readonly channels: Pick<Channels, 'any' | 'look' | 'isAwaited'>
@@ -108,6 +108,7 @@ export class Loop {
     let isSoon = files.devices.any
     for (const node of nodes) if (node.tick()) isSoon = true
     files.devices.sample()
+    files.devices.look()
     this.decide()
     return isSoon
   }

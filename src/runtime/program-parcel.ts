@@ -17,7 +17,7 @@ export function programParcel(modules: readonly string[]): Parcel {
   return { files, links: [...linksTo(all), ...linksOf(modules)] }
 }
 
-/** Whether a module is CommonJS, and what its own names mean, is said by the package that it is in. */
+/** The package.json around a module says whether it is CommonJS, and what its own names mean. */
 function settingsFor(path: string): string[] {
   for (let folder = dirname(path); ; folder = dirname(folder)) {
     const file = join(folder, 'package.json')

@@ -9,6 +9,8 @@ import type { Stores } from './machine/stores.ts'
 export interface Work {
   /** Milliseconds, on CPUs of speed 1 that it has for itself. */
   readonly compute: number
+  /** `compute` and the times of `releases` are those on one CPU; on more it is so many times as fast. */
+  readonly speedUp?: (cpus: number) => number
   /** Bytes of what it uses, in the order of its accesses; null when nothing of it takes time. */
   readonly bytes?: readonly number[] | null
   /** Its time was recorded whole: what it reads and writes is part of `compute`, and `bytes` are sizes only. */
@@ -25,6 +27,14 @@ export interface Work {
 }
 
 export const workOf = (task: Task): Work => task.payload as Work
+
+/** CPUs that the task has, by the implementation that was chosen. */
+const cpusOf = ({ implementation, demand }: Task): number => (implementation.demand ?? demand).cpus
+
+/** Milliseconds that it computes on the CPUs that it has. */
+export const computeOf = (task: Task): number => workOf(task).compute / speedOf(task)
+
+const speedOf = (task: Task): number => workOf(task).speedUp?.(cpusOf(task)) ?? 1
 
 /** What an execution needs around it. */
 export interface Surroundings {
@@ -71,7 +81,7 @@ export class Execution implements Alarm {
     // It was stopped meanwhile: what is under way ends, and nothing follows.
     if (task.state !== 'running') return
     const { stores } = this.#around
-    const { compute, bytes, isWhole, read = 0, write = 0, eager, releases, takes } = workOf(task)
+    const { bytes, isWhole, read = 0, write = 0, eager, releases, takes } = workOf(task)
     const count = bytes && !isWhole ? task.accesses.length : 0
     for (;;) {
       const at = this.#step++
@@ -85,8 +95,9 @@ export class Execution implements Alarm {
       } else if (at === count + 1) {
         if (takes && this.#take(takes)) return
         if (takes) continue
+        const compute = computeOf(task)
         if (eager) this.#releaseEvenly(compute)
-        for (const { access, after } of releases ?? []) this.#releaseAfter(access, after)
+        for (const { access, after } of releases ?? []) this.#releaseAfter(access, after / speedOf(task))
         // Also for no time at all: a task ends in a step of its own, after the code that started it.
         return this.#compute(compute)
       } else if (at < 2 * count + 2) {
@@ -100,8 +111,7 @@ export class Execution implements Alarm {
   }
 
   #compute(milliseconds: number): void {
-    const { cpus } = this.#task.implementation.demand ?? this.#task.demand
-    this.#node.compute(milliseconds, cpus, this)
+    this.#node.compute(milliseconds, cpusOf(this.#task), this)
   }
 
   /** Computes for the next value, or waits for it; false when all have been taken. */
@@ -115,13 +125,15 @@ export class Execution implements Alarm {
       return true
     }
     this.#taken++
-    const { compute, releases = [] } = workOf(this.#task)
+    const { releases = [] } = workOf(this.#task)
+    const [compute, speed] = [computeOf(this.#task), speedOf(this.#task)]
     const from = this.#computed
     const isLast = this.#taken === takes.length
     this.#computed = isLast ? compute : from + compute * next.share
     for (const { access, after } of releases) {
-      const isNow = after > from || (from === 0 && this.#taken === 1)
-      if (isNow && after <= this.#computed) this.#releaseAfter(access, after - from)
+      const own = after / speed
+      const isNow = own > from || (from === 0 && this.#taken === 1)
+      if (isNow && own <= this.#computed) this.#releaseAfter(access, own - from)
     }
     this.#compute(this.#computed - from)
     return true

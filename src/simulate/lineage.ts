@@ -77,7 +77,7 @@ export class Lineage {
     else this.#on.set(node, new Set([version]))
   }
 
-  /** Nothing needs it any more; it may be asked for again all the same, to make something again that was made of it. */
+  /** Nothing needs it any more; but it may be needed again, to remake a version that was made of it. */
   discarded(version: Version): void {
     const node = this.#stores.placeOf(version.id)?.node ?? null
     if (node !== null) this.#on.get(node)?.delete(version)

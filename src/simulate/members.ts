@@ -1,7 +1,7 @@
 import type { Members } from './failures.ts'
 import type { Simulation } from './simulation.ts'
 
-/** What losing and joining does in a simulation: the core is told as a real run tells it. */
+/** What losing and joining does in a simulation: the core gets the same stimuli as in a real run. */
 export const membersOf = (simulation: Simulation): Members => ({
   get now() {
     return simulation.clock.now

@@ -16,7 +16,7 @@ import type { Demand } from '../core/tasks/demand.ts'
 import type { Kind, Task, TaskSpec } from '../core/tasks/task.ts'
 import { Clock } from './clock.ts'
 import type { Alarm } from './clock.ts'
-import { Execution } from './execution.ts'
+import { Execution, computeOf } from './execution.ts'
 import type { Surroundings, Work } from './execution.ts'
 import type { Platform } from './machine/platform.ts'
 import { randomFrom } from './machine/random.ts'
@@ -25,6 +25,7 @@ import { Stores } from './machine/stores.ts'
 import { Failures } from './failures.ts'
 import type { FailureOptions } from './failures.ts'
 import { Lineage } from './lineage.ts'
+import { Looking } from './looking.ts'
 import { membersOf } from './members.ts'
 import { Partitioning } from './partition.ts'
 import type { PartitionWay } from '../node/processes/gpmetis.ts'
@@ -69,6 +70,7 @@ export class Simulation implements Surroundings {
   readonly #takers = new Map<Version, Task>()
   readonly #waiting = new Map<Task, { since: number; alarm: Alarm }>()
   readonly #movers: Movers
+  readonly #looking: Looking
   /** Lanes are looked at soon. */
   #looks = false
   readonly #jitter: number
@@ -88,13 +90,15 @@ export class Simulation implements Surroundings {
     this.#bandwidth = bandwidth ?? null
     this.#random = randomFrom(seed ?? 1)
     this.engine = new Engine({
-      nodes: [...platform.nodes],
+      // The ranks of one task may be on several of them.
+      nodes: platform.nodes.map(node => ({ ...node, sharesRanks: true })),
       ...(policy ? { policy } : {}),
       ...io,
       observer: observer ?? null,
       mayGrow: failures?.replaceAfter !== undefined,
       sizeOf: ({ value }) => (typeof value === 'number' ? value : 0),
     })
+    this.#looking = new Looking(this.clock, this.engine.io.limits.looks, this.stores)
     const homeOf = ({ id }: Version): number | null => this.stores.placeOf(id)?.node ?? null
     this.#partitioning = partition ? new Partitioning(this.engine, partition, homeOf) : null
     this.lineage = failures ? new Lineage(this.engine, this.stores) : null
@@ -173,6 +177,7 @@ export class Simulation implements Surroundings {
       if (instructions.length === 0) break
       for (const instruction of instructions) this.#carryOut(instruction)
     }
+    this.#looking.arm()
     if (!this.#looks && this.engine.crowdedNodes().size > 0) {
       this.#looks = true
       this.clock.after(LOOK_AT_LANES, this.#lookAtLanes)
@@ -321,7 +326,7 @@ export class Simulation implements Surroundings {
     this.lastEnd = now
     const { cpus } = task.implementation.demand ?? task.demand
     this.cpuTime += (now - task.startedAt) * cpus
-    this.computeTime += (task.payload as Work).compute * cpus
+    this.computeTime += computeOf(task) * cpus
     this.#store(task)
     this.#running?.delete(task)
     this.lineage?.made(task)

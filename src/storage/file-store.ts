@@ -69,7 +69,7 @@ export class FileStore {
 
   /**
    * The path of a directory that is read. Where files in it that tasks wrote are elsewhere still, or staged beside it, that is a
-   * copy with these files in their places, until `unuse` is told its path.
+   * copy with these files in their places, until `unuse` is called with its path.
    */
   async readFolder(version: Version, accesses: readonly Access[], task: number): Promise<string> {
     const home = version.datum.path as string
@@ -191,21 +191,18 @@ export class FileStore {
     return staged
   }
 
-  /** What the version is to hold is at its place already. What a killed run has left beside it goes. */
-  async adopt(version: Version, bytes: number): Promise<void> {
+  /** What the version is to hold is at its place already. What a killed run has left beside it goes, which takes longer. */
+  adopt(version: Version, bytes: number): void | Promise<void> {
     const folder = dirname(version.datum.path as string)
-    if (!this.#adopted.has(folder)) {
-      this.#adopted.add(folder)
-      if (existsSync(join(folder, STAGING))) {
-        const place = await this.#staging.claim(folder, 'left', 1)
-        await this.#staging.remove(place)
-      }
-    }
+    const isNew = !this.#adopted.has(folder)
+    if (isNew) this.#adopted.add(folder)
     const location = this.locations.of(version)
     location.arrive()
     location.bytes = bytes
     version.value = location
     this.locations.file(version.datum).inPlace = version
+    if (isNew && existsSync(join(folder, STAGING)))
+      return this.#staging.claim(folder, 'left', 1).then(place => this.#staging.remove(place))
   }
 
   /** To be asked for all outputs of a task before the first is committed: it makes all of them or none. */

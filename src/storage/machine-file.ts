@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { MillraceError } from '../core/errors.ts'
 import { MachineParser } from './machine-parser.ts'
 import type { MachineNode } from './machine-parser.ts'
-import { YamlSource } from './yaml-source.ts'
+import { YamlSource } from '../source/yaml-source.ts'
 
 export type { MachineDevice, MachineNode } from './machine-parser.ts'
 

@@ -1,5 +1,5 @@
 import { parseBytes, parseCount, parseDuration, parseRate } from '../general/units.ts'
-import type { Entry, YamlSource } from './yaml-source.ts'
+import type { Entry, YamlSource } from '../source/yaml-source.ts'
 
 /** A storage device as the description gives it. What is null was left out. */
 export interface MachineDevice {
@@ -227,7 +227,7 @@ export class MachineParser {
     }
     const bandwidth = this.#rate(entries.get('bandwidth'))
     const path = entries.get('path')
-    // All of it is read, so that all that is wrong is said.
+    // Read all of it, to report all mistakes at once.
     const device = {
       path: path ? this.#text(path) : null,
       read: this.#rate(entries.get('readBandwidth')) ?? bandwidth,

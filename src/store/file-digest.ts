@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { statSync } from 'node:fs'
 import type { BigIntStats } from 'node:fs'
 import { lstat, open, readdir, readlink, realpath, stat } from 'node:fs/promises'
 import { dirname, join, resolve, sep } from 'node:path'
@@ -125,6 +126,17 @@ const lineOf = ({ size, mtimeNs, ctimeNs, ino, dev, mode }: BigIntStats): string
 
 export const writtenOf = ({ size, mtimeNs, ino, dev }: BigIntStats): string =>
   `${size} ${mtimeNs} ${ino} ${dev}`
+
+/** At once; undefined for all that is no file. */
+export function lookNow(path: string): Look | null | undefined {
+  try {
+    const stats = statSync(path, { bigint: true, throwIfNoEntry: false })
+    if (!stats) return null
+    return stats.isFile() ? lookOf(stats) : undefined
+  } catch {
+    return undefined
+  }
+}
 
 /** Null when nothing is there, or something else than a file or a directory. */
 export async function lookAt(path: string): Promise<Look | null> {

@@ -36,12 +36,14 @@ export const KEY_BYTES = 16
 export const ENTRY = {
   /** The results of a task. */
   result: 1,
-  /** A run has used a result: no payload. */
+  /** A run has used a result of another store, or one that is not written yet: no payload. */
   used: 2,
   /** What a file looked like when it had a certain content. */
   look: 3,
   /** Code, and other facts for people. */
   fact: 4,
+  /** A run has used results of one segment: the payload is its name and, as JSON, from which to which entry, again and again. */
+  uses: 5,
 } as const
 export type EntryType = (typeof ENTRY)[keyof typeof ENTRY]
 

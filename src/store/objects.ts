@@ -4,7 +4,8 @@ import { copyFile, link, lstat, mkdir, open, readdir, rename, rm, stat } from 'n
 import { dirname, join } from 'node:path'
 import { syncFolder } from './disk.ts'
 import { digestFile, writtenOf } from './file-digest.ts'
-import { hexOf, sameDigest } from './digest.ts'
+import { hasEnded, thisProcess } from '../storage/owner.ts'
+import { digestOf, hexOf, sameDigest } from './digest.ts'
 import type { Digest } from './digest.ts'
 
 /** A file that is held until its digest is known. */
@@ -16,6 +17,32 @@ export interface Held {
 
 /** A copy of a smaller file costs as much as a link, and is not changed by who writes to the file; bytes. */
 const SMALL = 64 * 1024
+
+/** What another host, or an older version, has left in `new` goes after this many milliseconds. */
+const LEFT_AGE = 24 * 3600_000
+
+const hostKey = (host: string): string => hexOf(digestOf(host)).slice(0, 8)
+
+let name: string | undefined
+function ownName(): string {
+  if (name !== undefined) return name
+  const { pid, started, host } = thisProcess()
+  return (name = `${hostKey(host)}-${pid}-${started}`)
+}
+
+/** Removes what killed runs have left. */
+async function dropLeft(folder: string): Promise<void> {
+  const { host } = thisProcess()
+  for (const one of await readdir(folder).catch(() => [])) {
+    const path = join(folder, one)
+    const [key, pid, started = ''] = one.split('-')
+    const isOver =
+      key === hostKey(host)
+        ? hasEnded({ pid: Number(pid), started, host })
+        : Date.now() - ((await lstat(path).catch(() => null))?.ctimeMs ?? Infinity) > LEFT_AGE
+    if (isOver) await rm(path, { force: true }).catch(() => undefined)
+  }
+}
 
 const yes = (): boolean => true
 const no = (): boolean => false
@@ -47,8 +74,7 @@ export class Objects {
    * a copy. A link costs nothing, and what is written to the file in its place later is seen by its times or by the digest.
    */
   async hold(path: string): Promise<Held> {
-    const held = join(this.#folder, 'new', randomBytes(9).toString('hex'))
-    await this.#makeFolder(dirname(held))
+    const held = await this.#newPath()
     try {
       await copyFile(path, held, constants.COPYFILE_FICLONE_FORCE)
     } catch {
@@ -105,8 +131,7 @@ export class Objects {
   /** Bytes of their own. */
   async put(digest: Digest, bytes: Uint8Array): Promise<void> {
     if (this.#isReadOnly || (await this.has(digest))) return
-    const held = join(this.#folder, 'new', randomBytes(9).toString('hex'))
-    await this.#makeFolder(dirname(held))
+    const held = await this.#newPath()
     const file = await open(held, 'wx')
     try {
       await file.writeFile(bytes)
@@ -141,6 +166,15 @@ export class Objects {
         if (stats) yield { hex: part + name, path, size: stats.size, changed: stats.ctimeMs }
       }
     }
+  }
+
+  /** A path for what is not complete yet. It names this process, so that what is left of a killed one is known. */
+  async #newPath(): Promise<string> {
+    const folder = join(this.#folder, 'new')
+    const isFirst = !this.#made.has(folder)
+    await this.#makeFolder(folder)
+    if (isFirst) void dropLeft(folder)
+    return join(folder, `${ownName()}-${randomBytes(6).toString('hex')}`)
   }
 
   async #makeFolder(folder: string): Promise<void> {

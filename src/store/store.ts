@@ -7,12 +7,13 @@ import { PieceReader, openAppender, syncFolder } from './disk.ts'
 import type { OpenAppender } from './disk.ts'
 import type { Digest } from './digest.ts'
 import { hexOf } from './digest.ts'
-import { ENTRY, ENTRY_BYTES, ENTRY_WORDS, FORMAT_TEXT, KEY_BYTES, STORE_VERSION } from './format.ts'
+import { ENTRY, ENTRY_BYTES, ENTRY_WORDS, FORMAT_TEXT, KEY_BYTES, STORE_VERSION, WORD } from './format.ts'
 import type { EntryType } from './format.ts'
 import { Objects } from './objects.ts'
 import { SegmentWriter, otherVersion, payloadless, readSegment } from './segment.ts'
 import type { Addition } from './segment.ts'
 import { Table } from './table.ts'
+import { placesIn, readUses, usesOf } from './uses.ts'
 
 export interface StoreOptions {
   /** Nothing is written. @default false */
@@ -29,7 +30,7 @@ export class Store {
   readonly objects: Objects
   readonly isReadOnly: boolean
   readonly table = new Table()
-  readonly #segments: { readonly name: string; readonly data: PieceReader }[] = []
+  readonly #segments: Segment[] = []
   readonly #name: string
   readonly #open: OpenAppender
   readonly #now: () => number
@@ -37,6 +38,8 @@ export class Store {
   #waiting: Addition[] = []
   readonly #fresh = new Map<string, Addition>()
   #waitingBytes = 0
+  /** Places of results that this run has used, which is not written yet. */
+  #used: number[] = []
   #writer: Promise<SegmentWriter> | null = null
   #writing: Promise<void> = Promise.resolve()
   #own = -1
@@ -67,18 +70,56 @@ export class Store {
     // All at once: each time that it grows, the table is made anew.
     this.table.reserve(names.reduce((sum, name) => sum + mostEntries(this.folder, name), 0))
     for (const name of names) {
-      const number = this.#segments.length
       const base = join(segmentsFolder(this.folder), name)
+      const segment = newSegment(name, base)
+      this.#segments.push(segment)
       try {
-        readSegment(`${base}.keys`, (entries, count) => {
-          for (let i = 0; i < count; i++) this.table.add(entries, i * ENTRY_WORDS, number)
-        })
+        readSegment(`${base}.keys`, (entries, count) => this.#add(segment, entries, count))
       } catch (error) {
         // Another run may have merged it into a new one meanwhile.
         if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
       }
-      this.#segments.push({ name, data: new PieceReader(`${base}.data`) })
     }
+    for (const { places, time } of this.#allUses()) for (const place of places) this.table.touch(place, time)
+  }
+
+  /** Takes in entries of a segment, which follow those that it has. */
+  #add(segment: Segment, entries: Int32Array, count: number): void {
+    const number = this.#segments.indexOf(segment)
+    const places = new Int32Array(count)
+    for (let i = 0; i < count; i++) {
+      const from = i * ENTRY_WORDS
+      if ((entries[from + WORD.type] as number) >>> 16 === ENTRY.uses) {
+        segment.uses.push(Int32Array.from(entries.subarray(from, from + ENTRY_WORDS)))
+        places[i] = -1
+      } else places[i] = this.table.add(entries, from, number, segment.count + i)
+    }
+    segment.places.push(places)
+    segment.count += count
+  }
+
+  /** What runs have used, as far as it is here; of one segment, or of all. */
+  *#allUses(by: readonly Segment[] = this.#segments): Generator<{ places: Iterable<number>; time: number }> {
+    const byName = new Map(this.#segments.map(segment => [segment.name, segment]))
+    for (const { uses, data } of by) {
+      for (const entry of uses) {
+        const length = (entry[WORD.length] as number) >>> 0
+        const offset =
+          ((entry[WORD.offset] as number) >>> 0) + ((entry[WORD.type] as number) & 0xffff) * 2 ** 32
+        const payload = readOrNull(data, offset, length)
+        const found =
+          payload && crc32(payload) === (entry[WORD.crc] as number) >>> 0 ? readUses(payload) : null
+        const of = found && byName.get(found.of)
+        if (found && of)
+          yield { places: placesIn(found, of.places), time: (entry[WORD.time] as number) >>> 0 }
+      }
+    }
+  }
+
+  /** The keys of results that the run which wrote this segment has used. */
+  *usedBy(name: string): Generator<Digest> {
+    const by = this.#segments.filter(segment => segment.name === name)
+    for (const { places } of this.#allUses(by)) for (const place of places) yield this.table.keyAt(place)
   }
 
   /** Names of the runs that wrote, oldest first. */
@@ -93,13 +134,13 @@ export class Store {
 
   /** Something of this run is in it, or will be. */
   get isWritten(): boolean {
-    return this.#own >= 0 || this.#waiting.length > 0
+    return this.#own >= 0 || this.#waiting.length > 0 || this.#used.length > 0
   }
 
   has(type: EntryType, key: Digest): boolean {
     if (this.#fresh.size > 0 && this.#fresh.get(hexOf(key))?.type === type) return true
     const place = this.table.find(key)
-    return place >= 0 && this.table.at(place).type === type
+    return place >= 0 && this.table.typeAt(place) === type
   }
 
   /** The payload behind the digests of its objects; null when there is none, or it is damaged. */
@@ -133,11 +174,8 @@ export class Store {
   }
 
   #read(segment: number, offset: number, length: number): Buffer | null {
-    try {
-      return this.#segments[segment]?.data.read(offset, length) ?? null
-    } catch {
-      return null
-    }
+    const found = this.#segments[segment]
+    return found ? readOrNull(found.data, offset, length) : null
   }
 
   /** Keeps it in memory; `flush` writes it. */
@@ -153,18 +191,23 @@ export class Store {
   /** A run has used it: it counts as new when old ones have to go. */
   used(key: Digest): void {
     if (this.isReadOnly || this.broken) return
-    this.#waiting.push(payloadless(ENTRY.used, key))
+    const place = this.table.find(key)
+    if (place >= 0) this.#used.push(place)
+    else this.#waiting.push(payloadless(ENTRY.used, key))
   }
 
   /** Writes what was put so far; `isSynced`: and waits until it is on the disk. */
   flush(isSynced = false): Promise<void> {
     const additions = this.#waiting
+    const used = this.#used
     this.#waiting = []
+    this.#used = []
     this.#waitingBytes = 0
     const write = async (): Promise<void> => {
       if (this.broken) return
       try {
         const isFirst = this.#writer === null
+        if (used.length > 0) additions.push(...usesOf(used, this.table, this.segments))
         if (additions.length === 0 && isFirst) return
         const writer = await (this.#writer ??= this.#create())
         if (additions.length > 0)
@@ -186,14 +229,14 @@ export class Store {
     const base = join(segmentsFolder(this.folder), this.#name)
     const writer = await SegmentWriter.create(base, thisProcess(), this.#open)
     this.#own = this.#segments.length
-    this.#segments.push({ name: this.#name, data: new PieceReader(`${base}.data`) })
+    this.#segments.push(newSegment(this.#name, base))
     return writer
   }
 
   #take(additions: readonly Addition[], entries: Int32Array): void {
-    for (const [i, addition] of additions.entries()) {
-      this.table.add(entries, i * ENTRY_WORDS, this.#own)
-      if (addition.type === ENTRY.used) continue
+    this.#add(this.#segments[this.#own] as Segment, entries, additions.length)
+    for (const addition of additions) {
+      if (addition.type === ENTRY.used || addition.type === ENTRY.uses) continue
       const hex = hexOf(addition.key)
       if (this.#fresh.get(hex) === addition) this.#fresh.delete(hex)
     }
@@ -204,6 +247,33 @@ export class Store {
     const writer = await this.#writer?.catch(() => null)
     await writer?.close()
     for (const { data } of this.#segments) data.close()
+  }
+}
+
+/** The files of one run. */
+interface Segment {
+  readonly name: string
+  readonly data: PieceReader
+  /** Places of its entries in the table, block by block. */
+  readonly places: Int32Array[]
+  count: number
+  /** Its entries of that type, which are in no table. */
+  readonly uses: Int32Array[]
+}
+
+const newSegment = (name: string, base: string): Segment => ({
+  name,
+  data: new PieceReader(`${base}.data`),
+  places: [],
+  count: 0,
+  uses: [],
+})
+
+function readOrNull(data: PieceReader, offset: number, length: number): Buffer | null {
+  try {
+    return data.read(offset, length)
+  } catch {
+    return null
   }
 }
 

@@ -19,6 +19,8 @@ export interface Entry {
 export class Table {
   #words = new Int32Array(ENTRY_WORDS * 1024)
   #segments = new Uint32Array(1024)
+  /** Which entry of its segment each is. */
+  #indexes = new Uint32Array(1024)
   /** When each was last used, in seconds. */
   #used = new Uint32Array(1024)
   /** Places in the arrays above, plus one. */
@@ -37,6 +39,7 @@ export class Table {
       const room = Math.max(wanted, this.#segments.length * 2)
       this.#words = grown(this.#words, new Int32Array(room * ENTRY_WORDS))
       this.#segments = grown(this.#segments, new Uint32Array(room))
+      this.#indexes = grown(this.#indexes, new Uint32Array(room))
       this.#used = grown(this.#used, new Uint32Array(room))
     }
     if (wanted * 2 <= this.#slots.length) return
@@ -57,8 +60,8 @@ export class Table {
     }
   }
 
-  /** Takes in an entry that begins at this word. */
-  add(entry: Int32Array, from: number, segment: number): void {
+  /** Takes in an entry that begins at this word, and is the one with this index of the segment. Returns its place, or -1. */
+  add(entry: Int32Array, from: number, segment: number, index: number): number {
     if (this.#count === this.#segments.length || this.#count * 2 >= this.#slots.length) this.reserve(1)
     const slot = this.#slotOf(
       entry[from] as number,
@@ -70,14 +73,34 @@ export class Table {
     const type = ((entry[from + WORD.type] as number) >>> 16) & 0xffff
     const time = (entry[from + WORD.time] as number) >>> 0
     if (type === ENTRY.used) {
-      if (known > 0) this.#used[known - 1] = Math.max(this.#used[known - 1] as number, time)
-      return
+      if (known > 0) this.touch(known - 1, time)
+      return known - 1
     }
     const place = known > 0 ? known - 1 : this.#count++
     if (known === 0) this.#slots[slot] = place + 1
     for (let i = 0; i < ENTRY_WORDS; i++) this.#words[place * ENTRY_WORDS + i] = entry[from + i] as number
     this.#segments[place] = segment
-    this.#used[place] = Math.max(this.#used[place] as number, time)
+    this.#indexes[place] = index
+    this.touch(place, time)
+    return place
+  }
+
+  /** It was used at this time, in seconds. */
+  touch(place: number, time: number): void {
+    if ((this.#used[place] as number) < time) this.#used[place] = time
+  }
+
+  segmentAt(place: number): number {
+    return this.#segments[place] as number
+  }
+
+  indexAt(place: number): number {
+    return this.#indexes[place] as number
+  }
+
+  /** What kind of entry it is, without an object for all that it says. */
+  typeAt(place: number): number {
+    return ((this.#words[place * ENTRY_WORDS + WORD.type] as number) >>> 16) & 0xffff
   }
 
   /** The place of a key, or -1. */

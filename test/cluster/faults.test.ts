@@ -138,7 +138,9 @@ test(`${seeds} random programs under kills, stops and cuts end as on one machine
   for (let seed = first; seed < first + seeds; seed++) {
     const at = join(folder, `seed${seed}`)
     const temporary = join(folder, `tmp${seed}`)
-    mkdirSync(temporary)
+    // Of its own: other runs may use the folder of this one.
+    const cwd = join(folder, `cwd${seed}`)
+    for (const path of [temporary, cwd]) mkdirSync(path)
     // Half of them share no folder with the coordinator.
     const isApart = seed % 4 >= 2
     const apart = join(folder, `nodes${seed}`)
@@ -157,7 +159,7 @@ test(`${seeds} random programs under kills, stops and cuts end as on one machine
       ...(isApart ? { MILLRACE_NODE_FOLDER: apart } : {}),
     }
     const nodes = seed % 2 === 0 ? 'local:4x1' : machines
-    const run = start(words(nodes, seed, join(at, 'several')), own)
+    const run = start(words(nodes, seed, join(at, 'several')), own, cwd)
     let isOver = false
     const limit = setTimeout(() => {
       for (const { pid } of [{ pid: run.pid }, ...descendants(run.pid)]) process.kill(pid, 'SIGKILL')
@@ -179,7 +181,7 @@ test(`${seeds} random programs under kills, stops and cuts end as on one machine
       names.filter(name => !name.startsWith('.millrace')),
       told,
     )
-    const left = existsSync('.millrace') ? readdirSync('.millrace') : []
+    const left = existsSync(join(cwd, '.millrace')) ? readdirSync(join(cwd, '.millrace')) : []
     assert.deepEqual(
       left.filter(name => name.startsWith('agents-')),
       [],

@@ -68,6 +68,25 @@ for (const isHere of [true, false]) {
 
 const skip = process.platform === 'linux' ? false : 'such sockets are only on Linux'
 
+test(
+  'however often it waits for room, a connection has no more listeners',
+  { skip, timeout: 30_000 },
+  async () => {
+    const token = newToken()
+    const [one, two] = [await makePeers(1, token, true), await makePeers(2, token, true)]
+    const warnings: string[] = []
+    const listener = (warning: Error): void => void warnings.push(warning.name)
+    process.on('warning', listener)
+    one.incoming.put(11, content())
+    for (let number = 0; number < 12; number++) {
+      assert.ok(await two.peers.fetch(1, one.peers.addresses, 11, 100 + number))
+    }
+    await new Promise(resolve => setImmediate(resolve))
+    process.off('warning', listener)
+    assert.deepEqual(warnings, [])
+  },
+)
+
 test('a reader passes on what has arrived so far', { skip, timeout: 30_000 }, async () => {
   const token = newToken()
   const chain = await Promise.all([1, 2, 3].map(node => makePeers(node, token, true)))

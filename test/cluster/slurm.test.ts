@@ -1,13 +1,23 @@
 import assert from 'node:assert/strict'
-import { execFileSync, spawn } from 'node:child_process'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { bin } from '../cli/folder.ts'
 import { EXPECTED, arguments_, folder, isAlive, sockets, start, until, workers } from './program.ts'
 
 const daemons = ['munged', 'slurmctld', 'slurmd'].map(name => `/usr/sbin/${name}`)
@@ -18,6 +28,7 @@ const skip = !hasSlurm
     ? false
     : 'only root can start a Slurm of its own'
 
+const root = join(import.meta.dirname, '..', '..')
 const at = (...names: string[]): string => join(folder, 'slurm', ...names)
 const environment = { SLURM_CONF: at('slurm.conf') }
 const started: ChildProcess[] = []
@@ -30,6 +41,12 @@ const freePort = (): Promise<number> =>
     })
   })
 
+/** Two more nodes see neither this repository nor the folder of a program. */
+const canHide = skip === false && spawnSync('unshare', ['-m', 'true']).status === 0
+const bare = join(folder, 'bare')
+mkdirSync(bare)
+const names = canHide ? ['n1', 'n2', 'n3', 'n4'] : ['n1', 'n2']
+
 const daemon = (name: string, ...words: string[]): void => {
   started.push(spawn(`/usr/sbin/${name}`, words, { stdio: 'ignore' }))
 }
@@ -37,10 +54,10 @@ const daemon = (name: string, ...words: string[]): void => {
 /** A Slurm of two nodes on this machine: a controller, two slurmd with a name each, and a munged of its own. */
 before(async () => {
   if (skip !== false) return
-  for (const name of ['', 'state', 'n1', 'n2']) mkdirSync(at(name), { recursive: true })
+  for (const name of ['', 'state', ...names]) mkdirSync(at(name), { recursive: true })
   for (const path of [folder, at()]) chmodSync(path, 0o755)
   writeFileSync(at('key'), randomBytes(1024), { mode: 0o400 })
-  const ports = await Promise.all([freePort(), freePort(), freePort()])
+  const ports = await Promise.all(['', ...names].map(() => freePort()))
   const settings = {
     ClusterName: 'test',
     SlurmctldHost: `${hostname()}(127.0.0.1)`,
@@ -66,9 +83,9 @@ before(async () => {
   const host = `NodeHostname=${hostname()} NodeAddr=127.0.0.1 CPUs=2 RealMemory=1000`
   const lines = [
     ...Object.entries(settings).map(([name, value]) => `${name}=${value}`),
-    `NodeName=n1 Port=${ports[1]} ${host}`,
-    `NodeName=n2 Port=${ports[2]} ${host}`,
+    ...names.map((name, i) => `NodeName=${name} Port=${ports[i + 1]} ${host}`),
     'PartitionName=all Nodes=n1,n2 Default=YES State=UP',
+    ...(canHide ? ['PartitionName=bare Nodes=n3,n4 State=UP'] : []),
   ]
   writeFileSync(at('slurm.conf'), `${lines.join('\n')}\n`)
   const files = [
@@ -86,8 +103,14 @@ before(async () => {
   )
   await until(() => existsSync(at('munge')))
   daemon('slurmctld', '-D', '-i', '-f', at('slurm.conf'))
-  for (const name of ['n1', 'n2']) daemon('slurmd', '-D', '-f', at('slurm.conf'), '-N', name)
-  await until(() => states() === 'idle idle')
+  const words = (name: string): string[] => ['-D', '-f', at('slurm.conf'), '-N', name]
+  for (const name of ['n1', 'n2']) daemon('slurmd', ...words(name))
+  const hide = [root, bare].map(path => `mount -t tmpfs none '${path}'`).join(' && ')
+  for (const name of names.slice(2)) {
+    const line = `cd / && ${hide} && exec /usr/sbin/slurmd ${words(name).join(' ')}`
+    started.push(spawn('unshare', ['-m', 'sh', '-c', line], { stdio: 'ignore' }))
+  }
+  await until(() => states() === names.map(() => 'idle').join(' '))
 })
 
 after(async () => {
@@ -203,3 +226,63 @@ test('outside of an allocation slurm is refused', { skip, timeout: 60_000 }, asy
   assert.equal(code, 2)
   assert.match(said, /not inside a Slurm allocation[^]*MR_NODES/)
 })
+
+/** A program of TypeScript with files, in the folder that the bare nodes do not see. */
+const writeBare = (): string => {
+  writeFileSync(
+    join(bare, 'app.ts'),
+    `
+import { readFileSync, writeFileSync } from 'node:fs'
+import { task, command, main, barrier, FILE_IN, FILE_OUT } from 'millrace'
+import { word } from './word.js'
+export const write = task({ name: 'write', params: [FILE_IN, FILE_OUT] }, (from: string, to: string) => {
+  writeFileSync(to, readFileSync(from, 'utf8') + word + ' ' + process.env.SLURMD_NODENAME + ' ' + import.meta.url)
+})
+export const copy = command({ name: 'copy', params: [FILE_IN, FILE_OUT], stdout: 1 }, from => ['cat', String(from)])
+main(async () => {
+  writeFileSync('given', 'given ')
+  for (let i = 0; i < 4; i++) { write('given', 'out/w' + i); copy('out/w' + i, 'c' + i) }
+  await barrier()
+  console.log(JSON.stringify([0, 1, 2, 3].map(i => readFileSync('c' + i, 'utf8'))))
+})
+`,
+  )
+  mkdirSync(join(bare, 'node_modules'), { recursive: true })
+  rmSync(join(bare, 'node_modules', 'millrace'), { force: true })
+  symlinkSync(root, join(bare, 'node_modules', 'millrace'))
+  writeFileSync(join(bare, 'word.ts'), "export const word = 'word'")
+  return join(bare, 'app.ts')
+}
+
+const onBare = { skip: skip || (canHide ? false : 'mounts cannot be made here'), timeout: 120_000 }
+for (const [how, before, after] of [
+  ['of an allocation', ['salloc', '-Q', '-N2', '-pbare'], ['--nodes', 'slurm']],
+  ['by sbatch', [], ['--slurm', 'partition=bare,time=5m', '--nodes', '1..2']],
+  ['by sbatch, two in a job', [], ['--slurm', 'partition=bare,time=5m,block=2', '--nodes', '2']],
+] as const) {
+  test(
+    `nodes ${how} that have nothing but Node get the package, the program and its files`,
+    onBare,
+    async () => {
+      const program = writeBare()
+      const cache = join(folder, `cache ${how}`)
+      const words = [...before, process.execPath, bin, 'run', program, '--progress', 'plain', ...after]
+      for (const isSent of [true, false]) {
+        const packages = join(cache, 'millrace', 'packages')
+        assert.equal(existsSync(packages), !isSent)
+        const own = { ...environment, XDG_CACHE_HOME: cache }
+        const { code, text, said } = await start(words, own, bare).ended
+        assert.equal(code, 0, said)
+        const seen = JSON.parse(text) as string[]
+        assert.equal(seen.length, 4)
+        for (const one of seen) assert.match(one, /^given word n[34] file:.*\/programs\/[^/]*\/.*\/app\.ts$/)
+        assert.equal(readdirSync(packages).length, 1)
+        assert.equal(readFileSync(join(bare, 'out', 'w3'), 'utf8'), seen[3])
+      }
+      assert.deepEqual(
+        readdirSync(join(bare, '.millrace')).filter(name => name.startsWith('agents-')),
+        [],
+      )
+    },
+  )
+}

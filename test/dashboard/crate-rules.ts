@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 
 export type Entity = Record<string, unknown>
 
@@ -21,6 +20,11 @@ const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/
 
 const list = (value: unknown): unknown[] =>
   value === undefined ? [] : Array.isArray(value) ? (value as unknown[]) : [value]
+/** A state is named by its address, as a text or as a reference. */
+const stateOf = (action: Entity): string => {
+  const state = action['actionStatus']
+  return typeof state === 'string' ? state : idOf(state)
+}
 const idOf = (value: unknown): string => String((value as Entity | null)?.['@id'])
 const idsOf = (value: unknown): string[] => list(value).map(idOf)
 const isA = (entity: Entity | undefined, ...types: string[]): boolean =>
@@ -51,8 +55,8 @@ class Crate {
   }
 
   path(entity: Entity): string {
-    const id = idOf(entity)
-    return id.startsWith('file:') ? fileURLToPath(id) : join(this.folder, decodeURIComponent(id))
+    // As a reader of the crate resolves it: what is after '#' or '?' names no file.
+    return fileURLToPath(new URL(idOf(entity), pathToFileURL(`${this.folder}/`)))
   }
 }
 
@@ -155,12 +159,9 @@ export const RULES = {
       const times = [String(startTime), String(endTime)]
       return times.every(time => ISO_TIME.test(time)) && Date.parse(times[0]!) <= Date.parse(times[1]!)
     }),
-  'each action says how it ended': ({ actions }) =>
-    actions.every(action => STATES.includes(idOf(action['actionStatus']))),
+  'each action says how it ended': ({ actions }) => actions.every(action => STATES.includes(stateOf(action))),
   'an error is said where an action failed, and only there': ({ actions }) =>
-    actions.every(
-      action => isText(action['error']) === idOf(action['actionStatus']).endsWith('/FailedActionStatus'),
-    ),
+    actions.every(action => isText(action['error']) === stateOf(action).endsWith('/FailedActionStatus')),
   'an agent is a person or an organization': ({ actions, byId }) =>
     actions.every(action => idsOf(action['agent']).every(id => isA(byId.get(id), 'Person', 'Organization'))),
 } satisfies Record<string, Check>
@@ -169,7 +170,7 @@ export type Rule = keyof typeof RULES
 
 function refersToData(property: 'object' | 'result', byId: ReadonlyMap<string, Entity>) {
   return (action: Entity): boolean =>
-    Array.isArray(action[property]) &&
+    action[property] !== undefined &&
     idsOf(action[property]).every(id => isA(byId.get(id), 'File', 'Dataset', 'PropertyValue', 'Collection'))
 }
 

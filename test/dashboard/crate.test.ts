@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
-import { cpSync, readFileSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { spawnSync } from 'node:child_process'
+import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
 import { before, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { makeFolder, millrace } from '../cli/folder.ts'
 import { RULES, brokenRules, type Document, type Entity, type Rule } from './crate-rules.ts'
 
@@ -14,14 +16,22 @@ const count = task({ name: 'count', params: [DIR_IN, DIR_IN, FILE_OUT] }, (piece
   writeFileSync(to, String(readdirSync(pieces).length + readdirSync(raw).length))
 })
 const fail = command({ name: 'fail', params: [FILE_IN, FILE_OUT] }, (from: string, to: string) => ['sh', '-c', 'exit 3', 'sh', from, to])
+const copy = command({ name: 'copy', params: [FILE_IN, FILE_OUT] }, (from: string, to: string) => ['cp', from, to])
 main(() => {
   split('in put.txt', 'pieces')
   count('pieces', 'raw', 'number 100%.txt')
   fail('number 100%.txt', 'never')
+  copy('a#b?c=1&d.txt', 'no:scheme [1]/ä "x" <y>.txt')
 })
 `
 
-const folder = makeFolder({ 'app.ts': PROGRAM, 'in put.txt': 'content', 'raw/x': '1', 'raw/y': '2' })
+const folder = makeFolder({
+  'app.ts': PROGRAM,
+  'in put.txt': 'content',
+  'a#b?c=1&d.txt': 'odd',
+  'raw/x': '1',
+  'raw/y': '2',
+})
 let text = ''
 
 before(async () => {
@@ -49,14 +59,82 @@ test('the crate of a run with folders and a failed task keeps to the rules', () 
   assert.deepEqual(brokenRules(folder, document), [])
   assert.equal(entity(document, 'pieces/')['@type'], 'Dataset')
   const split = named(document, /^split#/)
-  assert.deepEqual([split['object'], split['result']], [[{ '@id': 'in%20put.txt' }], [{ '@id': 'pieces/' }]])
+  assert.deepEqual([split['object'], split['result']], [{ '@id': 'in%20put.txt' }, { '@id': 'pieces/' }])
   const count = named(document, /^count#/)
   assert.deepEqual(count['object'], [{ '@id': 'pieces/' }, { '@id': 'raw/' }])
   const fail = named(document, /^fail#/)
   assert.deepEqual(fail['result'], [])
-  assert.deepEqual(fail['actionStatus'], { '@id': 'http://schema.org/FailedActionStatus' })
+  assert.equal(fail['actionStatus'], 'http://schema.org/FailedActionStatus')
   assert.deepEqual(named(document, /^Run \S+$/)['actionStatus'], fail['actionStatus'])
+  const copy = named(document, /^copy#/)
+  assert.deepEqual(
+    [copy['object'], copy['result']],
+    [{ '@id': 'a%23b%3Fc%3D1%26d.txt' }, { '@id': 'no%3Ascheme%20%5B1%5D/%C3%A4%20%22x%22%20%3Cy%3E.txt' }],
+  )
 })
+
+const copyFiles = (to: string): void =>
+  cpSync(folder, to, {
+    recursive: true,
+    filter: from => !/node_modules|\.millrace/.test(relative(folder, from)),
+  })
+
+const python = process.env['ROCRATE_PYTHON'] ?? 'python3'
+const needed = 'import requests_cache, rocrate, rocrate_validator'
+const hasValidator = spawnSync(python, ['-c', needed]).status === 0
+
+/** What the validator finds missing in the crate of this folder; it does not use the network. */
+function found(crate: string, profile: string): { severity: string; message: string }[] {
+  const cache = join(makeFolder({}, { installed: false }), 'cache')
+  const script = fileURLToPath(new URL('crate-validate.py', import.meta.url))
+  const { status, stdout, stderr } = spawnSync(python, [script, cache, crate, profile], {
+    encoding: 'utf8',
+    timeout: 100_000,
+  })
+  assert.equal(status, 0, stderr)
+  const { issues, skipped_checks: skipped } = JSON.parse(stdout) as {
+    issues: { severity: string; message: string }[]
+    skipped_checks: number
+  }
+  assert.equal(skipped, 0)
+  return issues
+}
+
+test(
+  'rocrate-validator finds nothing that is required and missing, and what it advises of actions is done',
+  { skip: hasValidator ? false : `no Python with it (roc-validator and rocrate<0.14 of PyPI): ${python}` },
+  () => {
+    // The validator does not find the root of a crate in a folder with a space in its name.
+    const copy = makeFolder({}, { installed: false, name: 'crate' })
+    copyFiles(copy)
+    for (const profile of ['ro-crate-1.1', 'workflow-run-crate-0.5']) {
+      const issues = found(copy, profile)
+      assert.deepEqual(
+        issues.filter(({ severity }) => severity === 'REQUIRED'),
+        [],
+      )
+      const advised = issues
+        .filter(({ severity }) => severity === 'RECOMMENDED')
+        .map(({ message }) => message)
+      assert.deepEqual(
+        advised.filter(message =>
+          /ISO 8601|actionStatus|description|singleton|softwareVersion should/.test(message),
+        ),
+        [],
+      )
+    }
+    rmSync(join(copy, 'in put.txt'))
+    const document = read()
+    delete entity(document, './')['datePublished']
+    writeFileSync(join(copy, 'ro-crate-metadata.json'), JSON.stringify(document))
+    const broken = found(copy, 'ro-crate-1.1').filter(({ severity }) => severity === 'REQUIRED')
+    for (const part of [/in%20put\.txt|in put\.txt/, /datePublished|date/])
+      assert.ok(
+        broken.some(({ message }) => part.test(message)),
+        JSON.stringify(broken),
+      )
+  },
+)
 
 /** For each rule a change of the crate that breaks it. */
 const BREAKS: Record<Rule, (document: Document, folder: string) => void> = {
@@ -114,8 +192,7 @@ test('each rule finds the crate that breaks it', () => {
   assert.deepEqual(Object.keys(BREAKS).sort(), Object.keys(RULES).sort())
   for (const [rule, change] of Object.entries(BREAKS) as [Rule, (typeof BREAKS)[Rule]][]) {
     const copy = makeFolder({}, { installed: false })
-    for (const name of ['app.ts', 'in put.txt', 'number 100%.txt', 'pieces', 'raw'])
-      cpSync(join(folder, name), join(copy, name), { recursive: true })
+    copyFiles(copy)
     const document = read()
     assert.deepEqual(brokenRules(copy, document), [])
     change(document, copy)

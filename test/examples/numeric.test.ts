@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { roundRobin } from '../../examples/linalg/round-robin.ts'
 import { copyOf } from './examples.ts'
 import { millrace } from '../cli/folder.ts'
 
@@ -57,4 +58,36 @@ test('warc: the words that tell pages apart are those of a plain loop', async ()
   const plain = await result<Result>(folder, 'warc.ts', { ...small, WARC_SEQUENTIAL: '1' })
   assert.equal(ours.records, 120)
   assert.equal(ours.digest, plain.digest)
+})
+
+test('linalg: blocks that tasks initialise on several nodes give the product and the factor of a plain loop', async () => {
+  const folder = copyOf('linalg')
+  const small = { SPREAD_N: '150', SPREAD_BLOCK: '32' }
+  interface Result {
+    product: number[]
+    factor: number[]
+  }
+  const plain = await result<Result>(folder, 'spread.ts', { ...small, SPREAD_SEQUENTIAL: '1' })
+  assert.equal(plain.product.length, 25)
+  assert.equal(plain.factor.length, 15)
+  for (const nodes of ['here', 'local:2x1']) {
+    const ours = await result<Result>(folder, 'spread.ts', { ...small, MILLRACE_NODES: nodes })
+    assert.deepEqual(ours.product, plain.product)
+    assert.deepEqual(ours.factor, plain.factor)
+  }
+})
+
+test('linalg: tasks that initialise blocks are spread over the nodes in turn, others go to what they read', () => {
+  type Asked = Parameters<NonNullable<typeof roundRobin.place>>
+  const best = (id: number, name: string, bytes: readonly number[]): number => {
+    const scores = bytes.map(
+      (own, node) =>
+        roundRobin.place?.({ id, kind: { name } } as Asked[0], { node, bytes: own } as Asked[1]) ?? 0,
+    )
+    return scores.indexOf(Math.max(...scores))
+  }
+  const turns = Array.from({ length: 9 }, (_, id) => best(id + 1, 'initialise', [0, 0, 0]))
+  assert.deepEqual(turns, [0, 1, 2, 0, 1, 2, 0, 1, 2])
+  assert.equal(best(10, 'multiply', [0, 5, 3]), 1)
+  assert.equal(best(11, 'initialise', [9, 9, 9]), 0)
 })

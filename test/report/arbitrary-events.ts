@@ -175,21 +175,28 @@ export const arbitraries: Record<RunEventType, fc.Arbitrary<RunEvent>> = {
     waiting: fc.nat(),
   }),
   'device-failed': event('device-failed', { device: fc.nat(), reason: text }),
-  waits: event('waits', { task: id, reason: text }),
+  waits: event('waits', { task: id, reason: text, lacks: fc.constantFrom('room', 'executor', 'device') }, [
+    'lacks',
+  ]),
   trial: event('trial', { kind: id, device: fc.nat(), bandwidth: size, concurrency: fc.nat(), mean: at }),
-  verdict: event('verdict', {
-    kind: id,
-    device: fc.nat(),
-    bandwidth: size,
-    concurrency: fc.nat(),
-    learned: fc.nat(),
-    reason: text,
-  }),
+  verdict: event(
+    'verdict',
+    {
+      kind: id,
+      device: fc.nat(),
+      bandwidth: size,
+      concurrency: fc.nat(),
+      learned: fc.nat(),
+      waiting: fc.nat(),
+      reason: text,
+    },
+    ['waiting'],
+  ),
   move: event(
     'move',
     {
       move: id,
-      phase: fc.constantFrom('started', 'done', 'failed'),
+      phase: fc.constantFrom('started', 'done', 'failed', 'dropped'),
       why: fc.constantFrom('flush', 'prefetch'),
       version: id,
       from: fc.nat(),

@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, readFileSync, readdirSync, rmSync } from 'node:fs'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { Running } from '../cli/folder.ts'
 import { Program } from './folder.ts'
 
 /**
- * Random programs over values, objects, files, nested tasks and generators. A step is made of numbers, so that a program and
+ * Random programs over values, objects, files, directories, commands, nested tasks, generators and failures. A step is made of numbers, so that a program and
  * what it prints when it is run in sequence follow from the list of steps alone.
  */
 const APP = `
-import { task, main, waitOn, waitOnFile, INOUT, IN, FILE_IN, FILE_OUT, FILE_INOUT } from 'millrace'
-import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
+import { task, command, main, waitOn, waitOnFile, INOUT, IN, FILE_IN, FILE_OUT, FILE_INOUT, DIR_IN, DIR_OUT } from 'millrace'
+import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { ran } from './ran.mjs'
 import { steps } from './steps.mjs'
 const spin = ms => { for (const end = performance.now() + ms; performance.now() < end;); }
@@ -25,10 +25,14 @@ export const tree = task({}, async (a, n) => { ran('tree ' + n); const [x, y] = 
 export const count = task({}, function* (a, n) { ran('count ' + n); for (let i = 0; i < n % 6; i++) { spin(1); yield { n: a.n + i } } })
 export const take = task({}, async (values, n) => { ran('take ' + n); let sum = n; for await (const one of values) sum += one.n; return { n: sum % 9973 } })
 export const fails = task({ onFailure: 'ignore', defaults: { returns: { n: 5 } } }, (a, n) => { ran('fails ' + n); if ((a.n + n) % 2) throw new Error('odd'); return { n: 6 } })
+export const upper = command({ params: [FILE_IN, FILE_OUT, IN], stdin: 0, stdout: 1 }, (from, to, n) => ['sh', '-c', 'echo upper ' + n + ' >> ran.log; tr a-z A-Z'])
+export const folder = task({ params: [FILE_IN, DIR_OUT, IN] }, (from, to, n) => { ran('folder ' + n); mkdirSync(to + '/in'); writeFileSync(to + '/in/one', readFileSync(from)); writeFileSync(to + '/two', 'two ' + n) })
+export const inside = task({ params: [DIR_IN, IN] }, (path, n) => { ran('inside ' + n); return { n: (readFileSync(path + '/in/one', 'utf8').length * 5 + readFileSync(path + '/two', 'utf8').length + n) % 9973 } })
 main(async () => {
   const values = [{ n: 1 }, { n: 2 }]
   const list = { items: [], last: 0 }
   const files = []
+  let folders = 0
   const at = n => values[n % values.length]
   for (const [kind, a, b, n] of steps) {
     const path = files.length > 0 ? files[a % files.length] : null
@@ -40,6 +44,8 @@ main(async () => {
     else if (kind === 5) values.push(tree(at(a), n))
     else if (kind === 6) values.push(take(count(at(a), n), n))
     else if (kind === 7) values.push(fails(at(a), n))
+    else if (kind === 8 && path) { files.push('f' + files.length + '.txt'); upper(path, files.at(-1), n) }
+    else if (kind === 9 && path) { const to = 'd' + folders++; folder(path, to, n); values.push(inside(to, n)) }
   }
   await waitOn(list)
   const found = (await waitOn(values)).map(({ n }) => n)
@@ -75,11 +81,14 @@ function sequential(steps: readonly Step[]): Outcome {
     else if (kind === 5) found.push((at(a) + n + n + 1000) % 9973)
     else if (kind === 6) found.push([...Array(n % 6).keys()].reduce((sum, i) => sum + at(a) + i, n) % 9973)
     else if (kind === 7) found.push((at(a) + n) % 2 ? 5 : 6)
+    else if (kind === 8 && path >= 0) texts.push((texts[path] as string).toUpperCase())
+    else if (kind === 9 && path >= 0)
+      found.push(((texts[path] as string).length * 5 + `two ${n}`.length + n) % 9973)
   }
   return { found, list, texts }
 }
 
-const step = fc.tuple(fc.nat(7), fc.nat(50), fc.nat(50), fc.nat(900))
+const step = fc.tuple(fc.nat(9), fc.nat(50), fc.nat(50), fc.nat(900))
 
 /** A hunt takes more of them: RESUME_KILLS=300 npm test -- kill */
 const PROGRAMS = Number(process.env['RESUME_KILLS'] ?? 4)
@@ -87,24 +96,33 @@ const PROGRAMS = Number(process.env['RESUME_KILLS'] ?? 4)
 test('programs that are killed and resumed, again and again, end as if they had run once, in sequence', async () => {
   const property = fc.asyncProperty(
     fc.array(step, { minLength: 15, maxLength: 40 }),
-    fc.array(fc.nat(20), { minLength: 1, maxLength: 4 }),
-    async (steps, kills) => {
+    fc.array(fc.tuple(fc.nat(20), fc.nat(12)), { minLength: 1, maxLength: 5 }),
+    fc.nat(5),
+    async (steps, kills, nodes) => {
       const program = new Program({
         'app.mjs': APP,
         'steps.mjs': `export const steps = ${JSON.stringify(steps)}`,
       })
       const args = ['run', 'app.mjs', '--resume', '--checkpoint', 'all', '--progress', 'plain']
+      // Some of them on agents.
+      if (nodes === 0) args.push('--nodes', 'local:2')
       const expected = sequential(steps)
-      for (const lines of kills) {
+      for (const [lines, milliseconds] of kills) {
         const run = new Running(program.folder, args)
-        // By what it has done, and not by the time.
+        // By what it has done; the time only moves it to some place between two lines.
         await Promise.race([done(program, lines), run.ended])
+        await new Promise(resolve => setTimeout(resolve, milliseconds))
         run.process.kill('SIGKILL')
         await run.ended
       }
       const last = await new Running(program.folder, args).ended
       assert.equal(last.code, 0, last.stderr)
       assert.deepEqual(JSON.parse(last.stdout) as Outcome, expected)
+      for (const [line, times] of countOf(program.ran()))
+        assert.ok(
+          times <= (kills.length + 1) * (countOf(linesOf(steps)).get(line) ?? 0),
+          `${line} ran ${times} times, with ${kills.length} kills`,
+        )
       rmSync(program.path('ran.log'), { force: true })
       const again = await new Running(program.folder, args).ended
       assert.deepEqual(JSON.parse(again.stdout) as Outcome, expected)
@@ -113,10 +131,39 @@ test('programs that are killed and resumed, again and again, end as if they had 
         [],
         'all of it is kept now',
       )
+      await nothingLeft(program)
     },
   )
   await fc.assert(property, { numRuns: PROGRAMS, endOnFailure: true, includeErrorInReport: true })
 })
+
+function countOf(lines: readonly string[]): Map<string, number> {
+  const counts = new Map<string, number>()
+  for (const line of lines) counts.set(line, (counts.get(line) ?? 0) + 1)
+  return counts
+}
+
+/** What the tasks of a program write down when it runs once. */
+function linesOf(steps: readonly Step[]): string[] {
+  let files = 0
+  return steps.flatMap(([kind, , , n]) => {
+    const has = files > 0
+    if (kind === 2 || (kind === 8 && has)) files++
+    if (kind === 5) return [`tree ${n}`, `leaf ${n}`, `leaf ${n + 1000}`]
+    if (kind === 6) return [`count ${n}`, `take ${n}`]
+    if (kind === 9) return has ? [`folder ${n}`, `inside ${n}`] : []
+    const name = { 0: 'value', 1: 'write', 2: 'file', 3: 'grow', 4: 'read', 7: 'fails', 8: 'upper' }[kind]
+    return kind === 0 || kind === 1 || kind === 2 || kind === 7 || has ? [`${name} ${n}`] : []
+  })
+}
+
+/** The guards of killed runs have removed what those left; on a busy machine they take some time for that. */
+async function nothingLeft({ folder }: Program): Promise<void> {
+  for (;;) {
+    if (!readdirSync(folder).some(name => name.startsWith('.millrace-new'))) return
+    await new Promise(resolve => setTimeout(resolve, 20))
+  }
+}
 
 /** Tasks have written down so many lines more than there are now. */
 async function done(program: Program, more: number): Promise<void> {

@@ -307,6 +307,9 @@ test('a result of one run is used by --resume=RUN, and not those of others', asy
   await program.run()
   const [run = ''] = readdirSync(program.path('.millrace/runs'))
   assert.deepEqual((await program.run(`--resume=${run}`)).ran, [])
+  // One that has only used what others kept.
+  const user = readdirSync(program.path('.millrace/runs')).find(name => name !== run && name !== 'last')
+  assert.deepEqual((await program.run(`--resume=${user}`)).ran, [])
   const unknown = await program.run('--resume=nobody')
   assert.equal(unknown.code, 2)
   assert.match(unknown.stderr, /nothing is kept of run nobody/)

@@ -110,3 +110,35 @@ for (const [title, path, message] of [
     assert.match(stderr, /MR_MACHINE/)
   })
 }
+
+const GROWING = `
+import { mkdir, open, readdir, writeFile } from 'node:fs/promises'
+import { setTimeout } from 'node:timers/promises'
+import { task, main, IN, FILE_OUT } from 'millrace'
+export const save = task({ name: 'save', io: true, params: [IN, IN, FILE_OUT], bandwidth: 'auto' }, async (n, begun, path) => {
+  await writeFile(begun + '/' + n, '')
+  const file = await open(path, 'w')
+  // None ends before many have begun: only that its file grows can be seen of it.
+  for (let round = 0; (await readdir(begun)).length < 20; round++) {
+    if (round > 3000) throw new Error('the others never began')
+    await file.write(Buffer.alloc(128 * 1024))
+    await setTimeout(10)
+  }
+  await file.close()
+})
+main(async () => {
+  await mkdir('begun')
+  for (let n = 0; n < 40; n++) save(n, process.cwd() + '/begun', 'out/' + n)
+})
+`
+
+test('a device that serves many should be given many before the first task has ended', async () => {
+  const device = '{ name: ssd, path: ssd, bandwidth: 2GB/s }'
+  const folder = makeFolder({ 'app.mjs': GROWING, 'machine.yaml': machine(device), 'ssd/.keep': '' })
+  const { code, stderr } = await millrace(
+    folder,
+    ['run', 'app.mjs', '--machine', 'machine.yaml', '--io-executors', '64'],
+    { UV_THREADPOOL_SIZE: '16' },
+  )
+  assert.equal(code, 0, stderr)
+})

@@ -15,7 +15,8 @@ test('no move begins when a run ends, and the end waits for those that have begu
     devices: [],
     moves: { active: new Set() },
     moved: ({ id }: Move) => told.push(`moved ${id}`),
-    moveFailed: ({ id }: Move, why: string) => told.push(`${id}: ${why}`),
+    moveFailed: ({ id }: Move, why: string, _now: number, phase = 'failed') =>
+      told.push(`${id} ${phase}: ${why}`),
   }
   let next = 2
   const files = { move: () => new Promise(resolve => setImmediate(resolve, 'kept')) }
@@ -27,7 +28,7 @@ test('no move begins when a run ends, and the end waits for those that have begu
   )
   devices.move(move(1))
   await devices.end()
-  assert.deepEqual(told, ['moved 1', '2: the run ends'])
+  assert.deepEqual(told, ['moved 1', '2 dropped: the run ends'])
 })
 
 test('idle() also waits for actions that were queued meanwhile', async () => {

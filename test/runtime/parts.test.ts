@@ -120,7 +120,7 @@ test('the loop asks again until there is nothing more to do, and gives each node
     nodes: all,
     files: {
       discard: () => undefined,
-      devices: { any: false, sample: () => undefined, move: () => undefined },
+      devices: { any: false, sample: () => undefined, look: () => undefined, move: () => undefined },
     },
     nested: { resume: () => undefined, cancelCalled: () => undefined },
     channels: { any: false, isAwaited: false, look: () => false },

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import {
+  existsSync,
   mkdtempSync,
   readFileSync,
   readdirSync,
@@ -11,7 +12,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { digestOf } from '../../src/store/digest.ts'
+import { digestOf, hexOf } from '../../src/store/digest.ts'
 import { evict } from '../../src/store/evict.ts'
 import { ENTRY } from '../../src/store/format.ts'
 import { Store } from '../../src/store/store.ts'
@@ -159,6 +160,14 @@ test('an object that somebody wrote to is not given back', async () => {
   assert.equal(statSync(back, { throwIfNoEntry: false }), undefined)
 })
 
+/** The run that wrote it is this process, which lives: as one that has ended. */
+function asEnded(folder: string, segment: string): void {
+  const keys = join(folder, 'segments', `${segment}.keys`)
+  const bytes = readFileSync(keys)
+  bytes.fill(0, 12, 128)
+  writeFileSync(keys, bytes)
+}
+
 test('over its limit, a store loses what was not used for longest', async () => {
   const folder = temporary()
   let clock = 1_000_000_000_000
@@ -170,16 +179,54 @@ test('over its limit, a store loses what was not used for longest', async () => 
   }
   store.used(keyOf('older but used'))
   await store.close()
-  // The run that wrote it is this process, which lives: as one that has ended.
-  const keys = join(folder, 'segments', 'first.keys')
-  const bytes = readFileSync(keys)
-  bytes.fill(0, 12, 128)
-  writeFileSync(keys, bytes)
+  asEnded(folder, 'first')
   const evicted = await evict(folder, 2500)
   assert.equal(evicted?.results, 2)
   const left = Store.open(folder)
   const there = ['old', 'older but used', 'middle', 'new'].filter(name => read(left, name) !== null)
   assert.deepEqual(there, ['older but used', 'new'])
+})
+
+test('what a run has used counts as new, and takes little room', async () => {
+  const folder = temporary()
+  const names = Array.from({ length: 1000 }, (_, n) => `n${n}`)
+  const first = Store.open(folder, { name: '1', now: () => 1000_000 })
+  for (const [n, one] of names.entries()) {
+    first.put(ENTRY.result, keyOf(one), Buffer.alloc(100, 'x'))
+    // Blocks of several sizes.
+    if (n % 300 === 0) await first.flush()
+  }
+  await first.close()
+  const second = Store.open(folder, { name: '2', now: () => 2000_000 })
+  const used = names.filter((_, n) => n < 400 || n % 7 === 0)
+  for (const one of [...used].reverse()) second.used(keyOf(one))
+  await second.close()
+  for (const one of ['1', '2']) asEnded(folder, one)
+  const size = statSync(join(folder, 'segments', '2.data')).size
+  assert.ok(size < 2000, `${size} bytes`)
+  const store = Store.open(folder)
+  assert.deepEqual(
+    new Set([...store.usedBy('2')].map(hexOf)),
+    new Set(used.map(one => hexOf(keyOf(one)))),
+    'only those',
+  )
+  await evict(folder, 90_000)
+  const left = Store.open(folder)
+  const kept = names.filter(one => read(left, one) !== null)
+  assert.ok(kept.length >= used.length && kept.length < names.length, String(kept.length))
+  for (const one of used) assert.ok(kept.includes(one), one)
+})
+
+test('what a killed run has left of files that it was keeping goes with the next file that is kept', async () => {
+  const folder = temporary()
+  writeFileSync(join(folder, 'file'), 'content')
+  const held = await Store.open(join(folder, 'store')).objects.hold(join(folder, 'file'))
+  const [host] = held.path.slice(held.path.lastIndexOf('/') + 1).split('-')
+  const left = join(folder, 'store', 'new', `${host}-999999999-1-abc`)
+  writeFileSync(left, 'half')
+  await Store.open(join(folder, 'store')).objects.put(digestOf('x'), Buffer.from('x'))
+  while (existsSync(left)) await new Promise(resolve => setTimeout(resolve, 5))
+  assert.ok(existsSync(held.path), 'what a run that lives holds stays')
 })
 
 test('objects go with the last result that needs them', async () => {

@@ -57,6 +57,17 @@ describe('rules in a running workflow', { skip, timeout: 300_000 }, () => {
     })
   }
 
+  test('a directory without a rule that is there before its reader looks is complete when its writer ends', async () => {
+    const stages = { split: { out: ['parts'] }, join: { in: ['parts'], out: ['sum'] } }
+    const split = `mkdir parts; echo 1 > parts/1; : > $MILLRACE_PLACE/made
+      until [ -e $MILLRACE_PLACE/looks ]; do sleep 0.02; done; sleep 0.1; echo 2 > parts/2`
+    const join = `until [ -e $MILLRACE_PLACE/made ]; do sleep 0.02; done
+      : > $MILLRACE_PLACE/looks; cat parts/* > sum`
+    const { code, place, told } = await run({ stages, steps: { split, join }, extra: { permanent } })
+    assert.equal(code, 0, told)
+    assert.equal(read(place, 'sum'), '1\n2\n')
+  })
+
   for (const rules of [[], [{ name: 's*', committed: 'on_close', mode: 'no_update' }]])
     test(`a step waits for the names of a pattern although it writes one itself (${rules.length} rules)`, async () => {
       const stages = { split: { out: ['s*'], rules }, join: { in: ['s*'], out: ['sum'] } }

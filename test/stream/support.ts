@@ -102,6 +102,8 @@ export interface Case {
 /** With STREAM_APART=N each step runs on a node of its own, as far as there are nodes. */
 const apart = Number(process.env['STREAM_APART'] ?? 0)
 export const isApart = apart > 0
+/** With STREAM_SHARED these nodes share the managed directory: `written`, or `synced` when bytes are seen after fsync only. */
+const sight = process.env['STREAM_SHARED'] as 'written' | 'synced' | undefined
 
 function runApart(
   file: string,
@@ -117,7 +119,12 @@ function runApart(
     nodes: [`local${(steps.indexOf(command.step) % apart) + 1}`],
   }))
   const { limit = 60, keep, reserve, place: folder = place } = options
-  const more = { ...(keep === undefined ? {} : { keep }), ...(reserve === undefined ? {} : { reserve }) }
+  const shared = sight === undefined ? {} : { dir: folder, sight }
+  const more = {
+    ...shared,
+    ...(keep === undefined ? {} : { keep }),
+    ...(reserve === undefined ? {} : { reserve }),
+  }
   return streamRunOnNodes(
     file,
     placed,

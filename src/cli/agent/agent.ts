@@ -3,6 +3,7 @@ import { Agent } from '../../cluster/agent/agent.ts'
 import { callCoordinator } from '../../cluster/agent/call.ts'
 import { Incoming } from '../../cluster/transfer/incoming.ts'
 import { Peers } from '../../cluster/transfer/peers.ts'
+import { monotonic } from '../../cluster/link/machine-clock.ts'
 import { startRenewing } from '../../cluster/lease/lease-worker.ts'
 import type { AgentOrders } from '../../cluster/launch/agent-command.ts'
 import { MillraceError } from '../../core/errors.ts'
@@ -22,7 +23,8 @@ export async function execute(given: Given): Promise<void> {
   const version = packageVersion()
   const call = { token, node, cpus, version, removesSocket, ...name }
   let over = (_reason: string): void => process.exit(0)
-  startRenewing({ call: { ...call, addresses: leases }, times }, reason => over(reason))
+  const lasts = new Float64Array(new SharedArrayBuffer(8)).fill(Infinity)
+  startRenewing({ call: { ...call, addresses: leases }, times, lasts }, reason => over(reason))
   const incoming = new Incoming()
   const peers = new Peers({ token, node, incoming, isHere: orders.isHere })
   await peers.listen()
@@ -34,6 +36,7 @@ export async function execute(given: Given): Promise<void> {
       ...calls,
       incoming,
       peers,
+      isExpired: () => monotonic() >= (lasts[0] as number),
       ended: () => resolve(),
     })
     over = reason => agent.end(reason)

@@ -12,7 +12,7 @@ export function eventsOf(run: RunInfo): AsyncGenerator<RunEvent> {
   })
 }
 
-/** What is said of bytes at the end of a journal that are no events, or null while they are being written. */
+/** A note about bytes at the end of a journal that are no events, or null while they are being written. */
 export function unreadText({ outcome }: RunInfo, bytes: number): string | null {
   if (bytes === 0 || outcome === 'running') return null
   const ended = outcome === 'killed' || outcome === 'unreadable' ? '' : ` The run itself ended: ${outcome}.`

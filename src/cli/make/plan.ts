@@ -32,7 +32,7 @@ export function planLines(run: FlowRun, explain: boolean): string[] {
   return lines
 }
 
-/** Whether something is there that is older than it looks is said too. */
+/** Also reports outputs that are older than they look. */
 function reasonOf(work: Work, run: FlowRun): string {
   const { files } = run.state
   const isThere = work.outputs.some(output => existsSync(files.path(output)))

@@ -11,7 +11,7 @@ import type { Given } from '../spec.ts'
 import { EXPORTS } from '../targets.ts'
 import { enableTypescript, isTypescript } from './typescript.ts'
 
-/** `millrace run`: becomes the program. All that can be wrong with the options is said before it starts. */
+/** `millrace run`: becomes the program. All mistakes in the options are reported before it starts. */
 export async function execute(given: Given): Promise<void> {
   const [file = '', ...operands] = given.operands
   const program = findProgram(file)

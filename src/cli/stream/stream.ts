@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { findNodes } from '../../cluster/launch/find-nodes.ts'
 import { StreamNode } from '../../cluster/streams/stream-node.ts'
-import { refuseDir, streamRunOnNodes } from '../../cluster/streams/stream-run.ts'
+import { streamRunOnNodes } from '../../cluster/streams/stream-run.ts'
 import { printable } from '../../report/text.ts'
 import { MillraceError } from '../../core/errors.ts'
 import { shellQuote } from '../../general/shell-quote.ts'
@@ -103,8 +103,8 @@ async function run(config: string, given: Given, io: StreamIo, signal: AbortSign
         hint: 'Leave out the timeout, or use --limit, which ends waits that last too long.',
       })
     }
-    refuseDir(valueOf(given, 'dir'))
     const options = {
+      ...texts(given, 'dir'),
       place: resolve(valueOf(given, 'place') ?? process.cwd()),
       version: packageVersion(),
       ...numbers(given, 'limit'),

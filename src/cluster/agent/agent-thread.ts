@@ -31,8 +31,12 @@ interface Given {
 export interface AgentThreadHost {
   readonly writer: FrameWriter
   readonly memory: AgentMemory
+  /** It looks for results at the moment. */
+  readonly looksAgain: boolean
   /** Something was written. */
   changed(): void
+  /** A task has ended. */
+  found(): void
   ended(lane: number): void
 }
 
@@ -57,7 +61,7 @@ export class AgentThread {
       result: (decoder, end, blobs) => this.#result(decoder, end, blobs),
       message: message => this.#said(message),
       findClass: () => null,
-      announced: () => this.drain(),
+      announced: () => this.drain(host.looksAgain),
       ended: reason => this.#ended(reason),
     })
     this.#thread.whenReady(() => {
@@ -68,6 +72,11 @@ export class AgentThread {
 
   get isBusy(): boolean {
     return this.#given.size > 0
+  }
+
+  /** Nothing is to be done behind the task that it has: its result is the next news. */
+  get hasOne(): boolean {
+    return this.#given.size === 1
   }
 
   // --- what the coordinator says ---
@@ -144,8 +153,9 @@ export class AgentThread {
     this.#thread.announce()
   }
 
-  drain(): void {
-    this.#thread.drain()
+  /** `looksAgain`: soon, so that the thread need not wake us. */
+  drain(looksAgain = false): void {
+    this.#thread.drain(looksAgain)
     this.#host.changed()
   }
 
@@ -226,6 +236,7 @@ export class AgentThread {
     writer.raw(decoder.raw(end - start))
     writer.end()
     if (isLast) this.#given.delete(id)
+    this.#host.found()
   }
 
   #parts(given: Given | undefined, written: readonly Written[]): void {

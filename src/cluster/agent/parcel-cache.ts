@@ -10,7 +10,7 @@ import type { TreesIn } from '../files/trees-in.ts'
 const COMPLETE = '.complete'
 /** What was not used for so long goes; milliseconds. */
 const OLDEST = 30 * 24 * 3600 * 1000
-/** Above so many bytes, what was used least lately goes, unless a run of this time may still use it. */
+/** Above this many bytes, the least recently used goes, unless a run may still use it. */
 const MOST_BYTES = 2 * 2 ** 30
 const IN_USE = 24 * 3600 * 1000
 

@@ -23,7 +23,7 @@ export interface NodeCheck {
 }
 
 const PATIENCE = 30_000
-/** The quickest of so many round trips says how far it is: the others waited for something. */
+/** The quickest of this many round trips counts as the latency: slower ones waited for something. */
 const ROUND_TRIPS = 5
 
 /** Starts an agent on each node, asks it, and ends it. Nodes that do not come are in the result, too. */

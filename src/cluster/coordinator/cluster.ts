@@ -17,6 +17,7 @@ import { environmentToSend } from '../launch/environment.ts'
 import { launch } from '../launch/launch.ts'
 import type { Launched } from '../launch/launch.ts'
 import type { NodeSpec } from '../launch/node-spec.ts'
+import { sendPackage } from '../launch/send-package.ts'
 import { Holders } from './holders.ts'
 import { Listener } from './listener.ts'
 import { NodeLink } from './node-link.ts'
@@ -298,6 +299,9 @@ export class Cluster {
 
   #called(hello: AgentHello, socket: Socket, rest: Buffer): void {
     const member = this.#members[hello.node]
+    if (member && hello.channel === 'package') {
+      return sendPackage(socket, rest, why => this.agentEnded(hello.node, why))
+    }
     const isNew = hello.channel === 'data' ? member?.hasData === false : member?.hello === null
     if (!member || member.link.isGone || !isNew || hello.channel === 'lease') return void socket.destroy()
     const difference = differenceOf(hello, this.#version)

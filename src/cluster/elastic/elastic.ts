@@ -36,7 +36,7 @@ interface Job {
 
 const TICK = 1000
 const LOOK_EVERY = 5000
-/** So many jobs in turn that end before an agent has called: then no more are asked for. */
+/** After this many jobs in turn that ended before an agent called, no more are asked for. */
 const MOST_FAILURES = 3
 /** Nothing is to run in the last part of an allocation; milliseconds. */
 const marginOf = (left: number): number => Math.max(2000, Math.min(60_000, left * 0.05))
@@ -151,12 +151,14 @@ export class Elastic {
     if (this.#isLooking) return
     this.#isLooking = true
     this.#lookedAt = performance.now()
+    // A job that is submitted meanwhile may be missing among the answers.
+    const known = [...this.#byId.values()]
     const states = await this.#jobs.look()
     this.#isLooking = false
     if (!states || this.#isOver) return
-    for (const job of this.#byId.values()) {
+    for (const job of known) {
       const state = states.get(job.id)
-      if (!state) this.#ended(job)
+      if (!state) await this.#ended(job)
       else if (state.isRunning) {
         job.margin ??= marginOf(state.left)
         job.until = performance.now() + state.left - job.margin
@@ -165,9 +167,9 @@ export class Elastic {
     }
   }
 
-  #ended(job: Job): void {
+  async #ended(job: Job): Promise<void> {
     this.#byId.delete(job.id)
-    const said = this.#jobs.ended(job.id)
+    const said = await this.#jobs.ended(job.id)
     const reason = `job ${job.id} ended${said ? `: ${said}` : ''}`
     for (const member of job.members) this.#host.agentEnded(member, reason)
     if (!job.hasCome) this.#failed(reason)

@@ -31,7 +31,7 @@ export interface ScalerView {
 }
 
 export interface ScalerOrders {
-  /** So many more nodes are to be asked for. */
+  /** How many more nodes to ask for. */
   readonly ask: number
   /** Nothing more is to start on these; they are given back as soon as nothing runs there. */
   readonly giveBack: readonly number[]

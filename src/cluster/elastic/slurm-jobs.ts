@@ -5,7 +5,8 @@ import { promisify } from 'node:util'
 import { MillraceError } from '../../core/errors.ts'
 import { shellQuote } from '../../general/shell-quote.ts'
 import type { AgentOrders } from '../launch/agent-command.ts'
-import { agentWords, ordersFolder, writeOrders } from '../launch/orders.ts'
+import { agentScript } from '../launch/agent-script.ts'
+import { makeOrdersFolder, ordersFolder } from '../launch/orders.ts'
 import { timeLeft } from './slurm-options.ts'
 
 const execute = promisify(execFile)
@@ -16,7 +17,21 @@ export interface JobState {
   readonly isRunning: boolean
   /** Milliseconds; Infinity where there is no limit. */
   readonly left: number
-  readonly reason: string
+}
+
+/** States of a job that may still run, or come to. */
+const GOES_ON =
+  /^(?:PENDING|CONFIGURING|RUNNING|SUSPENDED|RESIZING|SIGNALING|STOPPED|REQUEUE\w*|RESV_DEL_HOLD)$/
+
+const SRUN = 'srun --ntasks-per-node=1 --cpus-per-task="$SLURM_CPUS_ON_NODE" --mem=0 --kill-on-bad-exit=0'
+
+/** What a job runs: an agent on each of its nodes. What it says goes to a file of the run, where the node sees that folder. */
+function jobScript(nodes: number, orders: AgentOrders, folder: string): string {
+  const log = `${shellQuote(folder)}/job-$SLURM_JOB_ID.log`
+  const agent = agentScript(orders)
+  // Slurm gives the input of a step to each of its tasks.
+  const all = nodes === 1 ? agent : `exec ${SRUN} sh -s <<'END-OF-AGENT'\n${agent}END-OF-AGENT\n`
+  return `#!/bin/sh\n[ ! -d ${shellQuote(folder)} ] || exec > ${log} 2>&1\n${all}`
 }
 
 /** Jobs of Slurm, each of which starts agents on some nodes. */
@@ -30,6 +45,10 @@ export class SlurmJobs {
     this.#words = words
   }
 
+  get #name(): string {
+    return `millrace-${this.#run}`
+  }
+
   /** Throws what Slurm says if such a job could never start. */
   async test(nodes: number): Promise<void> {
     await this.#sbatch(['--test-only', `--nodes=${nodes}`, '--wrap=true'])
@@ -37,51 +56,55 @@ export class SlurmJobs {
 
   /** Returns the job. `orders` are those of its first node; the others have the numbers after it. */
   async submit(nodes: number, orders: AgentOrders): Promise<string> {
-    const file = writeOrders(orders, this.#run)
-    const agent = agentWords(file).map(shellQuote).join(' ')
-    const srun = 'srun --ntasks-per-node=1 --cpus-per-task="$SLURM_CPUS_ON_NODE" --mem=0 --kill-on-bad-exit=0'
-    const { stdout } = await this.#sbatch([
+    const words = [
       '--parsable',
-      `--job-name=millrace-${this.#run}`,
+      `--job-name=${this.#name}`,
       `--nodes=${nodes}`,
       '--ntasks-per-node=1',
       '--no-requeue',
-      `--output=${join(ordersFolder(this.#run), 'job-%j.log')}`,
-      `--wrap=exec ${nodes === 1 ? '' : `${srun} `}${agent}`,
-    ])
+      // Slurm starts nothing where the folder of the output is not seen.
+      '--output=/dev/null',
+    ]
+    const { stdout } = await this.#sbatch(words, jobScript(nodes, orders, makeOrdersFolder(this.#run)))
     const [job = ''] = stdout.trim().split(';')
     this.#jobs.add(job)
     return job
   }
 
-  /** What the jobs do; those that are not among the answers have ended. */
+  /** What the jobs do; those that are not among the answers have ended. Null where the controller does not answer. */
   async look(): Promise<Map<string, JobState> | null> {
     const states = new Map<string, JobState>()
     if (this.#jobs.size === 0) return states
     try {
-      const words = ['-h', '-j', [...this.#jobs].join(','), '-o', '%i|%T|%L|%r']
+      // By name: of a number that it has forgotten Slurm says that it is wrong.
+      const words = ['-h', `--name=${this.#name}`, '-o', '%i|%T|%L']
       const { stdout } = await execute('squeue', words, { timeout: PATIENCE })
       for (const line of stdout.split('\n').filter(Boolean)) {
-        const [job = '', state = '', left = '', reason = ''] = line.split('|')
-        if (/^(?:COMPLETED|CANCELLED|FAILED|TIMEOUT|NODE_FAIL|PREEMPTED|BOOT_FAIL)/.test(state)) continue
-        states.set(job, { isRunning: state === 'RUNNING', left: timeLeft(left), reason })
+        const [job = '', state = '', left = ''] = line.split('|')
+        if (!GOES_ON.test(state)) continue
+        states.set(job, { isRunning: state === 'RUNNING', left: timeLeft(left) })
       }
       return states
-    } catch (error) {
-      // A job that Slurm has forgotten makes it an error; a controller that does not answer says nothing of the jobs.
-      return /Invalid job id/i.test((error as { stderr?: string }).stderr ?? '') ? states : null
+    } catch {
+      return null
     }
   }
 
-  /** It has ended: what its agents said at last. */
-  ended(job: string): string {
+  /** It has ended: what its agents said at last, or else what Slurm says of it. */
+  async ended(job: string): Promise<string> {
     this.#jobs.delete(job)
     try {
       const text = readFileSync(join(ordersFolder(this.#run), `job-${job}.log`), 'utf8').trim()
-      return text.split('\n').at(-1) ?? ''
+      const last = text.split('\n').at(-1)
+      if (last) return last
     } catch {
-      return ''
+      // Its nodes do not see the folder.
     }
+    const words = ['show', 'job', '-o', job]
+    const { stdout } = await execute('scontrol', words, { timeout: PATIENCE }).catch(() => ({ stdout: '' }))
+    const of = (name: string): string => new RegExp(`\\b${name}=(\\S+)`).exec(stdout)?.[1] ?? ''
+    const [state, node, code] = [of('JobState'), of('NodeList'), of('ExitCode').split(':')[0]]
+    return state === '' ? '' : `${state} on ${node}, exit code ${code}`
   }
 
   async cancel(job: string): Promise<void> {
@@ -100,9 +123,12 @@ export class SlurmJobs {
     this.#jobs.clear()
   }
 
-  async #sbatch(words: readonly string[]): Promise<{ stdout: string }> {
+  /** The script goes to its standard input: nobody else sees what is in it. */
+  async #sbatch(words: readonly string[], script = ''): Promise<{ stdout: string }> {
     try {
-      return await execute('sbatch', [...this.#words, ...words], { timeout: PATIENCE })
+      const asked = execute('sbatch', [...this.#words, ...words], { timeout: PATIENCE })
+      asked.child.stdin?.on('error', () => undefined).end(script)
+      return await asked
     } catch (error) {
       const { code, stderr = '', message } = error as { code?: string; stderr?: string; message: string }
       const missing = code === 'ENOENT' ? 'sbatch is not installed here' : null

@@ -113,7 +113,7 @@ async function* readFile(at: string, name: string, mayChange: boolean): AsyncGen
   }
 }
 
-/** So many bytes of a file; it must have them. */
+/** Reads exactly this many bytes of a file. */
 export async function* pieces(file: FileHandle, at: string, size: number): AsyncGenerator<Uint8Array> {
   for (let done = 0; done < size;) {
     const piece = Buffer.allocUnsafeSlow(Math.min(PIECE, size - done))

@@ -7,6 +7,13 @@ import type { NodeSpec } from './node-spec.ts'
 export const sshOptions = (): string[] =>
   process.env['MILLRACE_SSH_OPTIONS']?.split(/\s+/).filter(Boolean) ?? []
 
+/** Words for srun, with which something is started on one node of the allocation. */
+export function srunWords({ name, cpus }: NodeSpec): string[] {
+  // A step has one CPU and a share of the memory unless it asks for more.
+  const wide = cpus === null ? [] : [`--cpus-per-task=${cpus}`]
+  return ['--overlap', '--nodes=1', '--ntasks=1', `--nodelist=${name}`, ...wide, '--mem=0', '--quiet']
+}
+
 /** How `millrace WORDS` is started on a node, with its standard input and output connected to this process. */
 export function commandOn(spec: NodeSpec, words: readonly string[]): { program: string; args: string[] } {
   const command = [process.execPath, millraceCommand(), ...words]
@@ -20,12 +27,8 @@ export function commandOn(spec: NodeSpec, words: readonly string[]): { program: 
         args: [...sshOptions(), ...options, spec.host, `exec ${command.map(shellQuote).join(' ')}`],
       }
     }
-    case 'slurm': {
-      // A step has one CPU and a share of the memory unless it asks for more.
-      const cpus = spec.cpus === null ? [] : [`--cpus-per-task=${spec.cpus}`]
-      const place = ['--overlap', '--nodes=1', '--ntasks=1', `--nodelist=${spec.name}`, ...cpus, '--mem=0']
-      return { program: 'srun', args: [...place, '--quiet', ...command] }
-    }
+    case 'slurm':
+      return { program: 'srun', args: [...srunWords(spec), ...command] }
     default:
       throw new MillraceError(
         'MR_NODES',

@@ -1,12 +1,10 @@
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { MillraceError } from '../../core/errors.ts'
-import { shellQuote } from '../../general/shell-quote.ts'
-import { millraceCommand } from './agent-command.ts'
 import type { AgentOrders } from './agent-command.ts'
-import { commandOn, sshOptions } from './command-on.ts'
-import { bootText, packPackage } from './package-parcel.ts'
-import { agentWords, commandLine, writeOrders } from './orders.ts'
+import { agentScript } from './agent-script.ts'
+import { commandOn, srunWords, sshOptions } from './command-on.ts'
+import { commandLine, writeScript } from './orders.ts'
 import type { NodeSpec } from './node-spec.ts'
 
 /** An agent's process, or that of the program which has started it elsewhere. */
@@ -25,11 +23,12 @@ const SAID = 2000
 /** Starts the agent of a node. */
 export function launch(spec: NodeSpec, orders: AgentOrders, run: string, events: LaunchEvents): Launched {
   switch (spec.by) {
-    case 'local':
-    case 'slurm': {
+    case 'local': {
       const { program, args } = commandOn(spec, ['agent'])
-      return start(program, args, orders, run, events)
+      return start(program, args, `${JSON.stringify(orders)}\n`, run, events)
     }
+    case 'slurm':
+      return start('srun', [...srunWords(spec), 'sh', '-s'], agentScript(orders), run, events)
     case 'ssh':
       return launchBySsh(spec.host, orders, run, events)
     case 'command':
@@ -39,17 +38,16 @@ export function launch(spec: NodeSpec, orders: AgentOrders, run: string, events:
   }
 }
 
-/** The orders go in a file: a queue passes nothing on to the standard input of what it starts. */
+/** A queue passes nothing on to the standard input of what it starts: then the script goes in a file. */
 function launchByCommand(
   { name, template }: NodeSpec & { by: 'command' },
   orders: AgentOrders,
   run: string,
   events: LaunchEvents,
 ): Launched {
-  const file = writeOrders(orders, run)
-  const agent = agentWords(file).map(shellQuote).join(' ')
-  const line = commandLine(template, name, agent)
-  return start('/bin/sh', ['-c', line], orders, run, events)
+  const script = agentScript(orders)
+  const line = commandLine(template, name, () => writeScript(script, orders.node, run))
+  return start('/bin/sh', ['-c', line], script, run, events)
 }
 
 /**
@@ -61,12 +59,6 @@ function launchBySsh(host: string, orders: AgentOrders, run: string, events: Lau
   const [leases = ''] = orders.leases
   const there = `/tmp/millrace-${run}-${orders.node}`
   const leasesThere = `${there}-lease`
-  const [node, command] = [process.execPath, millraceCommand()].map(shellQuote)
-  // A host without Millrace asks for it, and one that has Node elsewhere has it in its PATH.
-  const agent = `if [ -f ${command} ]; then "$node" ${command} agent; else "$node" -e ${shellQuote(bootText())}; fi`
-  // The agent removes the file of the socket when it has called; one that could not start has not. sshd keeps the file.
-  const clean = `code=$?; rm -f ${shellQuote(there)} ${shellQuote(leasesThere)}; exit $code`
-  const script = `node=${node}; [ -x "$node" ] || node=node; { ${agent}; } || { ${clean}; }`
   const options = [
     'BatchMode=yes',
     'ExitOnForwardFailure=yes',
@@ -84,16 +76,19 @@ function launchBySsh(host: string, orders: AgentOrders, run: string, events: Lau
     `${leasesThere}:${leases}`,
     host,
     // The user's own shell may be any.
-    `sh -c ${shellQuote(script)}`,
+    'sh -s',
   ]
   const known = { addresses: [there], leases: [leasesThere], removesSocket: true }
-  return start('ssh', words, { ...orders, ...known }, run, events)
+  // The agent removes the file of the socket when it has called; one that could not start has not. sshd keeps the file.
+  const script = agentScript({ ...orders, ...known }, [there, leasesThere])
+  return start('ssh', words, script, run, events)
 }
 
+/** `input`: what it reads. */
 function start(
   program: string,
   words: readonly string[],
-  orders: AgentOrders,
+  input: string,
   run: string,
   events: LaunchEvents,
 ): Launched {
@@ -110,10 +105,7 @@ function start(
     isOver = true
     events.ended(reason, said.trim())
   }
-  child.stdout?.on('data', (chunk: Buffer) => {
-    const isAsked = chunk[0] === 0 && supply(child, chunk.toString())
-    if (!isAsked) process.stdout.write(chunk)
-  })
+  child.stdout?.on('data', (chunk: Buffer) => void process.stdout.write(chunk))
   child.stderr?.on('data', (chunk: Buffer) => {
     said = (said + chunk.toString()).slice(-SAID)
     process.stderr.write(chunk)
@@ -126,7 +118,7 @@ function start(
     over(signal ? `its process was ended by ${signal}` : `its process ended with ${code}`),
   )
   child.stdin?.on('error', () => undefined)
-  child.stdin?.write(`${JSON.stringify(orders)}\n`)
+  child.stdin?.end(input)
   for (const one of [child, child.stdin, child.stdout, child.stderr])
     (one as unknown as { unref(): void }).unref()
   return {
@@ -134,18 +126,4 @@ function start(
       child.kill('SIGKILL')
     },
   }
-}
-
-/** Answers a host that has no Millrace yet; see bin/boot.cjs. Returns whether it has asked. */
-function supply(child: ChildProcess, question: string): boolean {
-  const isFirst = question === '\0millrace package?\n'
-  if (!isFirst && question !== '\0millrace send\n') return false
-  packPackage().then(
-    ({ hash, content }) => {
-      const facts = { hash, bytes: content.length, node: process.versions.node }
-      child.stdin?.write(isFirst ? `${JSON.stringify(facts)}\n` : content)
-    },
-    () => child.kill('SIGKILL'),
-  )
-  return true
 }

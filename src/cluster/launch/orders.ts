@@ -1,33 +1,34 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { shellQuote } from '../../general/shell-quote.ts'
-import { millraceCommand } from './agent-command.ts'
-import type { AgentOrders } from './agent-command.ts'
 
-/** Where orders of agents lie that are started through a queue: a folder for this user alone, which all nodes see. */
+/** What agents that are started through a queue read and write: a folder for this user alone. */
 export const ordersFolder = (run: string): string => resolve('.millrace', `agents-${run}`)
 
-/** Returns the path of the file. */
-export function writeOrders(orders: AgentOrders, run: string): string {
+export function makeOrdersFolder(run: string): string {
   const folder = ordersFolder(run)
   mkdirSync(folder, { recursive: true, mode: 0o700 })
-  const file = join(folder, `${orders.node}.json`)
-  writeFileSync(file, `${JSON.stringify(orders)}\n`, { mode: 0o600 })
+  return folder
+}
+
+/** Returns the path of the file. */
+export function writeScript(script: string, node: number, run: string): string {
+  const file = join(makeOrdersFolder(run), `${node}.sh`)
+  writeFileSync(file, script, { mode: 0o600 })
   return file
 }
 
 export const removeOrders = (run: string): void => rmSync(ordersFolder(run), { recursive: true, force: true })
 
-export const agentWords = (ordersFile: string): string[] => [
-  process.execPath,
-  millraceCommand(),
-  'agent',
-  '--orders',
-  ordersFile,
-]
-
-/** `qsub -l host={name} {agent}`: the agent's command goes where {agent} is, or to the end. */
-export function commandLine(template: string, name: string, agent: string): string {
-  const withAgent = template.includes('{agent}') ? template : `${template} {agent}`
-  return withAgent.replaceAll('{name}', shellQuote(name)).replaceAll('{agent}', () => agent)
+/**
+ * `qrsh -l host={name} {agent}`: the agent is a script in a file, which the node has to see. Where the command passes its
+ * standard input on, `{stdin}` is a shell that reads the script from there.
+ */
+export function commandLine(template: string, name: string, file: () => string): string {
+  const hasPlace = template.includes('{agent}') || template.includes('{stdin}')
+  const whole = hasPlace ? template : `${template} {agent}`
+  return whole
+    .replaceAll('{name}', () => shellQuote(name))
+    .replaceAll('{stdin}', () => 'sh -s')
+    .replaceAll('{agent}', () => `sh ${shellQuote(file())}`)
 }

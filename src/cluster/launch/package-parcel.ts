@@ -29,12 +29,6 @@ async function pack(parcel: Parcel): Promise<PackedPackage> {
 
 const packageRoot = (): string => dirname(dirname(realpathSync(millraceCommand())))
 
-/** What is run by `node -e` on such a host. Login shells differ in how they take lines and quotes, and agree on such words. */
-export function bootText(): string {
-  const text = readFileSync(join(packageRoot(), 'bin', 'boot.cjs'), 'base64')
-  return `eval(Buffer.from("${text}","base64").toString())`
-}
-
 function packageParcel(): Parcel {
   const root = packageRoot()
   const own = FOLDERS.flatMap(folder => filesBelow(join(root, folder))).filter(path => !LEFT_OUT.test(path))

@@ -47,14 +47,20 @@ export class AgentLease {
     this.#renewedAt = now
   }
 
-  get isOver(): boolean {
-    return this.#isOver
+  /** Until when what it runs may go on, as things stand. */
+  get lasts(): number {
+    return this.#renewedAt + this.#times.agent
+  }
+
+  /** Nothing more may begin: a process that was stopped finds that out before it looks at what has come meanwhile. */
+  isExpired(now: number): boolean {
+    return this.#isOver || now >= this.lasts
   }
 
   /** To be called often. `ask` is to be sent; `end`, said once, means that all work must end before anything else happens. */
   tick(now: number): AgentAction {
     if (this.#isOver) return null
-    if (now - this.#renewedAt >= this.#times.agent) {
+    if (this.isExpired(now)) {
       this.#isOver = true
       return 'end'
     }

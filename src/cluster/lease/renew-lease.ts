@@ -1,6 +1,7 @@
 import type { MessagePort } from 'node:worker_threads'
 import { callForLease } from '../agent/call.ts'
 import type { CallOptions } from '../agent/call.ts'
+import { monotonic } from '../link/machine-clock.ts'
 import { FROM_AGENT, TO_AGENT } from '../link/frame-types.ts'
 import { FrameSplitter, FrameWriter } from '../link/frames.ts'
 import { AgentLease } from './lease.ts'
@@ -9,6 +10,8 @@ import type { LeaseTimes } from './lease.ts'
 export interface RenewOptions {
   readonly call: CallOptions
   readonly times: LeaseTimes
+  /** Where it says until when the lease lasts, on the clock of the machine, so that the main thread knows. */
+  readonly lasts: Float64Array
 }
 
 /** What the thread says: it has called, or the agent has to end. */
@@ -20,7 +23,7 @@ const LOOK = 100
 const PATIENCE = 1000
 
 /** The agent's side, in its own thread: it asks, and ends the process when there is no answer. */
-export async function renewLease({ call, times }: RenewOptions, port: MessagePort): Promise<void> {
+export async function renewLease({ call, times, lasts }: RenewOptions, port: MessagePort): Promise<void> {
   const say = (news: RenewNews): void => port.postMessage(news)
   let isOver = false
   const over = (reason: string): void => {
@@ -37,12 +40,17 @@ export async function renewLease({ call, times }: RenewOptions, port: MessagePor
   }
   say({ type: 'called' })
   const lease = new AgentLease(performance.now(), times)
+  const tell = (): void => {
+    lasts[0] = monotonic() - performance.now() + lease.lasts
+  }
+  tell()
   const splitter = new FrameSplitter()
   socket.on('data', chunk => {
     try {
       splitter.push(chunk, (type, content) => {
         if (type === TO_AGENT.renewed) lease.answered(content.varint())
       })
+      tell()
     } catch {
       over('the coordinator said something that cannot be read')
     }

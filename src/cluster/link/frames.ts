@@ -9,10 +9,17 @@ const FIRST_SIZE = 1 << 14
 const LARGEST = 2 ** 31
 
 export class FrameWriter {
-  #bytes = Buffer.allocUnsafeSlow(FIRST_SIZE)
+  readonly #first: number
+  #bytes: Buffer
   #length = 0
   /** Where the frame that is being written begins. */
   #start = -1
+
+  /** `size`: bytes to begin with. */
+  constructor(size = FIRST_SIZE) {
+    this.#first = size
+    this.#bytes = Buffer.allocUnsafeSlow(size)
+  }
 
   get isEmpty(): boolean {
     return this.#length === 0
@@ -76,7 +83,7 @@ export class FrameWriter {
   /** What was written since; the memory belongs to the caller. */
   take(): Buffer {
     const bytes = this.#bytes.subarray(0, this.#length)
-    this.#bytes = Buffer.allocUnsafeSlow(FIRST_SIZE)
+    this.#bytes = Buffer.allocUnsafeSlow(this.#first)
     this.#length = 0
     return bytes
   }

@@ -28,8 +28,8 @@ export interface AgentStart {
 /** What an agent says of itself when it calls. */
 export interface AgentHello {
   readonly protocol: number
-  /** What the connection is for. */
-  readonly channel: 'control' | 'data' | 'lease'
+  /** What the connection is for; `package`: a machine without Millrace calls for it. */
+  readonly channel: 'control' | 'data' | 'lease' | 'package'
   readonly token: string
   /** Which of the nodes that were launched it is. */
   readonly node: number

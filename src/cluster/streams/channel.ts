@@ -4,7 +4,7 @@ import type { FrameReader } from '../link/frames.ts'
 import { FrameLink } from './frame-link.ts'
 import { PULSE, SILENCE } from './messages.ts'
 
-/** What is said down a channel, before and between frames of relays. */
+/** Messages of a channel, before and between frames of relays. */
 type Down =
   | { readonly ask: 'who'; readonly node: number }
   /** Frames of `source` will come, for all of the chain from here on. */

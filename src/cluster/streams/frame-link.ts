@@ -2,15 +2,16 @@ import type { Readable, Writable } from 'node:stream'
 import { FrameSplitter, FrameWriter } from '../link/frames.ts'
 import type { FrameReader } from '../link/frames.ts'
 import { JSON_FRAME } from './messages.ts'
+import { PacedOutput } from './paced-output.ts'
+import type { Pauses } from './paced-output.ts'
 
-/** Bytes that may wait for a slow reader before the source is held. */
-const MOST_WAITING = 8 << 20
 const HEADER = 5
 
 /** Frames over a pair of pipes: messages in JSON, and frames of relays that are passed on without a copy. */
 export class FrameLink<In, Out> {
   readonly #output: Writable
   readonly #input: Readable
+  readonly #paced: PacedOutput
   readonly #splitter = new FrameSplitter()
   readonly #writer = new FrameWriter()
 
@@ -25,6 +26,7 @@ export class FrameLink<In, Out> {
   ) {
     this.#input = input
     this.#output = output
+    this.#paced = new PacedOutput(output)
     output.on('error', () => undefined)
     input.on('data', (chunk: Buffer) => {
       this.#splitter.push(chunk, (type, content) => {
@@ -38,12 +40,13 @@ export class FrameLink<In, Out> {
     this.#writer.begin(JSON_FRAME)
     this.#writer.raw(Buffer.from(JSON.stringify(message)))
     this.#writer.end()
+    this.#paced.flush()
     this.#output.write(this.#writer.take())
   }
 
   /** Sends a frame as it is. The sources that are given stop until there is room again. */
   pass(frame: Buffer, ...sources: Pauses[]): void {
-    passOn(this.#output, frame, sources)
+    this.#paced.write(frame, sources)
   }
 
   /** What the other side says is left unread, until there is room for it. */
@@ -57,26 +60,5 @@ export class FrameLink<In, Out> {
 
   resume(): void {
     this.#input.resume()
-  }
-}
-
-interface Pauses {
-  pause(): void
-  resume(): void
-}
-
-/** Writes, and holds the sources while too much waits. */
-export function passOn(output: Writable, frame: Buffer, sources: readonly Pauses[]): void {
-  output.write(frame)
-  if (output.writableLength < MOST_WAITING || output.destroyed) return
-  for (const source of sources) {
-    source.pause()
-    const resume = (): void => {
-      output.off('drain', resume)
-      output.off('close', resume)
-      source.resume()
-    }
-    output.once('drain', resume)
-    output.once('close', resume)
   }
 }

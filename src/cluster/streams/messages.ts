@@ -2,6 +2,7 @@ import type { Kept } from '../../stream/board/keeper.ts'
 import type { Snapshot } from '../../stream/board/snapshot.ts'
 import type { Instance } from '../../stream/run/runner.ts'
 import type { StepCommand } from '../../stream/run/step-commands.ts'
+import type { ProbeOrder, Sight } from './sight.ts'
 
 /** Types of frames between the coordinator of a stream and its nodes. Those of `millrace-board relay` are passed on as they are. */
 export const JSON_FRAME = 1
@@ -24,14 +25,14 @@ export const FLAGS = { directory: 1, again: 2 } as const
 export const CARRY_FRAME = 80
 /** The end of a step. */
 export const MARK_FRAME = 81
-/** What follows on this way was sent after so many ways had failed. */
+/** What follows on this way was sent after this many ways had failed. */
 export const EPOCH_FRAME = 82
 
-/** Coordinator and nodes say that they live, each so many milliseconds. */
+/** Milliseconds between two signs of life of the coordinator and of nodes. */
 export const PULSE = 1000
-/** A node that says nothing for so many milliseconds is lost. */
+/** A node that is silent for this many milliseconds is lost. */
 export const SILENCE = 60_000
-/** A node that hears nothing for so many milliseconds ends its steps: the coordinator may have been stopped for a while. */
+/** A node that hears nothing for this many milliseconds ends its steps. It is longer, because the coordinator may have been stopped for a while. */
 export const SILENCE_OF_COORDINATOR = 600_000
 
 /** Instances of a step on one node. */
@@ -55,6 +56,8 @@ export interface StreamOrders {
   readonly text: string
   /** Where inputs are and permanent files go: a folder that all nodes see. */
   readonly place: string
+  /** The managed directory, where all nodes see one: bytes go through it. Without it each node has its own. */
+  readonly shared?: { readonly dir: string; readonly sight: Sight }
   readonly commands: readonly PlacedCommand[]
   /** Which of the nodes this is. */
   readonly node: number
@@ -78,6 +81,7 @@ export type ToStreamNode =
   /** `isFar`: some nodes are on other machines. */
   | { readonly do: 'listen'; readonly node: number; readonly token: string; readonly isFar: boolean }
   | { readonly do: 'start'; readonly orders: StreamOrders }
+  | { readonly do: 'probe'; readonly order: ProbeOrder }
   | { readonly do: 'stop' }
   | { readonly do: 'finish'; readonly isOk: boolean }
   | { readonly do: 'lost'; readonly node: number }
@@ -104,6 +108,7 @@ export interface NodeResult {
 export type FromStreamNode =
   | { readonly say: 'hello'; readonly version: string; readonly cpus: number }
   | { readonly say: 'listening'; readonly addresses: readonly string[] }
+  | { readonly say: 'probed'; readonly isWell: boolean }
   | { readonly say: 'started' }
   | { readonly say: 'pulse' }
   | { readonly say: 'line'; readonly step: string; readonly text: string; readonly to: 'stdout' | 'stderr' }

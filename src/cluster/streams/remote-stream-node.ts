@@ -6,6 +6,7 @@ import { commandOn } from '../launch/command-on.ts'
 import type { NodeSpec } from '../launch/node-spec.ts'
 import { FrameLink } from './frame-link.ts'
 import { PULSE } from './messages.ts'
+import type { ProbeOrder } from './sight.ts'
 import type { FromStreamNode, NodeResult, Sent, StreamOrders, ToStreamNode } from './messages.ts'
 
 export interface StreamNodeEvents {
@@ -37,6 +38,8 @@ export class RemoteStreamNode {
   isGone = false
   readonly #child: ChildProcess
   readonly #lose: (reason: string) => void
+  /** Waits for the answers to probes, in their order. */
+  readonly #probed: ((isWell: boolean) => void)[] = []
   /** Pulses of ours since it was heard last. */
   #silent = 0
   #hasCalled = false
@@ -72,6 +75,7 @@ export class RemoteStreamNode {
       const why = fault ?? [reason, said.trim()].filter(Boolean).join(': ')
       refuse(new Error(why))
       cannot(new Error(why))
+      for (const answer of this.#probed.splice(0)) answer(false)
       events.gone(this.result ? null : why)
     }
     this.link = new FrameLink(child.stdout, child.stdin, {
@@ -87,6 +91,8 @@ export class RemoteStreamNode {
             return greet({ cpus: spec.cpus ?? message.cpus, version: message.version })
           case 'listening':
             return listens(message.addresses)
+          case 'probed':
+            return this.#probed.shift()?.(message.isWell)
           case 'line':
             return events.line(message.step, message.text, message.to)
           case 'note':
@@ -129,6 +135,14 @@ export class RemoteStreamNode {
 
   listen(node: number, token: string, isFar: boolean): void {
     this.link.say({ do: 'listen', node, token, isFar })
+  }
+
+  probe(order: ProbeOrder): Promise<boolean> {
+    if (this.isGone) return Promise.resolve(false)
+    return new Promise(resolve => {
+      this.#probed.push(resolve)
+      this.link.say({ do: 'probe', order })
+    })
   }
 
   /** Another node is lost. */

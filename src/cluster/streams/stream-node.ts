@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { MillraceError } from '../../core/errors.ts'
 import { Board } from '../../stream/board/board.ts'
 import { Keeper } from '../../stream/board/keeper.ts'
+import type { Snapshot } from '../../stream/board/snapshot.ts'
 import { planLines } from '../../stream/board/plan-lines.ts'
 import type { Plan } from '../../stream/board/plan.ts'
 import { holdOn, openWorkspace, removeOwn, removeTemporary } from '../../stream/board/workspace.ts'
@@ -18,13 +19,15 @@ import { forgetState, writeState } from '../../stream/run/up-state.ts'
 import { watchOver } from '../../stream/run/watch.ts'
 import { FrameSplitter } from '../link/frames.ts'
 import { Channels } from './channel.ts'
-import { FrameLink, passOn } from './frame-link.ts'
+import { FrameLink } from './frame-link.ts'
+import { PacedOutput } from './paced-output.ts'
 import { Incoming } from './incoming.ts'
 import { Outgoing } from './outgoing.ts'
 import { againFrame, carriedId, readCarried, wantedFrames } from './relay-frame.ts'
 import { Routes } from './routes.ts'
 import { PULSE, SILENCE_OF_COORDINATOR } from './messages.ts'
-import type { FromStreamNode, NodeOfRun, NodeResult, StreamOrders, ToStreamNode } from './messages.ts'
+import type { FromStreamNode, NodeOfRun, NodeResult, Sent, StreamOrders, ToStreamNode } from './messages.ts'
+import { Prober } from './sight.ts'
 import { within } from './within.ts'
 
 /** Milliseconds between looks at the board. */
@@ -46,6 +49,7 @@ export class StreamNode {
   readonly #splitter = new FrameSplitter()
   readonly #ended: () => void
   readonly #pulse: NodeJS.Timeout
+  readonly #prober = new Prober()
   #live: Live | null = null
   #starting: Promise<void> | null = null
   #stopping: Promise<void> | null = null
@@ -98,6 +102,9 @@ export class StreamNode {
         )
         return
       }
+      case 'probe':
+        void this.#prober.obey(message.order).then(isWell => this.#link.say({ say: 'probed', isWell }))
+        return
       case 'stop':
         void this.stop()
         return
@@ -126,7 +133,8 @@ export class StreamNode {
     if (!checked) throw new StreamConfigError(problems)
     const note = (text: string): void => this.#link.say({ say: 'note', text })
     const tools = await streamTools(note)
-    const { plan, workspace } = await openWorkspace(checked, undefined, orders.place)
+    const { shared } = orders
+    const { plan, workspace } = await openWorkspace(checked, shared?.dir, orders.place, shared === undefined)
     const board = new Board(tools, `${plan.name.replace(/[^\w.-]/g, '_').slice(0, 60)}.run${process.pid}.0`)
     const { dir, layer, place } = workspace
     try {
@@ -143,12 +151,14 @@ export class StreamNode {
       await removeOwn(workspace)
       throw error
     }
-    await writeState(board, { plan, workspace })
-    const relay = this.#relay(board)
+    // What is left in a directory of several nodes is for the coordinator to judge.
+    if (!shared) await writeState(board, { plan, workspace })
+    const relay = this.#relay(board, shared)
+    const toRelay = new PacedOutput(relay.stdin)
     const { node, nodes } = orders
     const nameOf = (index: number): string => nodes[index]?.name ?? `${index}`
     const incoming = new Incoming(node, {
-      toRelay: (frame, from) => passOn(relay.stdin, frame, from ? [from] : []),
+      toRelay: (frame, from) => toRelay.write(frame, from ? [from] : []),
       nameOf,
       placedOn: index => instancesOf(nodes.slice(index, index + 1)),
     })
@@ -162,17 +172,31 @@ export class StreamNode {
     })
     this.#send(relay.stdout, outgoing)
     relay.stdin.write(wantedFrames(routes.wantedFrom(node)))
+    const own = new Set<string>()
     const keeper = new Keeper(plan, workspace, note, {
       ...(orders.reserve === undefined ? {} : { reserve: orders.reserve }),
       relieve: bytes => board.spill(bytes),
-      isHere: path => !incoming.isRemote(path),
+      isHere: path => (shared ? own.has(path) : !incoming.isRemote(path)),
     })
     const runner = new Runner(board, {
       line: (step, text, to) => this.#link.say({ say: 'line', step, text, to }),
       ended: instance => this.#link.say({ say: 'ended', instance }),
     })
     const allIsWell = watchOver(board.workflow, orders.keep === true)
-    const live = { orders, plan, workspace, board, keeper, runner, allIsWell, relay, incoming, outgoing }
+    const live = {
+      orders,
+      plan,
+      workspace,
+      board,
+      keeper,
+      runner,
+      allIsWell,
+      relay,
+      toRelay,
+      incoming,
+      outgoing,
+      own,
+    }
     this.#live = live
     const addresses = nodes.map(one => one.addresses)
     this.#channels.take(addresses, incoming)
@@ -188,8 +212,9 @@ export class StreamNode {
     void this.#look(live)
   }
 
-  #relay(board: Board): Relay {
-    const relay = spawn(board.tools.board, ['relay', '-w', board.workflow], {
+  #relay(board: Board, shared: StreamOrders['shared']): Relay {
+    const how = shared === undefined ? [] : [shared.sight === 'synced' ? '--synced' : '--shared']
+    const relay = spawn(board.tools.board, ['relay', '-w', board.workflow, ...how], {
       stdio: ['pipe', 'pipe', 'inherit'],
     })
     relay.stdin.on('error', () => undefined)
@@ -226,12 +251,13 @@ export class StreamNode {
       const began = Date.now()
       const snapshot = await live.board.ps().catch(() => undefined)
       if (snapshot && !this.#isOver) {
-        live.keeper.look(snapshot)
+        // Nothing moves out of a directory that other nodes read.
+        if (!live.orders.shared) live.keeper.look(snapshot)
         const files = snapshot.files.filter(({ path }) => !live.incoming.isRemote(path))
         this.#link.say({
           say: 'look',
           snapshot: { ...snapshot, files, events: [] },
-          sent: live.outgoing.sent,
+          sent: sentBy(live),
         })
       }
       await sleep(Math.max(INTERVAL, (Date.now() - began) * 20))
@@ -279,7 +305,7 @@ export class StreamNode {
     const live = this.#live
     try {
       if (live && how === 'killed') await this.#killAll(live)
-      if (live) this.#link.say({ say: 'result', result: await this.#finish(live, how === 'well') })
+      if (live) this.#link.say({ say: 'result', result: await this.#finish(live, how) })
     } catch (error) {
       this.#sayFault(error)
     }
@@ -289,23 +315,39 @@ export class StreamNode {
     this.#ended()
   }
 
-  async #finish(live: Live, isOk: boolean): Promise<NodeResult> {
-    this.#isOver = true
-    const { board, keeper, workspace, plan, orders, relay, allIsWell, incoming, outgoing } = live
-    const last = await within(BOARD_LIMIT, board.ps(), 'the state of the files')
-    const kept = await keeper.finish(last, isOk, orders.keep)
-    const isLeft = orders.keep === true || kept.stuck.length > 0
-    const all = isLeft ? undefined : await removeTemporary(plan, workspace)
+  /** In a directory of several nodes that is up to the coordinator, unless it is lost. */
+  async #putInPlace(
+    { keeper, workspace, plan, orders, incoming, own }: Live,
+    last: Snapshot | undefined,
+    how: 'well' | 'failed' | 'killed',
+  ): Promise<Pick<NodeResult, 'kept' | 'removed'>> {
+    const isShared = orders.shared !== undefined
+    if (isShared && how !== 'killed')
+      return { kept: { kept: [], incomplete: [], damaged: [], stuck: [], moved: 0 }, removed: 0 }
+    const kept = await keeper.finish(last, how === 'well', orders.keep)
+    if (orders.keep === true || kept.stuck.length > 0) {
+      await holdOn(workspace)
+      return { kept, removed: undefined }
+    }
+    const removed = await removeTemporary(plan, workspace, path => !isShared || own.has(path))
     // Copies of files of other nodes are not counted twice.
-    const removed = all === undefined ? undefined : Math.max(0, all - incoming.remoteCount)
-    if (isLeft) await holdOn(workspace)
+    return { kept, removed: isShared ? removed : Math.max(0, removed - incoming.remoteCount) }
+  }
+
+  async #finish(live: Live, how: 'well' | 'failed' | 'killed'): Promise<NodeResult> {
+    this.#isOver = true
+    const { board, workspace, relay, toRelay, allIsWell, incoming, outgoing } = live
+    const last = await within(BOARD_LIMIT, board.ps(), 'the state of the files')
+    const files = last?.files.filter(({ path }) => !incoming.isRemote(path)) ?? []
+    for (const { path } of files) live.own.add(path)
+    const { kept, removed } = await this.#putInPlace(live, last, how)
     outgoing.end()
+    toRelay.flush()
     relay.stdin.end()
     await within(BOARD_LIMIT, board.destroy(true), 'the end of the board')
     await forgetState(board)
     allIsWell()
-    const files = last?.files.filter(({ path }) => !incoming.isRemote(path)) ?? []
-    return { sent: outgoing.sent, kept, removed, dir: workspace.dir, last: last && { ...last, files } }
+    return { sent: sentBy(live), kept, removed, dir: workspace.dir, last: last && { ...last, files } }
   }
 }
 
@@ -317,10 +359,16 @@ interface Live {
   readonly keeper: Keeper
   readonly runner: Runner
   readonly relay: Relay
+  readonly toRelay: PacedOutput
   readonly incoming: Incoming
+  /** Files in a shared directory that steps of this node have made; known at the end. */
+  readonly own: Set<string>
   readonly outgoing: Outgoing
   readonly allIsWell: () => void
 }
+
+/** Bytes that went to other nodes: none where all see one directory. */
+const sentBy = ({ orders, outgoing }: Live): Sent[] => (orders.shared ? [] : outgoing.sent)
 
 /** Of all nodes together. */
 function instancesOf(nodes: readonly NodeOfRun[]): Map<string, number> {

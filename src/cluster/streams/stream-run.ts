@@ -1,8 +1,11 @@
 import { MillraceError } from '../../core/errors.ts'
+import { Keeper } from '../../stream/board/keeper.ts'
 import type { Kept } from '../../stream/board/keeper.ts'
 import type { Plan } from '../../stream/board/plan.ts'
 import type { Snapshot } from '../../stream/board/snapshot.ts'
 import { counted } from '../../stream/board/table.ts'
+import { openWorkspace, removeTemporary } from '../../stream/board/workspace.ts'
+import type { Workspace } from '../../stream/board/workspace.ts'
 import { loadPlan, readText } from '../../stream/language/load.ts'
 import { problemText } from '../../stream/language/problems.ts'
 import { watchdog } from '../../stream/run/watchdog.ts'
@@ -14,20 +17,23 @@ import { Screen } from '../../stream/run/screen.ts'
 import type { StreamIo } from '../../stream/run/screen.ts'
 import { matchCommands } from '../../stream/run/step-commands.ts'
 import type { StepCommand } from '../../stream/run/step-commands.ts'
-import { StreamError } from '../../stream/stream-error.ts'
 import { environmentToSend } from '../launch/environment.ts'
 import type { NodeSpec } from '../launch/node-spec.ts'
 import { newSecret } from '../link/secret.ts'
 import { Deadlocks } from './deadlock.ts'
 import { PULSE, SILENCE } from './messages.ts'
 import { Links } from './links.ts'
-import type { PlacedCommand, Sent } from './messages.ts'
+import type { PlacedCommand, Sent, StreamOrders } from './messages.ts'
 import { placeSteps } from './place-steps.ts'
 import { RemoteStreamNode } from './remote-stream-node.ts'
 import { readCarried } from './relay-frame.ts'
+import { probeSight } from './sight.ts'
+import type { Sight } from './sight.ts'
 
 export interface StreamNodesOptions {
   readonly place: string
+  /** A managed directory that all nodes see. */
+  readonly dir?: string
   readonly version: string
   readonly limit?: number
   readonly keep?: boolean
@@ -36,11 +42,13 @@ export interface StreamNodesOptions {
   readonly heartbeat?: number
   /** Milliseconds after which a node that says nothing is lost. */
   readonly silence?: number
+  /** What the file system of `dir` promises; without it, it is tried out. */
+  readonly sight?: Sight
   /** Whether a node may call another one; without it, all try. */
   readonly mayCall?: (from: number, to: number) => boolean
 }
 
-/** Nodes that live get so many times the silence to put their files in place, before the run ends without them. */
+/** Live nodes have this multiple of the silence to put their files in place, before the run ends without them. */
 const CLOSING = 10
 /** Seconds after which progress tells of a wait, and of how many. */
 const LONG_WAIT = 5
@@ -85,6 +93,9 @@ class NodesRun {
   #isDeadlocked = false
   readonly #deadlocks = new Deadlocks()
   #links = new Links([])
+  #shared: StreamOrders['shared']
+  /** Of a directory that all nodes see. */
+  #files: { plan: Plan; workspace: Workspace } | undefined
 
   constructor(
     plan: Plan,
@@ -181,6 +192,12 @@ class NodesRun {
     const isFar = specs.some(({ by }) => by !== 'local')
     for (const [i, node] of this.#nodes.entries()) node.listen(i, token, isFar)
     for (const node of this.#nodes) this.#addresses.push(await node.addresses.catch(unreachable(node)))
+    const { dir: named } = this.#options
+    if (named !== undefined) {
+      this.#files = await openWorkspace(this.#plan, named, this.#options.place, false)
+      const { dir } = this.#files.workspace
+      this.#shared = { dir, sight: this.#options.sight ?? (await probeSight(dir, this.#nodes)) }
+    }
     this.#placed = placeSteps(
       this.#commands,
       this.#nodes.map(({ name }, i) => ({ name, cpus: cpus[i] ?? 1 })),
@@ -202,6 +219,7 @@ class NodesRun {
         text,
         place,
         commands: this.#placed[i] ?? [],
+        ...(this.#shared === undefined ? {} : { shared: this.#shared }),
         node: i,
         nodes: nodes.map((one, to) => (mayCall(i, to) ? one : { ...one, addresses: [] })),
         environment: sendsEnvironment ? environmentToSend(process.env) : {},
@@ -323,34 +341,53 @@ class NodesRun {
     const isOk = failed.length === 0 && !this.#isCut && !this.#isDeadlocked && this.#lost.length === 0
     await this.#letGo(isOk)
     this.#screen.clear()
-    const last = this.#snapshot(node => node.result?.last)
-    const kept = this.#kept()
+    const last = this.#snapshot(node => node.result?.last ?? (this.#files ? node.snapshot : undefined))
+    const { kept, removed } = await this.#putInPlace(last, isOk)
     const states = new Progress(this.#plan).look(last, Date.now())
     if (failed.length > 0 && !this.#isCut) this.#screen.print(failureText(this.#plan, this.#instances, last))
     const doubt = doubtText(last)
     if (doubt !== '') this.#screen.print(doubt)
     const unseen = unseenText(last)
     if (unseen !== '') this.#screen.print(unseen)
-    const results = this.#nodes.flatMap(({ result }) => result ?? [])
-    const isLeft = results.some(({ removed }) => removed === undefined)
-    const dirs = results.map(({ dir }) => dir).join(', ')
     this.#screen.print(
       summaryText({
         plan: this.#plan,
         instances: this.#instances,
         states,
         kept,
-        removed: isLeft ? undefined : results.reduce((sum, { removed = 0 }) => sum + removed, 0),
+        removed,
         elapsed: Date.now() - this.#begun,
         cut: this.#isCut,
         doubtful: doubt !== '',
-        workspace: { dir: dirs, place: this.#options.place, layer: undefined, own: true, before: new Set() },
+        workspace: this.#workspace(),
       }),
     )
     const links = this.#links.total(this.#sent)
     if (links !== undefined) this.#screen.print(`${links}\n`)
     if (this.#isCut) return 130
     return isOk && this.#lost.length === 0 && kept.stuck.length === 0 && doubt === '' ? 0 : 1
+  }
+
+  /** For the summary. */
+  #workspace(): Workspace {
+    if (this.#files) return this.#files.workspace
+    const dir = this.#nodes.flatMap(({ result }) => result?.dir ?? []).join(', ')
+    return { dir, place: this.#options.place, layer: undefined, own: true, before: new Set() }
+  }
+
+  /** Each node has put its own files in place; those in a directory of all nodes are judged here. */
+  async #putInPlace(last: Snapshot, isOk: boolean): Promise<{ kept: Kept; removed: number | undefined }> {
+    if (this.#files) {
+      const { plan, workspace } = this.#files
+      const keeper = new Keeper(plan, workspace, text => this.#screen.print(text))
+      const kept = await keeper.finish(last, isOk, this.#options.keep)
+      const isLeft = this.#options.keep === true || kept.stuck.length > 0
+      return { kept, removed: isLeft ? undefined : await removeTemporary(plan, workspace) }
+    }
+    const results = this.#nodes.flatMap(({ result }) => result ?? [])
+    const isLeft = results.some(({ removed }) => removed === undefined)
+    const removed = results.reduce((sum, one) => sum + (one.removed ?? 0), 0)
+    return { kept: this.#kept(), removed: isLeft ? undefined : removed }
   }
 
   /** Waits until all nodes have put their files in place and are gone. */
@@ -395,13 +432,3 @@ const unreachable =
   (error: Error): never => {
     throw new MillraceError('MR_NODE_UNREACHABLE', `${name}: ${error.message}`)
   }
-
-/** Options that make no sense with several nodes. */
-export function refuseDir(dir: string | undefined): void {
-  if (dir === undefined) return
-  throw new StreamError(
-    'MR_STREAM_DIR',
-    '--dir names one directory, and each node has one of its own',
-    'leave out --dir; results go to --place, a folder that all nodes see',
-  )
-}

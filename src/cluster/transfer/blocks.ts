@@ -22,7 +22,7 @@ export interface Part {
   readonly length: number
 }
 
-/** Gives the pieces to write, one block at a time. `rest`: so many bytes follow behind the part. */
+/** Gives the pieces to write, one block at a time. `rest`: how many bytes follow behind the part. */
 export function* blocksOf({ number, buffer, offset, length }: Part, rest = 0): Generator<Uint8Array[]> {
   for (let at = 0; at < length || at === 0; at += BLOCK) {
     const size = Math.min(BLOCK, length - at)

@@ -96,7 +96,7 @@ export class Outgoing {
 const NOTHING = new Uint8Array(0)
 
 /** One that is closed never has room again, and then what would be sent is not needed any more. */
-function roomIn(stream: Duplex): Promise<void> {
+export function roomIn(stream: Duplex): Promise<void> {
   return new Promise((resolve, reject) => {
     const done = (): void => {
       stream.off('drain', done)

@@ -5,6 +5,7 @@ import { connect as connectTls, createServer as createTlsServer } from 'node:tls
 import { addressesOf } from '../link/peers.ts'
 import { clientTls, serverTls } from '../link/secret.ts'
 import type { Incoming } from './incoming.ts'
+import { roomIn } from './outgoing.ts'
 
 /**
  * Agents fetch large buffers from each other, over connections of their own. Both sides show that they know the secret of the
@@ -91,7 +92,7 @@ export class Peers {
         for await (const pieces of incoming.blocksOf(next.theirs, next.own)) {
           let hasRoom = true
           for (const piece of pieces) hasRoom = socket.write(piece)
-          if (!hasRoom) await new Promise(resolve => socket.once('drain', resolve).once('close', resolve))
+          if (!hasRoom) await roomIn(socket).catch(() => undefined)
           if (socket.destroyed) return
         }
       }

@@ -126,7 +126,7 @@ export class Versions {
     else this.commit(write, now)
   }
 
-  /** It is gone, and this task makes it again. Tasks that read it are told when they begin. */
+  /** It is lost, and this task makes it again. Tasks that read it learn that when they begin. */
   unmake(version: Version, by: Task): void {
     version.state = 'pending'
     version.producer = by

@@ -5,8 +5,10 @@ import { AdaptiveLimit } from './adaptive.ts'
 import type { Device } from './device.ts'
 import type { Learned } from './io-core.ts'
 import type { IoQueue } from './io-queue.ts'
+import { Looks } from './looks.ts'
 import { TrialRegistry } from './trial-registry.ts'
 import type { LearningWay } from './trial-registry.ts'
+import { writesFiles } from './task-io.ts'
 import type { TaskIo } from './task-io.ts'
 import type { Trial } from './trials.ts'
 import { AutoTuner } from './tuner.ts'
@@ -43,6 +45,8 @@ export class DeviceLimits {
   /** Devices on which a kind learns, or was refused to: all others need no check. */
   readonly #claimed = new Set<Device>()
   readonly #queue: IoQueue
+  /** How fast the first tasks of a kind write. */
+  readonly looks = new Looks()
   readonly #observer: () => Observer | null
   #now = 0
   /** A device was left idle because it was another kind's turn. */
@@ -79,8 +83,13 @@ export class DeviceLimits {
   started(task: Task, io: TaskIo, now: number): void {
     if (!io.device) return
     const bandwidth = task.demand.storage?.bandwidth
-    if (isAuto(bandwidth)) io.lesson = this.#tuner(task, io, io.device).started(now)
-    else if (bandwidth === 'adaptive') {
+    if (isAuto(bandwidth)) {
+      const tuner = this.#tuner(task, io, io.device)
+      io.lesson = tuner.started(now)
+      const { learning } = tuner
+      if (learning?.wantsRates && io.direction === 'write' && writesFiles(task))
+        this.looks.watch(task, learning, now)
+    } else if (bandwidth === 'adaptive') {
       io.begun = this.#adaptiveOn(io.device, io.direction).started(
         task.kind,
         now,
@@ -95,6 +104,7 @@ export class DeviceLimits {
     if (!device) return
     const bandwidth = task.demand.storage?.bandwidth
     this.#now = now
+    this.looks.drop(task)
     if (isAuto(bandwidth)) {
       const tuner = this.#tuner(task, io, device)
       const most = this.#mostLearnedFrom(task.kind)
@@ -237,8 +247,8 @@ export class DeviceLimits {
   }
 
   /**
-   * A claim to a device on which nothing runs and nothing begins is given up, and so is a turn: whoever has it
-   * waits for something else, which perhaps only the others can bring about. True if there was one.
+   * Gives up claims to devices on which nothing runs and nothing begins, and turns likewise: their holder waits for
+   * something else, which perhaps only other tasks can bring about. True if there was one.
    */
   dropIdleClaims(): boolean {
     let dropped = this.#isIdleForTurn
@@ -271,7 +281,7 @@ export class DeviceLimits {
     const registry = this.#registryOf(task, io, device)
     tuner = new AutoTuner(kind, device, registry, {
       trial: (of, trial) => this.#tellTrial(of, trial),
-      verdict: (of, reason) => this.#tellVerdict(of, reason),
+      verdict: (of, waiting, reason) => this.#tellVerdict(of, waiting, reason),
     })
     ofKind[device.index] = tuner
     this.#arrived.add(kind)
@@ -353,9 +363,10 @@ export class DeviceLimits {
     this.#observer()?.({ type: 'trial', ...about, bandwidth, concurrency, mean })
   }
 
-  #tellVerdict({ kind, device, choice, registry }: AutoTuner, reason: string): void {
+  #tellVerdict({ kind, device, choice, registry }: AutoTuner, waiting: number, reason: string): void {
     const { bandwidth, concurrency } = choice
     const about = { at: this.#now, kind: kind.id, device: device.index }
-    this.#observer()?.({ type: 'verdict', ...about, bandwidth, concurrency, learned: registry.spent, reason })
+    const told = { bandwidth, concurrency, learned: registry.spent, waiting, reason }
+    this.#observer()?.({ type: 'verdict', ...about, ...told })
   }
 }

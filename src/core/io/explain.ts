@@ -1,3 +1,4 @@
+import type { Lack } from '../events.ts'
 import type { Version } from '../data/datum.ts'
 import type { Task } from '../tasks/task.ts'
 import type { Device } from './device.ts'
@@ -12,7 +13,7 @@ export function explain(task: Task, io: IoCore): string {
     case 'waiting':
       return `${name} waits for ${waitsFor(task)}`
     case 'ready':
-      return `${name} is ready; ${explainIo(task, io) ?? 'it waits for free CPUs or memory'}`
+      return `${name} is ready; ${explainIo(task, io)?.reason ?? 'it waits for free CPUs or memory'}`
     case 'parked':
       return `${name} waits for another COMMUTATIVE task on the same datum`
     case 'running':
@@ -40,8 +41,14 @@ function waitsFor({ accesses }: Task): string {
 const makerOf = ({ producer, team }: Version): string =>
   producer?.name ?? (team ? `a team of ${team.live} tasks` : 'something that no task makes yet')
 
+/** What keeps a ready task from starting: for programs, and as a sentence. */
+export interface Obstacle {
+  lacks: Lack
+  reason: string
+}
+
 /** Why a ready task does not start, as far as I/O is the reason. */
-export function explainIo(task: Task, io: IoCore): string | null {
+export function explainIo(task: Task, io: IoCore): Obstacle | null {
   const { storage, bound } = io
   const about = task.io
   if (bound && !bound.allows(task)) {
@@ -52,30 +59,46 @@ export function explainIo(task: Task, io: IoCore): string | null {
         : bound.spare > 0 && storage.knownSizeOf(task) === null
           ? 'how much it writes is known when one of its kind has ended'
           : 'what is left is needed by tasks that come before it'
-    return `temporary data take ${bytesText(bound.alive)} of ${bytesText(bound.limit)}, and ${why}`
+    return {
+      lacks: 'room',
+      reason: `temporary data take ${bytesText(bound.alive)} of ${bytesText(bound.limit)}, and ${why}`,
+    }
   }
   if (!about) return null
   if (task.demand.io && !storage.hasSlots()) {
-    return `all ${storage.nodes.reduce((sum, { executors }) => sum + executors, 0)} I/O executors are busy`
+    const executors = storage.nodes.reduce((sum, node) => sum + node.executors, 0)
+    return { lacks: 'executor', reason: `all ${executors} I/O executors are busy` }
   }
   if (!about.needsDevice) return null
-  const reasons = storage.devices
+  const obstacles = storage.devices
     .filter(device => !about.pinned || about.pinned === device)
     .sort((a, b) => a.rank - b.rank)
-    .map(device => obstacle(task, about, device, io))
-  const all = [...new Set(reasons.filter(reason => reason !== null))]
-  return all.length === 0 ? null : all.join('; ')
+    .flatMap(
+      device =>
+        noRoom(task, about, device, io) ?? asObstacle('device', notNow(task, about, device, io)) ?? [],
+    )
+  if (obstacles.length === 0) return null
+  const lacks = obstacles.every(one => one.lacks === 'room') ? 'room' : 'device'
+  return { lacks, reason: [...new Set(obstacles.map(one => one.reason))].join('; ') }
 }
 
-function obstacle(task: Task, about: TaskIo, device: Device, { storage, limits }: IoCore): string | null {
+const asObstacle = (lacks: Lack, reason: string | null): Obstacle | null =>
+  reason === null ? null : { lacks, reason }
+
+function noRoom(task: Task, about: TaskIo, device: Device, { storage }: IoCore): Obstacle | null {
+  const { name, offline } = device
+  const size = about.direction === 'write' ? storage.sizeOf(task) : 0
+  if (offline !== null || device.hasRoom(size, about.isTemporary)) return null
+  const limit = about.isTemporary ? device.maxIntermediate - device.temporary : Infinity
+  const free = bytesText(Math.min(device.free, limit))
+  return { lacks: 'room', reason: `${name} has ${free} free and it needs ${bytesText(size)}` }
+}
+
+/** What keeps it from a device that has room for it. */
+function notNow(task: Task, about: TaskIo, device: Device, { limits }: IoCore): string | null {
   const { name, offline, learner } = device
   const { direction } = about
   if (offline !== null) return `${name} cannot be used (${offline})`
-  const size = direction === 'write' ? storage.sizeOf(task) : 0
-  if (!device.hasRoom(size, about.isTemporary)) {
-    const limit = about.isTemporary ? device.maxIntermediate - device.temporary : Infinity
-    return `${name} has ${bytesText(Math.min(device.free, limit))} free and it needs ${bytesText(size)}`
-  }
   if (learner && learner.kind !== task.kind)
     return `${name} is kept free to learn the limit of ${learner.kind.name}`
   const wish = task.demand.storage?.bandwidth ?? null

@@ -406,8 +406,8 @@ export class IoCore {
   }
 
   /** The version stays where it was; nothing is left at the place that it was to go to. */
-  moveFailed(move: Move, reason: string, now: number): void {
-    this.moves.moveFailed(move, reason, now)
+  moveFailed(move: Move, reason: string, now: number, phase: 'failed' | 'dropped' = 'failed'): void {
+    this.moves.moveFailed(move, reason, now, phase)
     this.#freed(move.version)
   }
 }

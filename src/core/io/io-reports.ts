@@ -62,10 +62,10 @@ export class IoReports {
       // The next decision looks at others first.
       computing.add(task)
       if (task.io.isReported || io.bound?.allows(task) !== false) continue
-      const reason = explainIo(task, io)
-      if (reason === null) continue
+      const obstacle = explainIo(task, io)
+      if (obstacle === null) continue
       task.io.isReported = true
-      observer({ type: 'waits', at: now, task: task.id, reason })
+      observer({ type: 'waits', at: now, task: task.id, ...obstacle })
     }
   }
 
@@ -81,13 +81,13 @@ export class IoReports {
       changed.delete(one)
       const task = one.first
       if (!task?.io || task.io.isReported) continue
-      const reason = explainIo(task, io)
-      if (reason === null) {
+      const obstacle = explainIo(task, io)
+      if (obstacle === null) {
         unexplained.push(one)
         continue
       }
       task.io.isReported = true
-      observer({ type: 'waits', at: now, task: task.id, reason })
+      observer({ type: 'waits', at: now, task: task.id, ...obstacle })
     }
     // They are asked again when the others have had their turn.
     for (const one of unexplained) changed.add(one)

@@ -35,6 +35,16 @@ export class Learning {
     )
   }
 
+  /** Whether it would help to know how fast the tasks write that run now. */
+  get wantsRates(): boolean {
+    return this.#search.wantsRates
+  }
+
+  /** A task that is under way writes this number of bytes per millisecond. */
+  writesAt(rate: number, now: number): void {
+    this.#search.writesAt(rate, now)
+  }
+
   get isOver(): boolean {
     return this.#search.isSettled
   }

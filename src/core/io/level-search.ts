@@ -65,20 +65,42 @@ export class LevelSearch {
   /** How often the device has become slower: then the time of a task that is alone is not known any more. */
   slower = 0
 
-  /** Bytes per millisecond that the device is said to give; null if nothing is said. */
+  /** Bytes per millisecond that the description gives for the device; null without one. */
   readonly #bandwidth: number | null
   /** How many tasks like the first ones, which were hardly disturbed, use all of that; 0 if it is not known. */
   #fills = 0
+  /** Rates of tasks under way by which that is known. */
+  #rates = 0
 
-  /** `levels` upwards; `isHasty`: there are few tasks to find out with; `usual`: the number at one time to begin with. */
+  /**
+   * `levels` upwards; `isHasty`: there are few tasks to find out with; `usual`: the number at one time to begin with. Where the
+   * bandwidth is known it begins with few, which show how many of them the device can serve.
+   */
   constructor(levels: readonly number[], isHasty = false, usual = FIRST, bandwidth: number | null = null) {
     this.#bandwidth = bandwidth
     this.#levels = levels
     this.#isHasty = isHasty
     this.#variation = new Variation(isHasty)
     if (isHasty) this.#patience = IN_A_ROW
-    this.#at = this.#nearest(Math.max(usual, FIRST))
-    this.#hasBegun = usual > FIRST
+    this.#hasBegun = usual > FIRST && bandwidth === null
+    this.#at = this.#nearest(this.#hasBegun ? usual : FIRST)
+  }
+
+  /** Whether it would help to know how fast the first tasks write before one has ended. */
+  get wantsRates(): boolean {
+    return !this.#hasBegun && this.#bandwidth !== null && this.#rates < FIRST
+  }
+
+  /** A task that shares the device with few writes this number of bytes per millisecond. */
+  writesAt(rate: number, now: number): void {
+    if (!this.wantsRates || this.#bandwidth === null) return
+    const fills = this.#bandwidth / rate
+    this.#fills = this.#rates === 0 ? fills : Math.min(this.#fills, fills)
+    if (++this.#rates < Math.min(FIRST, this.limit)) return
+    if (this.#fills < LARGE_LEVEL) return
+    this.#hasBegun = true
+    this.#isNew = false
+    this.#go(this.#nearest(this.#fills), now)
   }
 
   /** It has found a level, and has looked at those beside it. */
@@ -253,7 +275,7 @@ export class LevelSearch {
     if (!this.#step(this.#isNew ? 2 : 1, now)) this.#fewWait = wait - FEW_WAIT
   }
 
-  /** So many tasks wait that the device must have become slower: those that wait in vain are left out. */
+  /** The queue is so long that the device must have become slower. Tasks that wait in vain do not count. */
   #leave(wait: number, now: number): void {
     const to = this.#nearest(Math.max(1, this.limit - (wait - GOOD_WAIT)))
     if (to === this.#at) {
@@ -331,7 +353,7 @@ export class LevelSearch {
     this.#manyWait = Math.max(MANY_WAIT, wait + GOOD_WAIT)
     // The first tasks of a program are slow, and must not mislead a search that runs once.
     this.#patience = this.#isHasty ? IN_A_ROW : PATIENCE
-    // It pays to go on the same way, unless so many wait already that more will not help.
+    // Go on the same way, unless enough tasks wait already that more will not help.
     const next = !isHigher ? [-1] : wait > SOME_WAIT ? [] : [this.#isNew ? 2 : 1]
     this.#lookFurther(next, now)
   }

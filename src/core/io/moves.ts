@@ -1,5 +1,5 @@
 import type { Version } from '../data/datum.ts'
-import type { Observer } from '../events.ts'
+import type { MovePhase, Observer } from '../events.ts'
 import type { Task } from '../tasks/task.ts'
 import type { Device } from './device.ts'
 import type { Storage } from './storage.ts'
@@ -212,22 +212,18 @@ export class Moves {
     this.#tell(move, 'done', now)
   }
 
-  moveFailed(move: Move, reason: string, now: number): void {
+  /** Or dropped, because it is not needed any more. */
+  moveFailed(move: Move, reason: string, now: number, phase: 'failed' | 'dropped' = 'failed'): void {
     const { version, to, bytes } = move
     if (!this.active.delete(move)) return
     this.#storage.use(to, -bytes, version.datum.temporary)
     if (version.place) version.place.move = null
     const failed = this.#failed.get(version) ?? new Set()
     this.#failed.set(version, failed.add(to))
-    this.#tell(move, 'failed', now, reason)
+    this.#tell(move, phase, now, reason)
   }
 
-  #tell(
-    { id, why, version, from, to, bytes }: Move,
-    phase: 'started' | 'done' | 'failed',
-    at: number,
-    reason?: string,
-  ): void {
+  #tell({ id, why, version, from, to, bytes }: Move, phase: MovePhase, at: number, reason?: string): void {
     this.#observer()?.({
       type: 'move',
       at,

@@ -8,7 +8,7 @@ import type { Rung, Trial } from './trials.ts'
 
 export interface TunerReport {
   trial(tuner: AutoTuner, trial: Trial): void
-  verdict(tuner: AutoTuner, reason: string): void
+  verdict(tuner: AutoTuner, waiting: number, reason: string): void
 }
 
 /**
@@ -44,6 +44,11 @@ export class AutoTuner {
   /** Whether it wants the device for itself, to try something. */
   wants(waiting: number): boolean {
     return this.isLearning || this.registry.next(waiting) !== null || this.registry.maySearch(waiting)
+  }
+
+  /** The search that its tasks are learned from now, if there is one. */
+  get learning(): Learning | null {
+    return this.#learning
   }
 
   /** The device is empty and its own: a trial begins. */
@@ -145,7 +150,7 @@ export class AutoTuner {
     if (isSame && this.#isTold) return
     this.#isTold = true
     this.choice = best
-    this.#report.verdict(this, reasonFor(best, waiting))
+    this.#report.verdict(this, waiting, reasonFor(best, waiting))
   }
 }
 

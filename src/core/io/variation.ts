@@ -50,7 +50,7 @@ export class Variation {
 const FORGETTING = 0.98
 
 /**
- * What a device gave over a while, whoever of the tasks was held up meanwhile. A disk that stops for a tenth of a second
+ * What a device gave over a while, whichever tasks it held up meanwhile. A disk that stops for a tenth of a second
  * now and then lets most tasks through at once: only a window that is longer than that says what it gives.
  */
 export class RateWindow {

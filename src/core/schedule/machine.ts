@@ -141,9 +141,10 @@ export class Node {
   }
 
   /** CPUs that the task could have together, here and on other nodes, were they idle. */
-  #mostSpread({ spread, memory, gpus }: Demand): number {
+  #mostSpread({ spread, memory, gpus, tags }: Demand): number {
     const { unit, perNode } = spread as Spread
-    const on = ({ cpus }: Node): number => wholeUnits(Math.min(cpus, perNode), unit)
+    const on = (node: Node): number =>
+      tags.every(tag => node.tags.has(tag)) ? wholeUnits(Math.min(node.cpus, perNode), unit) : 0
     // What is more than CPUs has to be on one node.
     if (!this.sharesRanks || memory > 0 || gpus > 0) return on(this)
     let sum = 0
@@ -151,7 +152,7 @@ export class Node {
     return Math.max(on(this), sum)
   }
 
-  /** How many CPUs of a task that is spread over nodes could be here now, of so many. */
+  /** How many of the CPUs that a task over several nodes wants could be here now. */
   roomFor(demand: Demand, left: number): number {
     const { spread, tags } = demand
     if (!spread || !this.sharesRanks || this.isLost || this.isPaused || this.claims > 0) return 0

@@ -1,3 +1,4 @@
+import { timeCost, widthCost } from './width.ts'
 import type { Version } from '../data/datum.ts'
 import { FreeNodes } from './free-nodes.ts'
 import type { IoCore } from '../io/io-core.ts'
@@ -384,10 +385,7 @@ export class Placement {
     let best: Implementation | null = null
     let where: Node | null = null
     let spot: Spot | null = null
-    // While others wait, what counts is the time of all CPUs together.
-    const isCrowded = task.kind.isMoldable === true && this.queue.size > 1
-    const costOf = ({ estimate, demand }: Implementation): number =>
-      isCrowded ? estimate * (demand ?? task.demand).cpus : estimate
+    const costOf = task.kind.isMoldable ? widthCost(task, this.#nodes, this.queue.size) : timeCost
     for (const one of implementations) {
       if (best && one.begun > 0 && costOf(one) >= costOf(best)) continue
       const demand = one.demand ?? task.demand

@@ -66,7 +66,7 @@ function bandsOf(levels: readonly number[], parts: number): number[] {
   return (fine.at(-1) ?? 0) < MOST_BANDS ? fine : grouped(counts, Math.ceil(levels.length / MOST_BANDS))
 }
 
-/** The band of each level: neighbours together until a band has at least so many tasks. */
+/** The band of each level: neighbours together until a band has at least this many tasks. */
 function grouped(counts: readonly number[], least: number): number[] {
   const bandOf: number[] = []
   let [band, inBand] = [0, 0]

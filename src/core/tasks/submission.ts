@@ -118,6 +118,8 @@ export interface Measured {
 }
 
 export function finishedEvent({ id, attempt }: Task, now: number, measured?: Measured): RunEvent {
+  if (measured?.steps && !measured.usage)
+    return { type: 'finished', at: now, task: id, attempt, steps: measured.steps }
   const event: RunEvent = { type: 'finished', at: now, task: id, attempt }
   if (measured?.usage) event.usage = measured.usage
   if (measured?.steps) event.steps = measured.steps

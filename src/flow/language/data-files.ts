@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { extname, resolve } from 'node:path'
 import { MillraceError } from '../../core/errors.ts'
-import { YamlSource } from '../../storage/yaml-source.ts'
+import { YamlSource } from '../../source/yaml-source.ts'
 import { flowState } from './registry.ts'
 
 /**

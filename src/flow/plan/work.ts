@@ -107,7 +107,7 @@ export function commandOf(
     void Promise.resolve(command).catch(() => undefined)
     return null
   } catch {
-    // It wants to do the work itself, or it fails, which is said when it is run.
+    // It wants to do the work itself, or it fails, and the error comes when it runs.
     return null
   }
 }

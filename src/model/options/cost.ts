@@ -21,7 +21,15 @@ export interface Cost<A extends readonly unknown[]> {
    * its computing; or for each of them the part of its computing after which it comes, from 0 to 1.
    */
   ready?: Ready | ((...args: Known<A>) => Ready)
+  /**
+   * How many times as fast it is on several CPUs as on one, by their number, as `{ 2: 1.9, 8: 6 }`, or a function of it. Between two
+   * numbers it is on the line from one to the other, beyond the last it stays. `compute` is the time on one CPU then. @default
+   * `compute` is the time on all CPUs that it has
+   */
+  speedUp?: SpeedUp
 }
+
+type SpeedUp = Readonly<Record<number, number>> | ((cpus: number) => number)
 
 type Ready = number | readonly number[]
 
@@ -32,6 +40,8 @@ export interface KnownCost {
   writes: number | null
   /** Parts of its computing. */
   ready: readonly number[] | null
+  /** How many times as fast as on one CPU it is on so many. */
+  speedUp: ((cpus: number) => number) | null
 }
 
 export function evaluateCost(
@@ -47,13 +57,14 @@ export function evaluateCost(
     reads: amount(what, 'reads', cost.reads, args, parseBytes),
     writes: amount(what, 'writes', cost.writes, args, parseBytes),
     ready: readyTimes(what, cost.ready, args),
+    speedUp: cost.speedUp === undefined ? null : speedUpOf(what, cost.speedUp),
   }
 }
 
 const MOST_VALUES = 10_000_000
 /** Milliseconds: thirty years. */
 const LONGEST = 1e12
-const KEYS = ['compute', 'reads', 'writes', 'returns', 'ready']
+const KEYS = ['compute', 'reads', 'writes', 'returns', 'ready', 'speedUp']
 
 function checkKeys(what: string, cost: unknown): void {
   if (typeof cost !== 'object' || cost === null || Array.isArray(cost)) {
@@ -76,6 +87,40 @@ function checkKeys(what: string, cost: unknown): void {
     )
   }
 }
+
+function speedUpOf(what: string, given: unknown): (cpus: number) => number {
+  const wrong = (text: string): MillraceError =>
+    new MillraceError('MR_UNIT', `${what}: cost.speedUp ${text}`, {
+      hint: 'Write speedUp: { 2: 1.9, 8: 6 }, or a function of the number of CPUs.',
+    })
+  const isFactor = (one: unknown): one is number => typeof one === 'number' && one > 0 && one < Infinity
+  if (typeof given === 'function') {
+    return cpus => {
+      const found = ask(what, 'speedUp', given as (cpus: number) => number, [cpus])
+      if (isFactor(found)) return found
+      throw wrong(`is '${String(found)}' on ${cpus} CPUs`)
+    }
+  }
+  if (typeof given !== 'object' || given === null) throw wrong(`is '${String(given)}'`)
+  const points = Object.entries({ 1: 1, ...given }).map(([cpus, factor]) => ({
+    cpus: Number(cpus),
+    factor: factor as unknown,
+  }))
+  const bad = points.find(({ cpus, factor }) => !(cpus > 0) || !isFactor(factor))
+  if (bad) throw wrong(`is '${String(bad.factor)}' on ${bad.cpus} CPUs`)
+  return lineThrough(points.sort((a, b) => a.cpus - b.cpus) as { cpus: number; factor: number }[])
+}
+
+const lineThrough =
+  (points: readonly { cpus: number; factor: number }[]) =>
+  (cpus: number): number => {
+    const next = points.findIndex(point => point.cpus >= cpus)
+    const after = points.at(next)
+    const before = next > 0 ? points[next - 1] : null
+    if (!before || !after) return after?.factor ?? 1
+    const part = (cpus - before.cpus) / (after.cpus - before.cpus)
+    return before.factor + part * (after.factor - before.factor)
+  }
 
 /** A user's function may throw: the error then names the task. */
 function ask<T>(what: string, name: string, given: (...args: never) => T, args: readonly unknown[]): T {

@@ -2,6 +2,8 @@ import { totalmem } from 'node:os'
 import { MillraceError } from '../../core/errors.ts'
 import { demandOf, ioDemandOf, roundMemory, withSize } from '../../core/tasks/demand.ts'
 import type { Demand, IoWishes } from '../../core/tasks/demand.ts'
+import { Implementation } from '../../core/tasks/task.ts'
+import type { Kind } from '../../core/tasks/task.ts'
 import { tidyLabel } from '../../core/tasks/label.ts'
 import { messageOf } from '../../general/thrown.ts'
 import { evaluateBandwidth } from './bandwidth.ts'
@@ -23,6 +25,13 @@ export function buildDemand(definition: Definition, options: Options, args: read
     return computeDemand(what, options, args)
   } catch (error) {
     throw overFuture(what, error)
+  }
+}
+
+/** The core's view of versions of a task that came after the first. */
+export function addVariants({ implementations }: Kind, definition: Definition): void {
+  for (const { name, options } of definition.variants.slice(implementations.length)) {
+    implementations.push(new Implementation(name, buildDemand(definition, options, [])))
   }
 }
 

@@ -50,7 +50,7 @@ export class StreamTelling {
     this.#tellOne(stream, [])
   }
 
-  /** The attempt that writes it is over: what is said now is the last word. */
+  /** The attempt that writes it has ended: this event is its last one. */
   over(stream: Growing): void {
     this.#tellOne(stream, [])
     this.#told.delete(stream.name)
@@ -65,7 +65,7 @@ export class StreamTelling {
       const snapshot = await new Board(await streamTools(), this.#workflow).ps()
       for (const stream of growing) this.#tellOne(stream, snapshot?.waits ?? [])
     } catch {
-      // Who waits is not known; how far files are is seen all the same.
+      // The waiters are not known, but the sizes of the files are.
       for (const stream of growing) this.#tellOne(stream, [])
     } finally {
       this.#isLooking = false

@@ -348,7 +348,7 @@ export class Streaming {
       version.value = location
       this.#hooks.events.committed(task, version)
     } catch {
-      // It is committed when its producer ends, and what is wrong is said then.
+      // It is committed when its producer ends, and errors are reported then.
     }
   }
 }

@@ -11,10 +11,12 @@ import type { FileStore } from '../../storage/file-store.ts'
 import { Location } from '../../storage/location.ts'
 import { Abandoned, sizeOf } from '../../storage/mover.ts'
 import { SharedPace } from '../../storage/pace.ts'
-import { attemptOf } from '../job.ts'
+import { attemptOf, jobOf } from '../job.ts'
 
 /** Milliseconds between two looks at what is in use. */
 const SAMPLE = 100
+
+const UNNEEDED = 'it is not needed any more'
 
 /** Tells the core what happens on devices, and moves data between them as it says. */
 export class Devices {
@@ -161,11 +163,31 @@ export class Devices {
     }
   }
 
+  /** Looks at what the first tasks of a kind have written so far, where the core wants to know; called all the time while tasks run. */
+  look(): void {
+    const { looks } = this.#engine.io.limits
+    if (!looks.any) return
+    for (const task of looks.due(this.#now())) void this.#lookAt(task)
+  }
+
+  async #lookAt(task: Task): Promise<void> {
+    let bytes = 0
+    for (const [i, path] of (jobOf(task).attempt?.paths ?? []).entries()) {
+      if (!path || !task.accesses[i]?.write) continue
+      bytes += await stat(path).then(
+        found => (found.isFile() ? found.size : 0),
+        () => 0,
+      )
+    }
+    this.#engine.io.limits.looks.seen(task, bytes, this.#now())
+    this.#schedule()
+  }
+
   // --- moving ---
 
   move(move: Move): void {
     // All is brought to its place now, which must not be done twice at one time.
-    if (this.#isEnding) return this.#engine.io.moveFailed(move, 'the run ends', this.#now())
+    if (this.#isEnding) return this.#engine.io.moveFailed(move, 'the run ends', this.#now(), 'dropped')
     const done = this.#move(move).finally(() => this.#moves.delete(done))
     this.#moves.add(done)
   }
@@ -175,14 +197,17 @@ export class Devices {
     const { version, to } = move
     try {
       const where = await this.#files.move(version, to, this.#paceOf(move))
-      if (where === null) io.moveFailed(move, 'it is not needed any more', this.#now())
+      if (where === null) io.moveFailed(move, UNNEEDED, this.#now(), 'dropped')
       else io.moved(move, this.#now())
       if (where === 'placed') this.#engine.io.handOver(version)
       else if (where === 'original') this.#engine.io.putBack(version)
     } catch (error) {
-      const trouble = error instanceof Abandoned ? null : await this.#troubleWith(to, error)
-      if (trouble !== null) this.#fail(to, trouble)
-      io.moveFailed(move, error instanceof Error ? error.message : String(error), this.#now())
+      if (error instanceof Abandoned) io.moveFailed(move, UNNEEDED, this.#now(), 'dropped')
+      else {
+        const trouble = await this.#troubleWith(to, error)
+        if (trouble !== null) this.#fail(to, trouble)
+        io.moveFailed(move, error instanceof Error ? error.message : String(error), this.#now())
+      }
     }
     this.#schedule()
   }

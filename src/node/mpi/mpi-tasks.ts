@@ -51,7 +51,7 @@ export interface MpiParts {
 const INLINE = 64 * 1024
 /** Room for small arrays that a task writes, for each of its slots. */
 const SCRATCH = 32 * 1024
-/** After a rank has failed, the others get so many milliseconds to end by themselves. */
+/** After a rank has failed, the others have this many milliseconds to end by themselves. */
 const GRACE = 500
 const LOOK = 100
 /** The place of all ranks, where answers go. */

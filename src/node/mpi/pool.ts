@@ -33,7 +33,7 @@ export interface PoolEvents {
 
 /** What mpirun said is kept up to this length, for the message. */
 const KEPT_OUTPUT = 4000
-/** All ranks have to be there after so many milliseconds. */
+/** Milliseconds until all ranks have to be there. */
 const PATIENCE = 60_000
 
 /** The processes of ranks, started by one mpirun. */

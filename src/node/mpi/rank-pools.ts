@@ -47,7 +47,7 @@ export class RankPools {
     return this.kept()
   }
 
-  /** So many ranks for one task, which may have been another's before. */
+  /** Ranks for one task. They may have run other tasks before. */
   async borrow(size: number): Promise<RankPool> {
     const spare = this.#spare
     this.#spare = null

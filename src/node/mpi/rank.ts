@@ -128,7 +128,7 @@ setHost({ client: () => client, main: () => Promise.resolve() })
 // --- where the program is ---
 
 const where = places.subarray(world * PLACE_BYTES + WHERE.at, world * PLACE_BYTES + WHERE.at + WHERE.size - 1)
-/** To look takes as long as several calls: after so many, it is done once in a millisecond, and the clock read now and then. */
+/** A look takes as long as several calls. After this many, the rank looks once per millisecond, and reads the clock only now and then. */
 const LOOKS = 100
 const CLOCK = 0xf
 /** Where our own code is. */

@@ -41,7 +41,7 @@ export const WORD = {
 
 export const WORDS = 4
 
-/** Whether a generator that has made so many values may go on: those of earlier attempts are there already. */
+/** Whether a generator with this number of values may go on. Values of earlier attempts do not count: they are there already. */
 export function hasRoom(
   words: Int32Array,
   { count, items, bytes }: GeneratorStart,

@@ -13,7 +13,7 @@ export interface Result {
   error: unknown
   /** Undefined for memory that was written in place, and for what was released before. */
   outputs: (Kept | undefined)[]
-  inThread?: ThreadSteps | null
+  inThread: ThreadSteps | null
 }
 
 /** Reads a result record behind its task number (see protocol.ts). Values stay encoded. */
@@ -24,7 +24,7 @@ export function readResult(decoder: Decoder, end: number, blobs: readonly ArrayB
   const took = Math.round(decoder.double() * 1000) / 1000
   const error = status === STATUS.failed ? decoder.value() : undefined
   const outputs = decoder.at < end ? readOutputs(decoder, blobs) : []
-  return { status, printed, startedAt, took, error, outputs }
+  return { status, printed, startedAt, took, error, outputs, inThread: null }
 }
 
 /** What a thread measured of an attempt; milliseconds. */

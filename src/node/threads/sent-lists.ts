@@ -11,7 +11,7 @@ const SMALLEST = 1024
 const MOST_BYTES = 16 * 1024 * 1024
 const MOST_LISTS = 64
 
-/** The beginning of a log that a thread has: so many elements, up to this byte of the log. */
+/** The part of a log that a thread has: its number of elements, and where it ends in the log, in bytes. */
 interface Known {
   count: number
   end: number

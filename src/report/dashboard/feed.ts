@@ -4,7 +4,7 @@ import type { SectionName } from './protocol.ts'
 
 /** At least so long between two updates, in milliseconds, … */
 const LEAST_WAIT = 500
-/** … and so many times as long as the last one took. */
+/** … and at least this multiple of the time that the last one took. */
 const REST = 40
 const MOST_WAIT = 5000
 /** A proxy may cut a connection on which nothing is sent. */

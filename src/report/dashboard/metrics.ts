@@ -14,8 +14,13 @@ export function metricsText(run: LiveRun): string {
   ): void => {
     if (values.length === 0) return
     lines.push(`# HELP ${metricName} ${help}`, `# TYPE ${metricName} ${type}`)
-    for (const [labels, value] of values)
-      lines.push(`${metricName}${labelText({ run: name, ...labels })} ${value}`)
+    // Two kinds may have one name; a series may be there once only.
+    const sums = new Map<string, number>()
+    for (const [labels, value] of values) {
+      const text = labelText({ run: name, ...labels })
+      sums.set(text, (sums.get(text) ?? 0) + value)
+    }
+    for (const [labels, value] of sums) lines.push(`${metricName}${labels} ${value}`)
   }
   metric('millrace_elapsed_seconds', 'gauge', 'Time since the start of the run.', [[{}, run.now / 1000]])
   metric('millrace_run_ended', 'gauge', '1 when the run has ended.', [[{}, run.isOver ? 1 : 0]])
@@ -54,10 +59,13 @@ export function metricsText(run: LiveRun): string {
     model.nodes.map(node => [{ node: node.name }, node.cpusNow]),
   )
   const devices = model.storage.devices
+  const labelsOf = ({ facts }: (typeof devices)[number]): Record<string, string> => ({
+    device: facts.name,
+    ...(facts.node === null ? {} : { node: model.nodes[facts.node]?.name ?? String(facts.node) }),
+  })
   const ofDevices = (
     read: (device: (typeof devices)[number]) => number,
-  ): [Record<string, string>, number][] =>
-    devices.map(device => [{ device: device.facts.name }, read(device)])
+  ): [Record<string, string>, number][] => devices.map(device => [labelsOf(device), read(device)])
   metric(
     'millrace_device_used_bytes',
     'gauge',
@@ -80,9 +88,9 @@ export function metricsText(run: LiveRun): string {
     'millrace_device_bandwidth_given_bytes_per_second',
     'gauge',
     'Bandwidth that is given out.',
-    devices.flatMap(({ facts, state }): [Record<string, string>, number][] => [
-      [{ device: facts.name, direction: 'read' }, state?.read ?? 0],
-      [{ device: facts.name, direction: 'write' }, state?.write ?? 0],
+    devices.flatMap((device): [Record<string, string>, number][] => [
+      [{ ...labelsOf(device), direction: 'read' }, device.state?.read ?? 0],
+      [{ ...labelsOf(device), direction: 'write' }, device.state?.write ?? 0],
     ]),
   )
   metric('millrace_moved_bytes_total', 'counter', 'Bytes moved between devices.', [

@@ -1,6 +1,6 @@
 /** What the server and the page tell each other. Times are milliseconds since the start of the run. */
 
-import type { ControlAction, Outcome } from '../../core/events.ts'
+import type { ControlAction, MovePhase, Outcome } from '../../core/events.ts'
 import type { TaskState } from './state/tasks.ts'
 
 export type { TaskState }
@@ -164,7 +164,9 @@ export interface DeviceRow {
 export interface MoveRow {
   at: number
   why: string
-  phase: string
+  phase: MovePhase
+  /** Why it was not done. */
+  reason: string | null
   file: string
   from: string
   to: string
@@ -175,7 +177,14 @@ export interface TunerRow {
   kind: string
   device: string
   trials: { concurrency: number; bandwidth: number; mean: number; at: number }[]
-  verdict: { concurrency: number; bandwidth: number; learned: number; reason: string } | null
+  verdict: {
+    concurrency: number
+    bandwidth: number
+    learned: number
+    /** Tasks that it was chosen for; null where it was not chosen for a number of them. */
+    waiting: number | null
+    reason: string
+  } | null
 }
 
 export interface StorageSection {
@@ -186,6 +195,8 @@ export interface StorageSection {
     flush: { files: number; bytes: number }
     prefetch: { files: number; bytes: number }
     failed: number
+    /** Not needed any more before they were done. */
+    dropped: number
   }
   tuners: TunerRow[]
   io: { policy: string; flush: string; prefetch: boolean } | null

@@ -10,7 +10,7 @@ import { BUCKETS, bucketMs, ITEM, levelFor, PARTS, tileMs, tileRow } from './sta
 
 /** With more slices than this, neighbours are merged: the file stays one that a browser opens at once. */
 const MOST_SLICES = 150_000
-/** Runs of so many tasks have all of them in full; larger ones those that failed or are on the critical path. */
+/** Reports of runs up to this many tasks have all tasks in full; larger ones those that failed or are on the critical path. */
 const MOST_TASKS = 1000
 /** Buckets over the whole run, where slices are merged. */
 const MERGED_BUCKETS = 8192

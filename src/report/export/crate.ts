@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
-import { basename, isAbsolute, join, relative, resolve } from 'node:path'
+import { basename, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { pathToFileURL } from 'node:url'
 import type { RunEvent } from '../../core/events.ts'
@@ -10,7 +10,16 @@ import { CrateFacts, type CrateTask } from './crate-facts.ts'
 
 type Entity = { '@id': string; '@type': string | string[] } & Record<string, unknown>
 
-const ref = (id: string): { '@id': string } => ({ '@id': id })
+type Ref = { '@id': string }
+
+const ref = (id: string): Ref => ({ '@id': id })
+
+/** One is written by itself and not as a list, as RO-Crate advises. */
+const refs = (ids: readonly string[]): Ref | Ref[] =>
+  ids.length === 1 ? ref(ids[0] as string) : ids.map(ref)
+
+const status = (isOk: boolean): string =>
+  `http://schema.org/${isOk ? 'CompletedActionStatus' : 'FailedActionStatus'}`
 
 const PROFILES = [
   ['https://w3id.org/ro/wfrun/process/0.5', 'Process Run Crate', '0.5'],
@@ -68,14 +77,13 @@ class Crate {
       name: basename(program),
       programmingLanguage: ref(LANGUAGE),
       ...source,
-      ...(tools.size > 0 ? { hasPart: [...tools.values()].map(ref) } : {}),
+      ...(tools.size > 0 ? { hasPart: refs([...tools.values()]) } : {}),
     })
     this.#add({ '@id': LANGUAGE, '@type': 'ComputerLanguage', name: 'TypeScript', url: ref(LANGUAGE) })
     this.#add({
       '@id': ENGINE,
       '@type': 'SoftwareApplication',
       name: 'Millrace',
-      version: run?.version ?? '',
       softwareVersion: run?.version ?? '',
     })
     const actions = [this.#runAction(workflow, inputs, outputs), ...this.#toolActions(tools)]
@@ -112,9 +120,9 @@ class Crate {
         datePublished: began,
         license: this.#license ?? 'No licence is stated: ask those who made the data.',
         conformsTo: PROFILES.map(([id]) => ref(id)),
-        hasPart: [...new Set(this.#parts)].map(ref),
+        hasPart: refs([...new Set(this.#parts)]),
         mainEntity: ref(workflow),
-        mentions: actions.map(ref),
+        mentions: refs(actions),
       },
     )
     for (const [id, name, version] of PROFILES)
@@ -133,9 +141,9 @@ class Crate {
       instrument: ref(workflow),
       startTime: this.#time(0),
       endTime: this.#time(latest),
-      object: inputs.map(ref),
-      result: outputs.map(ref),
-      actionStatus: ref(`http://schema.org/${isOk ? 'CompletedActionStatus' : 'FailedActionStatus'}`),
+      object: refs(inputs),
+      result: refs(outputs),
+      actionStatus: status(isOk),
       ...(isOk ? {} : { error: message ?? outcome ?? 'the run was killed' }),
     })
     return id
@@ -155,24 +163,26 @@ class Crate {
   #toolActions(tools: ReadonlyMap<number, string>): string[] {
     return this.#facts.tasks.map((task: CrateTask) => {
       const id = `#task-${task.id}`
-      const ids = (versions: readonly number[]): { '@id': string }[] =>
-        versions.flatMap(version => {
-          const path = this.#facts.paths.get(version)
-          const known = path === undefined ? undefined : this.#files.get(this.#absolute(path))
-          return known ? [ref(known)] : []
-        })
+      const ids = (versions: readonly number[]): Ref | Ref[] =>
+        refs(
+          versions.flatMap(version => {
+            const path = this.#facts.paths.get(version)
+            const known = path === undefined ? undefined : this.#files.get(this.#absolute(path))
+            return known ?? []
+          }),
+        )
+      const { name = 'task', form = 'task' } = this.#facts.kinds.get(task.kind) ?? {}
       this.#add({
         '@id': id,
         '@type': 'CreateAction',
-        name: `${this.#facts.kinds.get(task.kind)?.name ?? 'task'}#${task.id}`,
+        name: `${name}#${task.id}`,
+        description: `The ${form} ${name}, called as task ${task.id} of the run`,
         instrument: ref(tools.get(task.kind) ?? ENGINE),
         startTime: this.#time(task.startedAt),
         endTime: this.#time(task.endedAt),
         object: ids(task.reads),
         result: ids(task.writes),
-        actionStatus: ref(
-          `http://schema.org/${task.error === null ? 'CompletedActionStatus' : 'FailedActionStatus'}`,
-        ),
+        actionStatus: status(task.error === null),
         ...(task.error === null ? {} : { error: task.error }),
       })
       return id
@@ -207,11 +217,14 @@ class Crate {
   #idOf(absolute: string, isFolder = false): string {
     const inside = relative(this.#root, absolute)
     if (inside === '' || inside.startsWith('..') || isAbsolute(inside)) return pathToFileURL(absolute).href
-    return encodeURI(inside) + (isFolder ? '/' : '')
+    // Also what has a meaning in addresses: '#', '?', and ':' in the first name.
+    return inside.split(sep).map(encodeURIComponent).join('/') + (isFolder ? '/' : '')
   }
 
+  /** With the zone as numbers: the validator of the profile knows no 'Z'. */
   #time(at: number): string {
-    return new Date(Date.parse(this.#facts.run?.wallTime ?? '1970-01-01T00:00:00Z') + at).toISOString()
+    const began = Date.parse(this.#facts.run?.wallTime ?? '1970-01-01T00:00:00Z')
+    return new Date(began + at).toISOString().replace('Z', '+00:00')
   }
 }
 

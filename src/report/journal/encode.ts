@@ -1,5 +1,4 @@
-import { STEPS } from '../../core/events.ts'
-import type { RunEvent, TaskUsage } from '../../core/events.ts'
+import type { AttemptSteps, RunEvent, TaskUsage } from '../../core/events.ts'
 import {
   BLOCK_HEADER_BYTES,
   FINISHED_STEPS,
@@ -211,8 +210,20 @@ export class BlockEncoder {
     if (usage !== undefined) this.#usage(usage)
     if (steps === undefined) return
     this.#ensure(SLACK)
+    this.#steps(steps)
+  }
+
+  /** In the order of `STEPS`; each by its name, as there is one for each task and a loop over names takes long. */
+  #steps(steps: AttemptSteps): void {
     this.#micros(steps.from)
-    for (const step of STEPS) this.#micros(steps[step])
+    this.#micros(steps.fetch)
+    this.#micros(steps.queue)
+    this.#micros(steps.decode)
+    this.#micros(steps.run)
+    this.#micros(steps.wait)
+    this.#micros(steps.encode)
+    this.#micros(steps.report)
+    this.#micros(steps.commit)
   }
 
   #micros(milliseconds: number): void {

@@ -1,5 +1,4 @@
-import { STEPS } from '../../core/events.ts'
-import type { AttemptSteps, TaskUsage } from '../../core/events.ts'
+import type { AttemptSteps, STEPS, TaskUsage } from '../../core/events.ts'
 
 /** The tasks of one kind by state; each task is counted in exactly one of the states. */
 export interface KindStatistics {
@@ -88,9 +87,18 @@ export function addUsage(kind: KindStatistics, usage: TaskUsage, ranMs: number):
   kind.writtenBytes += usage.writtenBytes
 }
 
+/** For each task, so each step by its name: a loop over names takes ten times as long. */
 export function addSteps(kind: KindStatistics, steps: AttemptSteps): void {
   kind.stepped++
-  for (const step of STEPS) kind.stepsMs[step] += steps[step]
+  const sums = kind.stepsMs
+  sums.fetch += steps.fetch
+  sums.queue += steps.queue
+  sums.decode += steps.decode
+  sums.run += steps.run
+  sums.wait += steps.wait
+  sums.encode += steps.encode
+  sums.report += steps.report
+  sums.commit += steps.commit
 }
 
 /**

@@ -24,7 +24,7 @@ export interface Code {
 }
 
 export interface CodeOptions {
-  /** Paths are told relative to it, and so are the same where the whole is in another folder. */
+  /** Paths are relative to it, so they stay the same when the whole project moves to another folder. */
   readonly root: string
   /** Packages count by what is in them, so that it is the same on another machine; else by names, sizes and times. */
   readonly isShared: boolean

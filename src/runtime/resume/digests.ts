@@ -21,7 +21,8 @@ export class Digests {
   /** What files looked like when their digests were taken. */
   readonly #seen = new WeakMap<Version, Seen | null | Promise<Seen | null>>()
   readonly #written = new WeakMap<Version, string>()
-  readonly #looking = new Map<Version, Promise<ValueDigest | null>>()
+  /** Looks of this moment: those who ask together share one. */
+  readonly #looking = new Map<Version, Known>()
   /** Streams whose values are not all there. */
   readonly #streams = new WeakMap<Version, (digest: ValueDigest | null) => void>()
 
@@ -41,6 +42,12 @@ export class Digests {
   /** A file or directory that is in its place, with what it looks like there; `written`: until more is known. */
   setFile(version: Version, content: Content | null | Promise<Content | null>, written?: string): void {
     if (written !== undefined) this.#written.set(version, written)
+    if (content && !(content instanceof Promise)) {
+      const seen = seenAs(content) as Seen
+      this.#known.set(version, seen.digest)
+      this.#seen.set(version, seen)
+      return
+    }
     this.#known.set(version, Promise.resolve(content).then(digestOfContent))
     this.#seen.set(version, Promise.resolve(content).then(seenAs))
   }
@@ -68,20 +75,25 @@ export class Digests {
   // --- files ---
 
   /** The program itself may write to a file between two tasks: each time it is looked at. Those who ask together share a look. */
-  #file(version: Version): Promise<ValueDigest | null> {
+  #file(version: Version): Known {
     const path = this.#runtime.files.store.pathOf(version)
     const known = this.#known.get(version)
-    if (known && path !== version.datum.path) return Promise.resolve(known)
+    if (known && path !== version.datum.path) return known
     let look = this.#looking.get(version)
-    if (!look) {
-      const asked = Date.now()
-      look = Promise.resolve().then(() => {
-        this.#looking.delete(version)
-        return this.#fileNow(version, path, asked)
-      })
-      this.#looking.set(version, look)
-    }
+    if (look) return look
+    if (this.#looking.size === 0) queueMicrotask(() => this.#looking.clear())
+    look = this.#atOnce(version, path) ?? this.#fileNow(version, path, Date.now())
+    this.#looking.set(version, look)
     return look
+  }
+
+  /** Null when that takes longer. */
+  #atOnce(version: Version, path: string): ValueDigest | null {
+    const content = this.#files.atOnce(path)
+    if (!content) return null
+    const found = seenAs(content)
+    if (found) this.#seen.set(version, found)
+    return found?.digest ?? null
   }
 
   /** What was made for it, unless the program has written to it since. There is no time to read it. */
@@ -119,7 +131,7 @@ export class Digests {
       // A task that writes it may have put the next version in its place by then.
       if (write || read.datum.path === null || read.datum.current !== read) continue
       checks.push(
-        this.#file(read).then(
+        Promise.resolve(this.#file(read)).then(
           now =>
             read.datum.current !== read || Boolean(now && before && sameDigest(now.digest, before.digest)),
         ),

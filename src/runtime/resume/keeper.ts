@@ -244,6 +244,8 @@ export class Keeper {
   #hit(task: Task, keyed: Keyed): void {
     this.stores.own.used(keyed.key)
     this.explanations.reused(task)
+    // There may be very many such tasks, and nothing more is asked about their keeping.
+    jobOf(task).keeping = null
     this.#runtime.engine.answered(task, this.#runtime.now())
     this.#runtime.schedule()
     this.#soon(0)

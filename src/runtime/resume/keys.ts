@@ -158,7 +158,8 @@ export class Keys {
     const id = JSON.stringify([relative(root, modulePath(definition.module)), name, count])
     const programs = (definition.options.programs ?? []).map(one => `${one} ${hexOf(program(one))}`)
     const parts = [STORE_VERSION, version, salt, id, hexOf(code), ...programs]
-    return { kind: digestOf(id), code, text: JSON.stringify(parts) }
+    // Its digest, because it is part of each key, and long.
+    return { kind: digestOf(id), code, text: hexOf(digestOf(JSON.stringify(parts))) }
   }
 
   /** Paths are the same in a folder that was moved. */

@@ -123,7 +123,8 @@ function killedText({ run, results }: Killed, isLookingUp: boolean, { again }: R
 function keysOf(stores: readonly Store[], run: string): (key: Digest) => boolean {
   const keys = new Set<string>()
   const runs = new Set<string>()
-  for (const { folder, segments } of stores) {
+  for (const store of stores) {
+    const { folder, segments } = store
     for (const name of segments) {
       runs.add(runOf(name))
       if (runOf(name) !== run) continue
@@ -132,6 +133,7 @@ function keysOf(stores: readonly Store[], run: string): (key: Digest) => boolean
         for (let i = 0; i < count; i++)
           keys.add(bytes.toString('hex', i * ENTRY_WORDS * 4, i * ENTRY_WORDS * 4 + 16))
       })
+      for (const key of store.usedBy(name)) keys.add(hexOf(key))
     }
   }
   if (keys.size === 0)

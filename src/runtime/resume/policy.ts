@@ -6,15 +6,15 @@ import { parseDuration } from '../../general/units.ts'
 export interface CheckpointPolicy {
   /** long: those of tasks that took long, without being asked; auto: those that took longer than keeping them; tasks: those with `cache: true`; groups: those of groups with `checkpoint`. */
   readonly what: 'auto' | 'all' | 'tasks' | 'groups' | 'long'
-  /** Written and synced after so many tasks; 0 for as they come. */
+  /** Results are written and synced after this many tasks; 0: at once. */
   readonly tasks: number
-  /** Written and synced every so many milliseconds; 0 for as they come. */
+  /** Results are written and synced at this interval, in milliseconds; 0: at once. */
   readonly every: number
 }
 
 const NAMES = ['auto', 'all', 'tasks', 'groups', 'off'] as const
 
-/** Where nothing is said: a run of a night must not be lost because the option was not thought of. */
+/** The default keeps results: a run of a night must not be lost because an option was forgotten. */
 export const UNASKED: CheckpointPolicy = { what: 'long', tasks: 0, every: 0 }
 
 /** What `checkpoint` says; null for off. */
@@ -45,7 +45,7 @@ export class Worth {
   #cost = LEAST_COST
   #rate = FIRST_RATE
 
-  /** So long it took to keep a result of so many bytes. */
+  /** Records how long it took to keep a result of this size. */
   measured(milliseconds: number, bytes: number): void {
     if (bytes < 64 * 1024) this.#cost += (Math.max(milliseconds, LEAST_COST) - this.#cost) * 0.05
     else if (milliseconds > 0.1) this.#rate += (bytes / milliseconds - this.#rate) * 0.1

@@ -1,6 +1,6 @@
 import { MillraceError } from '../../core/errors.ts'
-import { parseJson } from '../../stream/language/json.ts'
-import type { JsonNode, Place } from '../../stream/language/json.ts'
+import { parseJson } from '../../source/json.ts'
+import type { JsonNode, Place } from '../../source/json.ts'
 import { NOWHERE, lazyNode } from './large-json.ts'
 
 type Kind = JsonNode['kind']

@@ -1,4 +1,4 @@
-import type { JsonNode, Place } from '../../stream/language/json.ts'
+import type { JsonNode, Place } from '../../source/json.ts'
 
 /** Characters above which the place of each value takes more memory than there may be. */
 export const LARGE = 64e6

@@ -1,5 +1,5 @@
 import { MillraceError } from '../../core/errors.ts'
-import type { JsonNode, Place } from '../../stream/language/json.ts'
+import type { JsonNode, Place } from '../../source/json.ts'
 import { JsonReader } from './json-reader.ts'
 import type { Fields } from './json-reader.ts'
 import { LARGE } from './large-json.ts'

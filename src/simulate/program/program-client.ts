@@ -13,7 +13,7 @@ import type { Kind } from '../../core/tasks/task.ts'
 import type { Client } from '../../model/client.ts'
 import type { Slot } from '../../model/capture/call.ts'
 import type { Definition } from '../../model/definition.ts'
-import { retriesOf, wishesOf } from '../../model/options/demand.ts'
+import { addVariants, retriesOf, wishesOf } from '../../model/options/demand.ts'
 import { CancelledError } from '../../model/errors.ts'
 import { Future } from '../../model/future.ts'
 import { Paths } from '../../model/capture/paths.ts'
@@ -268,7 +268,11 @@ export class ProgramClient implements Client, Watcher {
     let kind = this.#kinds.get(definition)
     if (!kind) {
       const { name, form, module } = definition
-      kind = { id: this.#kinds.size + 1, name, form, module, implementations: [new Implementation(name)] }
+      const isMoldable = form === 'mpi'
+      const implementations = [new Implementation(name)]
+      kind = { id: this.#kinds.size + 1, name, form, module, implementations, isMoldable }
+      // Numbers of ranks to choose from.
+      if (isMoldable) addVariants(kind, definition)
       this.#kinds.set(definition, kind)
       this.#simulation.define(kind)
     }

@@ -25,7 +25,7 @@ export function buildWork(
       },
     )
   }
-  const { compute, reads, writes, ready } = evaluateCost(what, cost ?? {}, args)
+  const { compute, reads, writes, ready, speedUp } = evaluateCost(what, cost ?? {}, args)
   const written = writes ?? evaluate(what, 'size', size, args) ?? 0
   const isRead = ({ kind, mode }: Slot): boolean => kind !== 'value' && mode !== 'out'
   const isWritten = ({ kind, mode }: Slot): boolean => kind !== 'value' && mode !== 'in'
@@ -40,6 +40,7 @@ export function buildWork(
   const hasFiles = readFiles + writtenFiles > 0
   return {
     compute,
+    ...(speedUp && { speedUp }),
     bytes: hasFiles ? bytes : null,
     read: readFiles === 0 ? (reads ?? 0) : 0,
     write: writtenFiles === 0 ? written : 0,

@@ -1,5 +1,5 @@
 import { isAbsolute, resolve } from 'node:path'
-import type { Place } from '../language/json.ts'
+import type { Place } from '../../source/json.ts'
 import type { Commit } from '../language/language.ts'
 import { compilePattern, type Pattern } from '../language/pattern.ts'
 import type { Plan } from './plan.ts'

@@ -1,4 +1,4 @@
-import type { Place } from '../language/json.ts'
+import type { Place } from '../../source/json.ts'
 import type { Commit, Config, Fire, Name } from '../language/language.ts'
 import { byPrecedence, NameIndex, Precedence, selfAndParents } from '../language/names.ts'
 import { below, intersects, type Pattern } from '../language/pattern.ts'

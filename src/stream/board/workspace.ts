@@ -50,11 +50,12 @@ const user = (): number => process.getuid?.() ?? 0
 
 export const isTmpfs = async (dir: string): Promise<boolean> => (await statfs(dir)).type === TMPFS
 
-/** A directory in memory when there is one, else among the temporary files. */
+/** A directory in memory when there is one, else among the temporary files. `hasLayer`: files may move out of it. */
 export async function openWorkspace(
   checked: Plan,
   named: string | undefined,
   place: string,
+  hasLayer = true,
 ): Promise<{ plan: Plan; workspace: Workspace }> {
   if (named === undefined) {
     const base = existsSync(SHM) ? SHM : tmpdir()
@@ -99,7 +100,7 @@ export async function openWorkspace(
     workspace: {
       dir: real,
       place: real,
-      layer: await layerFor(real),
+      layer: hasLayer ? await layerFor(real) : undefined,
       own: false,
       before: new Set(await outputsIn(plan, real)),
     },
@@ -216,8 +217,12 @@ export function keeps(plan: Plan): {
   }
 }
 
-/** Removes what the steps wrote and what was not asked to be kept. Returns the number of files removed. */
-export async function removeTemporary(plan: Plan, workspace: Workspace): Promise<number> {
+/** Removes what the steps wrote and what was not asked to be kept, as far as it is ours. Returns the number of files removed. */
+export async function removeTemporary(
+  plan: Plan,
+  workspace: Workspace,
+  isOurs: (path: string) => boolean = () => true,
+): Promise<number> {
   const { permanent, excluded } = keeps(plan)
   if (workspace.own) {
     let count = 0
@@ -235,7 +240,8 @@ export async function removeTemporary(plan: Plan, workspace: Workspace): Promise
       workspace.before.has(path) ||
       written.covering(path).length === 0 ||
       permanent(path) ||
-      excluded(path)
+      excluded(path) ||
+      !isOurs(path)
     )
       continue
     if (directory) folders.push(path)

@@ -1,7 +1,8 @@
 import type { Config, Name } from './language.ts'
 import { NameIndex } from './names.ts'
 import { streamIndex } from '../board/plan.ts'
-import { nearest, type Problems } from './problems.ts'
+import { nearest } from '../../general/nearest.ts'
+import type { Problems } from './problems.ts'
 
 /** `permanent`, `exclude`, `storage` and the home-node policies: against each other and against the rules. */
 export function checkLists(config: Config, problems: Problems): void {
@@ -59,7 +60,7 @@ function checkPermanent(config: Config, problems: Problems): void {
   for (const { pattern, at, field } of config.permanent) {
     if (writers.touching(pattern).length > 0 || writers.touchingTree(pattern).length > 0) continue
     const near = nearest(pattern.text, texts)
-    const fix = near === undefined ? 'add it to an output_stream' : `did you mean '${near}'?`
+    const fix = near === null ? 'add it to an output_stream' : `did you mean '${near}'?`
     problems.warning(at, field, `'${pattern.text}' is permanent, but no step writes it`, fix)
   }
   const kept = new NameIndex(config.permanent.map(name => [name.pattern, name] as const))

@@ -6,7 +6,8 @@ import { type Commit, commitText, type Config, type Name } from './language.ts'
 import { NameIndex } from './names.ts'
 import { intersects } from './pattern.ts'
 import { type EffectiveRule, effectiveRules, streamIndex, writesPlainNames } from '../board/plan.ts'
-import { nearest, type Problems } from './problems.ts'
+import { nearest } from '../../general/nearest.ts'
+import type { Problems } from './problems.ts'
 import { checkFileCircles, checkStepCircles } from './circles.ts'
 import { checkLists } from './check-lists.ts'
 
@@ -67,7 +68,7 @@ function checkGroups(config: Config, groups: string[], problems: Problems): void
     if (alias !== undefined || pattern.literal === undefined || path || pattern.literal.includes('.'))
       continue
     const near = nearest(pattern.literal, groups)
-    if (near === undefined || writers.covering(pattern.literal).length > 0) continue
+    if (near === null || writers.covering(pattern.literal).length > 0) continue
     const message = `no group and no written file is called '${pattern.literal}'`
     const fix = `did you mean the group '${near}'? For a file of that name, write './${pattern.literal}'`
     problems.error(at, field, message, fix)
@@ -82,7 +83,7 @@ function checkWriters(config: Config, problems: Problems): void {
   )
   const suggest = (text: string, otherwise: string): string => {
     const near = nearest(text, outputs)
-    return near === undefined ? otherwise : `did you mean '${near}'? Or ${otherwise}`
+    return near === null ? otherwise : `did you mean '${near}'? Or ${otherwise}`
   }
   for (const rule of config.rules) {
     const { pattern, at, field } = rule.name

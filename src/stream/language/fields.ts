@@ -1,5 +1,6 @@
-import type { JsonNode, Place } from './json.ts'
-import { nearest, type Problems } from './problems.ts'
+import type { JsonNode, Place } from '../../source/json.ts'
+import { nearest } from '../../general/nearest.ts'
+import type { Problems } from './problems.ts'
 import type { Written } from './language.ts'
 
 type ObjectNode = Extract<JsonNode, { kind: 'object' }>
@@ -184,7 +185,7 @@ export function stringsOf(node: JsonNode, field: string, problems: Problems): Wr
 
 function keyFix(key: string, known: readonly string[]): string {
   const meant = Object.hasOwn(MEANT, key.toLowerCase()) ? MEANT[key.toLowerCase()] : undefined
-  const near = nearest(key, known) ?? (meant !== undefined && known.includes(meant) ? meant : undefined)
-  if (near !== undefined) return `did you mean '${near}'?`
+  const near = nearest(key, known) ?? (meant !== undefined && known.includes(meant) ? meant : null)
+  if (near !== null) return `did you mean '${near}'?`
   return `remove it; the keys here are ${known.join(', ')}`
 }

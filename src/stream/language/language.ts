@@ -1,4 +1,4 @@
-import type { Place } from './json.ts'
+import type { Place } from '../../source/json.ts'
 import type { Pattern } from './pattern.ts'
 
 /** When a file or directory is complete. */

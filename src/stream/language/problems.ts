@@ -1,4 +1,4 @@
-import type { Place } from './json.ts'
+import type { Place } from '../../source/json.ts'
 
 /** One thing that is wrong, or odd, in a configuration: where, in which field, what, and the way out. */
 export interface Problem {
@@ -73,45 +73,4 @@ export class Problems {
   private add(severity: Problem['severity'], at: Place, field: string, message: string, fix: string): void {
     this.list.push({ severity, file: this.file, line: at.line, column: at.column, field, message, fix })
   }
-}
-
-/** The candidate that a mistyped word most likely means, or undefined when none is near. */
-export function nearest(word: string, candidates: Iterable<string>): string | undefined {
-  const allowed = word.length < 5 ? Math.min(1, word.length - 1) : Math.min(3, Math.floor(word.length / 3))
-  let best: string | undefined
-  let bestDistance = allowed + 1
-  for (const candidate of candidates) {
-    if (Math.abs(candidate.length - word.length) >= bestDistance) continue
-    const distance = editDistance(word.toLowerCase(), candidate.toLowerCase())
-    if (distance < bestDistance) {
-      best = candidate
-      bestDistance = distance
-    }
-  }
-  return best
-}
-
-/** Insertions, deletions, changes and swaps of neighbours, one each. */
-export function editDistance(a: string, b: string): number {
-  let before: number[] = []
-  let previous = Array.from({ length: b.length + 1 }, (_, j) => j)
-  for (let i = 1; i <= a.length; i++) {
-    const row = [i]
-    for (let j = 1; j <= b.length; j++) {
-      const same = a[i - 1] === b[j - 1] ? 0 : 1
-      let cost = Math.min(previous[j]! + 1, row[j - 1]! + 1, previous[j - 1]! + same)
-      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) {
-        cost = Math.min(cost, before[j - 2]! + 1)
-      }
-      row.push(cost)
-    }
-    before = previous
-    previous = row
-  }
-  return previous[b.length]!
-}
-
-export const didYouMean = (word: string, candidates: Iterable<string>): string | undefined => {
-  const match = nearest(word, candidates)
-  return match === undefined ? undefined : `did you mean '${match}'?`
 }

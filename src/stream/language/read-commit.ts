@@ -1,6 +1,7 @@
 import type { Fields } from './fields.ts'
 import { COMMIT_WORDS, type Written } from './language.ts'
-import { nearest, type Problems } from './problems.ts'
+import { nearest } from '../../general/nearest.ts'
+import type { Problems } from './problems.ts'
 
 /** A commit rule before the names it depends on are resolved. */
 export type WrittenCommit =
@@ -91,7 +92,7 @@ function readWord(
     return nWrong ? undefined : fail('on_n_files does not say how many', 'add "n_files": N')
   }
   const near = nearest(word.replace(/[-\s]/g, '_'), COMMIT_WORDS)
-  if (near !== undefined) {
+  if (near !== null) {
     return fail(
       `'${text}' is no commit rule`,
       `did you mean '${near}${number === undefined ? '' : `:${number}`}'?`,

@@ -2,10 +2,11 @@
  * From JSON to what is written in it: keys, types and the older spellings of the paper. What names mean
  * together is checked later, in check.ts.
  */
-import { parseJson, type Place } from './json.ts'
+import { parseJson, type Place } from '../../source/json.ts'
 import { Fields, kindText, stringsOf } from './fields.ts'
 import { type Fire, FIRE_WORDS, type Written } from './language.ts'
-import { nearest, type Problems } from './problems.ts'
+import { nearest } from '../../general/nearest.ts'
+import type { Problems } from './problems.ts'
 import { readCommit, type WrittenCommit } from './read-commit.ts'
 
 export interface WrittenRule {
@@ -215,7 +216,7 @@ function readMode(rule: Fields, problems: Problems): Fire {
   const known = FIRE_WORDS.find(word => word === mode.text)
   if (known !== undefined) return known
   const word = nearest(mode.text.replace(/[-\s]/g, '_'), FIRE_WORDS)
-  const fix = word === undefined ? 'write "update" or "no_update"' : `did you mean '${word}'?`
+  const fix = word === null ? 'write "update" or "no_update"' : `did you mean '${word}'?`
   problems.error(mode.at, mode.field, `'${mode.text}' is no mode`, fix)
   return 'update'
 }

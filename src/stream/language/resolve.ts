@@ -1,7 +1,8 @@
 import { expandBraces } from './braces.ts'
 import type { Commit, Config, ManualHome, Name, Rule, Step, Written } from './language.ts'
 import { compilePattern, patternFault } from './pattern.ts'
-import { nearest, type Problems } from './problems.ts'
+import { nearest } from '../../general/nearest.ts'
+import type { Problems } from './problems.ts'
 import type { WrittenConfig } from './read.ts'
 import type { WrittenCommit } from './read-commit.ts'
 
@@ -69,7 +70,7 @@ function readHome(node: Written, steps: string[], problems: Problems): Omit<Manu
   const step = match[1]!
   if (!steps.includes(step)) {
     const near = nearest(step, steps)
-    const fix = near === undefined ? `the steps are ${steps.join(', ')}` : `did you mean '${near}'?`
+    const fix = near === null ? `the steps are ${steps.join(', ')}` : `did you mean '${near}'?`
     problems.error(node.at, node.field, `there is no step '${step}'`, fix)
     return undefined
   }

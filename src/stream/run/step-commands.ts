@@ -1,9 +1,10 @@
 /** What to start for each step: from options on the command line, or from a file. */
 import { parseDuration } from '../../general/units.ts'
 import { Fields } from '../language/fields.ts'
-import { parseJson } from '../language/json.ts'
+import { parseJson } from '../../source/json.ts'
 import { readText } from '../language/load.ts'
-import { nearest, Problems, StreamConfigError } from '../language/problems.ts'
+import { nearest } from '../../general/nearest.ts'
+import { Problems, StreamConfigError } from '../language/problems.ts'
 import { StreamError } from '../stream-error.ts'
 import type { Plan } from '../board/plan.ts'
 
@@ -18,7 +19,7 @@ export interface StepCommand {
   env?: Record<string, string>
   /** Milliseconds after which an instance is stopped, and fails. */
   timeout?: number
-  /** Names of the nodes that run it, each so many times. */
+  /** The names of the nodes that run it, each `times` times. */
   nodes?: readonly string[]
 }
 
@@ -113,7 +114,7 @@ export function matchCommands(plan: Plan, commands: readonly StepCommand[]): Map
   for (const { step, times, nodes } of commands) {
     if (!names.includes(step)) {
       const near = nearest(step, names)
-      const fix = near === undefined ? `the steps are ${names.join(', ')}` : `did you mean '${near}'?`
+      const fix = near === null ? `the steps are ${names.join(', ')}` : `did you mean '${near}'?`
       throw new StreamError('MR_STREAM_STEPS', `there is no step '${step}' in ${plan.file}`, fix)
     }
     instances.set(step, (instances.get(step) ?? 0) + (times ?? 1) * (nodes?.length ?? 1))

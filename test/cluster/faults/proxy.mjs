@@ -1,12 +1,14 @@
 // Starts an agent whose connections go through this process. SIGUSR1 holds all bytes back for as long as MILLRACE_CUT says
-// (milliseconds), SIGUSR2 closes all connections. Usage: node proxy.mjs NODE MILLRACE agent --orders FILE
+// (milliseconds), SIGUSR2 closes all connections. Usage: node proxy.mjs sh FILE
 import { spawn } from 'node:child_process'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 
 const words = process.argv.slice(2)
 const file = words.at(-1)
-const orders = JSON.parse(readFileSync(file, 'utf8'))
+const script = readFileSync(file, 'utf8')
+const [line] = /^\{.*\}$/m.exec(script)
+const orders = JSON.parse(line)
 const sockets = new Set()
 const cut = Number(process.env.MILLRACE_CUT ?? 1500)
 
@@ -34,7 +36,11 @@ const proxyFor = address =>
 orders.addresses = [await proxyFor(orders.addresses.at(-1))]
 orders.leases = [await proxyFor(orders.leases.at(-1))]
 const own = `${file}.proxy`
-writeFileSync(own, JSON.stringify(orders), { mode: 0o600 })
+writeFileSync(
+  own,
+  script.replace(line, () => JSON.stringify(orders)),
+  { mode: 0o600 },
+)
 const [program, ...rest] = [...words.slice(0, -1), own]
 const agent = spawn(program, rest, { stdio: ['ignore', 'inherit', 'inherit'] })
 agent.on('exit', code => {

@@ -11,8 +11,21 @@ test('why a task waits should be told once, and be a sentence with the numbers',
   rig.go()
   rig.go()
   assert.deepEqual(
-    rig.of('waits').map(({ reason }) => reason),
-    ['disk has 40 MB/s of 100 MB/s left and it asks for 60 MB/s', 'disk has 30 B free and it needs 40 B'],
+    rig.of('waits').map(({ reason, lacks }) => [lacks, reason]),
+    [
+      ['device', 'disk has 40 MB/s of 100 MB/s left and it asks for 60 MB/s'],
+      ['room', 'disk has 30 B free and it needs 40 B'],
+    ],
+  )
+})
+
+test('a task lacks room only where no device has room for it', () => {
+  const rig = new IoRig({ storage: [device('nvme', 200, { capacity: 10 }), device('disk', 100)] })
+  rig.many(3, 'io', { bandwidth: 60 * MB, size: 20 })
+  rig.go()
+  assert.deepEqual(
+    rig.of('waits').map(({ lacks }) => lacks),
+    ['device'],
   )
 })
 

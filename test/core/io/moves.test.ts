@@ -137,6 +137,12 @@ test('a move that failed should leave the datum where it was, and not be tried a
   assert.equal(rig.device('pfs').used, 0)
   rig.go()
   assert.deepEqual(pathsOf(rig), ['nvme -> pfs', 'nvme -> ssd'])
+  // One that is not needed any more is told as something else.
+  rig.engine.io.moveFailed(movesOf(rig)[1] as Move, 'not needed', rig.now, 'dropped')
+  assert.deepEqual(
+    rig.of('move').map(({ phase }) => phase),
+    ['started', 'failed', 'started', 'dropped'],
+  )
 })
 
 test('a datum that is removed while it moves should be discarded after that, and once', () => {

@@ -1,3 +1,4 @@
+import type { Looks } from '../../../src/core/io/looks.ts'
 import type { Task } from '../../../src/core/tasks/task.ts'
 import type { Speed } from './fake-storage.ts'
 import type { IoRig } from './io-rig.ts'
@@ -12,9 +13,13 @@ export class SharedDevice {
   readonly #bytes: (task: Task) => number
   /** Bytes that a task has been served that was there all the time. */
   #served = 0
-  readonly #running: { task: Task; until: number }[] = []
+  readonly #running: { task: Task; from: number; until: number }[] = []
 
-  constructor(rig: IoRig, speed: Speed, bytes: number, vary: () => number = () => 1) {
+  /** What tasks write is seen while they run. */
+  readonly #isSeen: boolean
+
+  constructor(rig: IoRig, speed: Speed, bytes: number, isSeen = true, vary: () => number = () => 1) {
+    this.#isSeen = isSeen
     this.#rig = rig
     this.#speed = speed
     this.#bytes = () => bytes * vary()
@@ -25,24 +30,44 @@ export class SharedDevice {
   }
 
   begin(task: Task): void {
-    const until = this.#served + this.#bytes(task)
+    const from = this.#served
+    const until = from + this.#bytes(task)
     let at = this.#running.length
     while (at > 0 && (this.#running[at - 1] as { until: number }).until > until) at--
-    this.#running.splice(at, 0, { task, until })
+    this.#running.splice(at, 0, { task, from, until })
   }
 
-  /** Lets the next task end; null if none runs. */
+  /** Lets the next task end, or the core look at what tasks have written, if it would before; null if none runs. */
   step(): Task | null {
-    const n = this.#running.length
-    const next = this.#running.shift()
+    const [next] = this.#running
     if (!next) return null
     const device = next.task.io?.device
     if (!device) throw new Error(`${next.task.name} runs on no device`)
-    const rate = this.#speed(n, device, this.#rig.now) / n
-    const time = (next.until - this.#served) / rate
+    const n = this.#running.length
+    const { now } = this.#rig
+    const rate = this.#speed(n, device, now) / n
+    const end = now + (next.until - this.#served) / rate
+    if (this.#isSeen && this.#looks.next < end) {
+      this.#served += (this.#looks.next - now) * rate
+      this.#look(this.#looks.next)
+      return next.task
+    }
+    this.#running.shift()
     this.#served = next.until
-    this.#rig.finish(next.task, this.#rig.now + time, this.#bytes(next.task))
+    this.#rig.finish(next.task, end, this.#bytes(next.task))
     return next.task
+  }
+
+  get #looks(): Looks {
+    return this.#rig.engine.io.limits.looks
+  }
+
+  #look(now: number): void {
+    this.#rig.now = now
+    for (const task of this.#looks.due(now)) {
+      const running = this.#running.find(one => one.task === task)
+      if (running) this.#looks.seen(task, this.#served - running.from, now)
+    }
   }
 
   run(each: () => void = () => undefined): void {

@@ -68,6 +68,7 @@ function moveRow(move: Extract<RunEvent, { type: 'move' }>, model: RunModel): Mo
     at: move.at,
     why: move.why,
     phase: move.phase,
+    reason: move.reason === undefined ? null : clean(move.reason),
     file: clean(inFolder(model.versions.nameOf(move.version), model.run?.cwd ?? '')),
     from: device(move.from),
     to: device(move.to),
@@ -89,7 +90,9 @@ function tuners(model: RunModel): TunerRow[] {
   }
   for (const { kind, device, concurrency, bandwidth, mean, at } of model.storage.trials)
     rowOf(kind, device).trials.push({ concurrency, bandwidth, mean, at })
-  for (const { kind, device, concurrency, bandwidth, learned, reason } of model.storage.verdicts.values())
-    rowOf(kind, device).verdict = { concurrency, bandwidth, learned, reason: clean(reason) }
+  for (const verdict of model.storage.verdicts.values()) {
+    const { kind, device, concurrency, bandwidth, learned, waiting = null, reason } = verdict
+    rowOf(kind, device).verdict = { concurrency, bandwidth, learned, waiting, reason: clean(reason) }
+  }
   return [...rows.values()]
 }

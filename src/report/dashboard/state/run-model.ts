@@ -144,7 +144,7 @@ export class RunModel {
       case 'waits':
         this.tasks.tell(event)
         this.waits.set(event.task, event.reason)
-        this.readyIo.told(this.tasks.kinds.get(event.task), event.reason)
+        this.readyIo.told(this.tasks.kinds.get(event.task), event.lacks ?? 'device')
         break
       case 'device':
       case 'device-failed':

@@ -54,7 +54,7 @@ export class StorageHistory {
   readonly devices: DeviceHistory[] = []
   readonly moving = new Map<number, Of<'move'>>()
   readonly recentMoves: Of<'move'>[] = []
-  readonly moved = { flush: { files: 0, bytes: 0 }, prefetch: { files: 0, bytes: 0 }, failed: 0 }
+  readonly moved = { flush: { files: 0, bytes: 0 }, prefetch: { files: 0, bytes: 0 }, failed: 0, dropped: 0 }
   readonly trials: Of<'trial'>[] = []
   readonly verdicts = new Map<string, Of<'verdict'>>()
 
@@ -100,8 +100,8 @@ export class StorageHistory {
     this.moving.delete(event.move)
     this.recentMoves.push(event)
     if (this.recentMoves.length > KEPT_MOVES) this.recentMoves.shift()
-    if (event.phase === 'failed') {
-      this.moved.failed++
+    if (event.phase !== 'done') {
+      this.moved[event.phase]++
       return
     }
     const sum = this.moved[event.why]

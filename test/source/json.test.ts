@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { type JsonNode, parseJson } from '../../src/stream/language/json.ts'
+import { type JsonNode, parseJson } from '../../src/source/json.ts'
 
 function plain(node: JsonNode): unknown {
   switch (node.kind) {
