@@ -1,6 +1,6 @@
 // What keeping results costs, and what is gained by it: resume.mjs short|finished|files TASKS
 import { readFileSync, truncateSync, writeFileSync } from 'node:fs'
-import { FILE_OUT, IN, barrier, main, task, waitOn } from 'millrace'
+import { FILE_IN, FILE_OUT, barrier, main, task, waitOn } from 'millrace'
 
 const KILOBYTE = 'x'.repeat(1000)
 const MEGABYTE = 2 ** 20
@@ -10,8 +10,8 @@ export const millisecond = task({}, n => {
   return { n, text: KILOBYTE }
 })
 export const small = task({}, n => ({ n, square: n * n }))
-export const file = task({ params: [FILE_OUT, IN] }, (path, n) => {
-  writeFileSync(path, `file ${n}\n`)
+export const file = task({ params: [FILE_IN, FILE_OUT] }, (from, path) => {
+  writeFileSync(path, readFileSync(from).subarray(0, 100))
   truncateSync(path, MEGABYTE)
 })
 
@@ -23,7 +23,7 @@ main(async () => {
   const read = bytesRead()
   const begin = performance.now()
   if (what === 'files') {
-    for (let n = 0; n < count; n++) file(`out/${n}.dat`, n)
+    for (let n = 0; n < count; n++) file(`in/${n}.dat`, `out/${n}.dat`)
     await barrier()
   } else {
     const make = what === 'finished' ? small : millisecond

@@ -1,5 +1,6 @@
-import { writeFileSync } from 'node:fs'
+import { existsSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import type { Case } from '../harness.ts'
 import { missing, run } from '../flow/timed.ts'
 import { makeFolder, runKept } from './run-kept.ts'
@@ -15,11 +16,19 @@ function once(what: 'finished' | 'files', tasks: number): string {
   let folder = prepared.get(what)
   if (folder === undefined) {
     prepared.set(what, (folder = makeFolder()))
+    if (what === 'files') makeInputs(folder)
     runKept(folder, what, tasks, { checkpoint: 'all' })
     // What files look like is remembered when they are some milliseconds old.
     runKept(folder, what, tasks, { checkpoint: 'all', resume: true })
   }
   return folder
+}
+
+function makeInputs(folder: string): void {
+  for (let n = 0; n < FILES; n++) {
+    writeFileSync(join(folder, 'in', `${n}.dat`), `file ${n}\n`)
+    truncateSync(join(folder, 'in', `${n}.dat`), FILE_BYTES)
+  }
 }
 
 let snakemake: string | null = null
@@ -35,13 +44,34 @@ function snakemakeFolder(): string {
   return snakemake
 }
 
-/** Ninja, which looks at the same files. */
+let ninja: string | null = null
+/** As many files for ninja, which has made the outputs of the inputs once, so that it has a log of its own. */
 function ninjaFolder(): string {
-  const folder = once('files', FILES)
-  let text = 'rule make\n  command = false\n  generator = 1\n'
-  for (let n = 0; n < FILES; n++) text += `build out/${n}.dat: make\n`
-  writeFileSync(join(folder, 'build.ninja'), text)
-  return folder
+  if (ninja !== null) return ninja
+  ninja = makeFolder()
+  makeInputs(ninja)
+  let text = `rule make\n  command = truncate -s ${FILE_BYTES} $out\n`
+  for (let n = 0; n < FILES; n++) text += `build out/${n}.dat: make in/${n}.dat\n`
+  writeFileSync(join(ninja, 'build.ninja'), text)
+  run(ninja, ['ninja'])
+  return ninja
+}
+
+/** `mvn -f bench/resume/nextflow dependency:copy-dependencies` puts it there. */
+const NEXTFLOW = fileURLToPath(new URL('nextflow/target/dependency', import.meta.url))
+const NEXTFLOW_TASKS = 50
+const nextflowLine = (): string[] => ['java', '-cp', join(NEXTFLOW, '*'), 'nextflow.cli.Launcher', '-q']
+
+let nextflow: string | null = null
+function nextflowFolder(): string {
+  if (nextflow !== null) return nextflow
+  nextflow = makeFolder()
+  writeFileSync(
+    join(nextflow, 'main.nf'),
+    `process one {\n  input: val i\n  output: path "\${i}.txt"\n  script: "echo $i > \${i}.txt"\n}\nworkflow { one(Channel.of(1..${NEXTFLOW_TASKS})) }\n`,
+  )
+  run(nextflow, [...nextflowLine(), 'run', 'main.nf'])
+  return nextflow
 }
 
 /** What is left of a program whose tasks have all ended before. */
@@ -52,7 +82,7 @@ export function finished(): Case[] {
       ...shape,
       name: 'finished',
       unit: 'us per task',
-      about: `resume of ${TASKS} tasks that have all ended, within main; Snakemake: ${SNAKEMAKE_TARGETS} targets, from start to end`,
+      about: `resume of ${TASKS} tasks that have all ended, within main; Snakemake (${SNAKEMAKE_TARGETS} targets) and Nextflow (${NEXTFLOW_TASKS} tasks) from start to end`,
       arms: [
         {
           system: 'millrace',
@@ -70,8 +100,14 @@ export function finished(): Case[] {
         },
         {
           system: 'nextflow',
-          missing: missing('nextflow') ?? 'it has not been measured yet',
-          run: () => Promise.reject(new Error('it has not been measured yet')),
+          missing:
+            missing('python3') ??
+            missing('java') ??
+            (existsSync(NEXTFLOW) ? undefined : 'its jars are not in bench/resume/nextflow'),
+          rounds: 1,
+          run: async () =>
+            (run(nextflowFolder(), [...nextflowLine(), 'run', 'main.nf', '-resume']).took * 1000) /
+            NEXTFLOW_TASKS,
         },
       ],
       goals: [{ of: 'millrace', upTo: 10, unit: 'us per task' }],
@@ -80,7 +116,7 @@ export function finished(): Case[] {
       ...shape,
       name: 'files',
       unit: 'ms',
-      about: `resume of ${FILES} tasks with files of 1 MB, within main; ninja looks at the same files`,
+      about: `resume of ${FILES} tasks that make a file of 1 MB of another, within main; ninja: as many inputs and outputs, all up to date`,
       arms: [
         {
           system: 'millrace',

@@ -15,7 +15,7 @@ const folders: string[] = []
 /** A folder of its own, gone at the end. */
 export function makeFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-bench-resume-'))
-  mkdirSync(join(folder, 'out'))
+  for (const name of ['in', 'out']) mkdirSync(join(folder, name))
   if (folders.length === 0)
     process.on('exit', () => folders.forEach(one => rmSync(one, { recursive: true, force: true })))
   folders.push(folder)
