@@ -31,12 +31,8 @@ interface Given {
 export interface AgentThreadHost {
   readonly writer: FrameWriter
   readonly memory: AgentMemory
-  /** It looks for results at the moment. */
-  readonly looksAgain: boolean
   /** Something was written. */
   changed(): void
-  /** A task has ended. */
-  found(): void
   ended(lane: number): void
 }
 
@@ -61,7 +57,7 @@ export class AgentThread {
       result: (decoder, end, blobs) => this.#result(decoder, end, blobs),
       message: message => this.#said(message),
       findClass: () => null,
-      announced: () => this.drain(host.looksAgain),
+      announced: () => this.drain(),
       ended: reason => this.#ended(reason),
     })
     this.#thread.whenReady(() => {
@@ -72,11 +68,6 @@ export class AgentThread {
 
   get isBusy(): boolean {
     return this.#given.size > 0
-  }
-
-  /** Nothing is to be done behind the task that it has: its result is the next news. */
-  get hasOne(): boolean {
-    return this.#given.size === 1
   }
 
   // --- what the coordinator says ---
@@ -153,9 +144,8 @@ export class AgentThread {
     this.#thread.announce()
   }
 
-  /** `looksAgain`: soon, so that the thread need not wake us. */
-  drain(looksAgain = false): void {
-    this.#thread.drain(looksAgain)
+  drain(): void {
+    this.#thread.drain()
     this.#host.changed()
   }
 
@@ -236,7 +226,6 @@ export class AgentThread {
     writer.raw(decoder.raw(end - start))
     writer.end()
     if (isLast) this.#given.delete(id)
-    this.#host.found()
   }
 
   #parts(given: Given | undefined, written: readonly Written[]): void {

@@ -3,7 +3,6 @@ import { dirname, join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { modulePath } from '../../model/definition.ts'
 import { Watchdog } from '../../node/processes/watchdog.ts'
-import { ResultPolling } from '../../node/threads/result-polling.ts'
 import { BLOB, FROM_AGENT, TO_AGENT } from '../link/frame-types.ts'
 import { FrameReader, FrameSplitter, FrameWriter } from '../link/frames.ts'
 import { millraceCommand } from '../launch/agent-command.ts'
@@ -23,8 +22,6 @@ import { lookAround } from './probe.ts'
 
 /** Looks after results that no thread announces; milliseconds. */
 const TICK = 10
-/** The coordinator's answer to a result takes two ways through the network and a decision: threads look out for it so long. Milliseconds. */
-const ANSWER = 0.25
 
 export interface AgentOptions {
   readonly control: Duplex
@@ -51,18 +48,11 @@ export class Agent {
   #start: AgentStart | null = null
   #clockShift = 0
   #willFlush = false
-  /** Tasks came with what was read last. */
-  #hasNews = false
   #isOver = false
   /** What has to wait until the program is there. */
   #held: { type: number; bytes: Buffer }[] | null = null
   #moduleRoot: string | null = null
   #ticking: NodeJS.Timeout | null = null
-  /** A thread wakes us in several times the time that a short task takes. */
-  readonly #polling = new ResultPolling(looksAgain => {
-    for (const thread of this.#threads.values()) thread.drain(looksAgain)
-    this.#flush()
-  })
 
   constructor(options: AgentOptions) {
     this.#options = options
@@ -76,13 +66,7 @@ export class Agent {
       // After a stop, what was sent long ago comes before the lease is looked at.
       if (options.isExpired()) return this.end('it had no answer from the coordinator')
       splitter.push(chunk, (type, content) => this.#receive(type, content))
-      let areFew = true
-      for (const thread of this.#threads.values()) {
-        thread.announce()
-        areFew &&= thread.hasOne || !thread.isBusy
-      }
-      if (areFew && this.#hasNews) this.#polling.extend()
-      this.#hasNews = false
+      for (const thread of this.#threads.values()) thread.announce()
       this.#processes?.flush()
     })
     data.on('data', (chunk: Buffer) => this.memory.incoming.push(chunk))
@@ -104,14 +88,6 @@ export class Agent {
 
   get clockShift(): number {
     return this.#clockShift
-  }
-
-  get looksAgain(): boolean {
-    return this.#polling.isOn
-  }
-
-  found(): void {
-    this.#polling.found()
   }
 
   /** Something was written: it leaves when all that happens now has been written. */
@@ -230,7 +206,6 @@ export class Agent {
     switch (type) {
       case TO_AGENT.task:
         this.#ticking ??= setInterval(() => this.#tick(), TICK)
-        this.#hasNews = true
         return thread.task(content)
       case TO_AGENT.message:
         return thread.message(content)
@@ -313,7 +288,6 @@ export class Agent {
         lane,
         io,
         moduleRoot: this.#moduleRoot,
-        looksFor: ANSWER,
         typescript,
         modules: [...modules],
         entry,

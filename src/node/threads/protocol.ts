@@ -87,8 +87,6 @@ export interface ThreadStart {
   io: boolean
   /** The program was sent to this machine, and is below this folder; null where it is at the paths that it has. */
   moduleRoot?: string | null
-  /** How long it looks for a next task before it sleeps; milliseconds. @default 0.05 */
-  looksFor?: number
   /** Load modules through tsx. */
   typescript: boolean
   modules: string[]

@@ -36,6 +36,8 @@ import { flushOutput, setEnvironment } from './thread-process.ts'
  * An I/O thread does the same with I/O tasks, and never waits for one before it takes the next.
  */
 
+/** How long to look for a next task before sleeping; milliseconds. */
+const SPIN = 0.05
 /** After this long in the loop over the ring, messages get their turn; milliseconds. */
 const TURN = 2
 /** An I/O task that does not let go of its thread for this long is in the way of others; milliseconds. */
@@ -44,8 +46,6 @@ const BLOCKS = 4
 const port = parentPort as MessagePort
 const start = workerData as ThreadStart
 const shift = clockOrigin() - start.startedAt
-/** How long to look for a next task before sleeping; milliseconds. */
-const looksFor = start.looksFor ?? 0.05
 globalState.moduleRoot = start.moduleRoot ?? null
 
 const modules = new TaskModules()
@@ -213,7 +213,7 @@ function takeMessages(until: number): boolean {
  */
 function spin(): number {
   if (!backoff.maySpin) return -1
-  const end = performance.now() + looksFor
+  const end = performance.now() + SPIN
   do {
     for (let i = 0; i < 20; i++) {
       if (toThread.empty) continue
