@@ -178,6 +178,10 @@ int mr_make_board(const char *text, const struct mr_options *o)
         mr_store(&mr_b->ready, 1);
         unlink(shm); /* a dead one of another version */
         if (link(making, shm) < 0) code = mr_say(MR_LIVE, "%s: %s", shm, strerror(errno));
+        else if (o->owner && !mr_alive(o->owner, mr_b->owner_start)) {
+            unlink(shm); /* what cleans up after it may have looked before there was a board */
+            code = mr_say(MR_USAGE, "process %u has ended", o->owner);
+        }
     }
     unlink(making);
     return code;

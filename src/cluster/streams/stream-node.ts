@@ -4,19 +4,18 @@ import type { Readable, Writable } from 'node:stream'
 import { availableParallelism } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { MillraceError } from '../../core/errors.ts'
-import { Board } from '../../stream/board/board.ts'
+import type { Board } from '../../stream/board/board.ts'
 import { Keeper } from '../../stream/board/keeper.ts'
 import type { Snapshot } from '../../stream/board/snapshot.ts'
-import { planLines } from '../../stream/board/plan-lines.ts'
 import type { Plan } from '../../stream/board/plan.ts'
-import { holdOn, openWorkspace, removeOwn, removeTemporary } from '../../stream/board/workspace.ts'
+import { holdOn, removeTemporary } from '../../stream/board/workspace.ts'
 import type { Workspace } from '../../stream/board/workspace.ts'
 import { checkText } from '../../stream/language/load.ts'
 import { StreamConfigError } from '../../stream/language/problems.ts'
+import { openRunBoard } from '../../stream/run/run-board.ts'
+import type { RunBoard } from '../../stream/run/run-board.ts'
 import { Runner } from '../../stream/run/runner.ts'
 import { streamTools } from '../../stream/run/toolchain.ts'
-import { forgetState, writeState } from '../../stream/run/up-state.ts'
-import { watchOver } from '../../stream/run/watch.ts'
 import { FrameSplitter } from '../link/frames.ts'
 import { Channels } from './channel.ts'
 import { FrameLink } from './frame-link.ts'
@@ -134,28 +133,19 @@ export class StreamNode {
     const note = (text: string): void => this.#link.say({ say: 'note', text })
     const tools = await streamTools(note)
     const { shared } = orders
-    const { plan, workspace } = await openWorkspace(checked, shared?.dir, orders.place, shared === undefined)
-    const board = new Board(tools, `${plan.name.replace(/[^\w.-]/g, '_').slice(0, 60)}.run${process.pid}.0`)
-    const { dir, layer, place } = workspace
-    try {
-      const lines = planLines(plan, {
-        dir,
-        workflow: board.workflow,
-        instances: instancesOf(orders.nodes),
-        inputs: place,
-        ...(orders.limit === undefined ? {} : { limit: orders.limit }),
-        ...(layer === undefined ? {} : { layer }),
-      })
-      await board.create(lines, process.pid)
-    } catch (error) {
-      await removeOwn(workspace)
-      throw error
-    }
-    // What is left in a directory of several nodes is for the coordinator to judge.
-    if (!shared) await writeState(board, { plan, workspace })
+    const { place: home, limit, keep, node, nodes } = orders
+    const open = await openRunBoard(checked, tools, {
+      dir: shared?.dir,
+      place: home,
+      instances: instancesOf(nodes),
+      limit,
+      keep,
+      isShared: shared !== undefined,
+    })
+    const { board, plan, workspace } = open
+    const { dir, place } = workspace
     const relay = this.#relay(board, shared)
     const toRelay = new PacedOutput(relay.stdin)
-    const { node, nodes } = orders
     const nameOf = (index: number): string => nodes[index]?.name ?? `${index}`
     const incoming = new Incoming(node, {
       toRelay: (frame, from) => toRelay.write(frame, from ? [from] : []),
@@ -182,7 +172,6 @@ export class StreamNode {
       line: (step, text, to) => this.#link.say({ say: 'line', step, text, to }),
       ended: instance => this.#link.say({ say: 'ended', instance }),
     })
-    const allIsWell = watchOver(board.workflow, orders.keep === true)
     const live = {
       orders,
       plan,
@@ -190,7 +179,7 @@ export class StreamNode {
       board,
       keeper,
       runner,
-      allIsWell,
+      open,
       relay,
       toRelay,
       incoming,
@@ -336,7 +325,7 @@ export class StreamNode {
 
   async #finish(live: Live, how: 'well' | 'failed' | 'killed'): Promise<NodeResult> {
     this.#isOver = true
-    const { board, workspace, relay, toRelay, allIsWell, incoming, outgoing } = live
+    const { board, workspace, relay, toRelay, open, incoming, outgoing } = live
     const last = await within(BOARD_LIMIT, board.ps(), 'the state of the files')
     const files = last?.files.filter(({ path }) => !incoming.isRemote(path)) ?? []
     for (const { path } of files) live.own.add(path)
@@ -344,9 +333,7 @@ export class StreamNode {
     outgoing.end()
     toRelay.flush()
     relay.stdin.end()
-    await within(BOARD_LIMIT, board.destroy(true), 'the end of the board')
-    await forgetState(board)
-    allIsWell()
+    await within(BOARD_LIMIT, open.end(), 'the end of the board')
     return { sent: sentBy(live), kept, removed, dir: workspace.dir, last: last && { ...last, files } }
   }
 }
@@ -364,7 +351,7 @@ interface Live {
   /** Files in a shared directory that steps of this node have made; known at the end. */
   readonly own: Set<string>
   readonly outgoing: Outgoing
-  readonly allIsWell: () => void
+  readonly open: RunBoard
 }
 
 /** Bytes that went to other nodes: none where all see one directory. */

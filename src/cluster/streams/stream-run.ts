@@ -194,7 +194,9 @@ class NodesRun {
     for (const node of this.#nodes) this.#addresses.push(await node.addresses.catch(unreachable(node)))
     const { dir: named } = this.#options
     if (named !== undefined) {
-      this.#files = await openWorkspace(this.#plan, named, this.#options.place, false)
+      this.#files = await openWorkspace(this.#plan, named, this.#options.place, {
+        hasLayer: false,
+      })
       const { dir } = this.#files.workspace
       this.#shared = { dir, sight: this.#options.sight ?? (await probeSight(dir, this.#nodes)) }
     }

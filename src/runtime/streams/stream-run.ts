@@ -8,7 +8,7 @@ import { Keeper } from '../../stream/board/keeper.ts'
 import type { Plan } from '../../stream/board/plan.ts'
 import type { Snapshot } from '../../stream/board/snapshot.ts'
 import { counted } from '../../stream/board/table.ts'
-import { holdOn, openWorkspace, removeAbandoned, removeTemporary } from '../../stream/board/workspace.ts'
+import { holdOn, removeAbandoned, removeTemporary } from '../../stream/board/workspace.ts'
 import type { Workspace } from '../../stream/board/workspace.ts'
 import { loadPlan } from '../../stream/language/load.ts'
 import { problemText } from '../../stream/language/problems.ts'
@@ -75,13 +75,9 @@ export function streamRun(
       if (!live && /\.run\d+\.\d+$/.test(workflow)) await endAbandoned(new Board(tools, workflow), io)
     const others = await new Board(tools, '-').list()
     await removeAbandoned(new Set(others.flatMap(board => [board.dir, board.layer ?? board.dir])))
-    const { plan, workspace } = await openWorkspace(checked, options.dir, options.place ?? process.cwd())
-    // Runs of one configuration side by side need names of their own.
-    const name = `${plan.name.replace(/[^\w.-]/g, '_').slice(0, 60)}.run${process.pid}.${runs++}`
-    const board = new Board(tools, name)
-    const { limit, keep } = options
-    const boardOptions = { instances, ...(limit === undefined ? {} : { limit }), ...(keep ? { keep } : {}) }
-    const open = await openRunBoard(board, plan, workspace, boardOptions)
+    const { dir, place = process.cwd(), limit, keep } = options
+    const open = await openRunBoard(checked, tools, { dir, place, instances, limit, keep })
+    const { board, plan, workspace } = open
     let code = 1
     try {
       code = await new StreamRun({ file, plan, workspace, board, options, streams }).all(commands, signal)
@@ -94,8 +90,6 @@ export function streamRun(
     return code
   })
 }
-
-let runs = 0
 
 interface StreamRunParts {
   readonly file: string

@@ -1,9 +1,10 @@
 /** The managed directory of a workflow: where it is, what was in it before, and how it is left. */
+import { randomUUID } from 'node:crypto'
 import {
+  access,
   copyFile,
   lstat,
   mkdir,
-  mkdtemp,
   open,
   readdir,
   readFile,
@@ -50,33 +51,44 @@ const user = (): number => process.getuid?.() ?? 0
 
 export const isTmpfs = async (dir: string): Promise<boolean> => (await statfs(dir)).type === TMPFS
 
-/** A directory in memory when there is one, else among the temporary files. `hasLayer`: files may move out of it. */
+export interface OpenOptions {
+  /** Files may move out of the directory. */
+  hasLayer?: boolean
+  /** Hears what will be made before anything is: should this process be killed, something else has to remove it. */
+  announce?: (opened: Opened) => Promise<void>
+}
+
+export interface Opened {
+  plan: Plan
+  workspace: Workspace
+}
+
+/** A directory in memory when there is one, else among the temporary files. */
 export async function openWorkspace(
   checked: Plan,
   named: string | undefined,
   place: string,
-  hasLayer = true,
-): Promise<{ plan: Plan; workspace: Workspace }> {
+  { hasLayer = true, announce = async () => {} }: OpenOptions = {},
+): Promise<Opened> {
   if (named === undefined) {
     const base = existsSync(SHM) ? SHM : tmpdir()
-    const root = await privateFolder(base, 'dir').catch((error: unknown) => {
-      throw new StreamError(
-        'MR_STREAM_DIR',
-        `no directory can be made in ${base}: ${text(error)}`,
-        `${base} must be writable: what programs say of their files is kept there, too`,
-      )
-    })
+    const root = await privateName(base, 'dir')
     const real = await realpath(place)
-    const workspace = {
-      dir: join(root, 'files'),
-      place: real,
-      layer: await layerFor(root, real),
-      own: true,
-      before: new Set<string>(),
-    }
-    await mkdir(workspace.dir)
+    const dir = join(root, 'files')
+    const layer = await layerName(base, real)
+    const workspace: Workspace = { dir, place: real, layer, own: true, before: new Set() }
+    const plan = placePlan(checked, dir)
+    await announce({ plan, workspace })
     try {
-      const plan = placePlan(checked, workspace.dir)
+      await makePrivate(root).catch((error: unknown) => {
+        throw new StreamError(
+          'MR_STREAM_DIR',
+          `no directory can be made in ${base}: ${text(error)}`,
+          `${base} must be writable: what programs say of their files is kept there, too`,
+        )
+      })
+      if (workspace.layer !== undefined) workspace.layer = await makeLayer(workspace.layer)
+      await mkdir(dir)
       await linkInputs(plan, workspace)
       return { plan, workspace }
     } catch (error) {
@@ -95,38 +107,59 @@ export async function openWorkspace(
   const real = await realpath(dir)
   const placed = placePlan(checked, real, dir)
   const plan = { ...placed, exclude: [...placed.exclude, compilePattern(OWN_FOLDER)] }
-  return {
-    plan,
-    workspace: {
-      dir: real,
-      place: real,
-      layer: hasLayer ? await layerFor(real) : undefined,
-      own: false,
-      before: new Set(await outputsIn(plan, real)),
-    },
+  const workspace: Workspace = {
+    dir: real,
+    place: real,
+    layer: hasLayer ? await layerName(real) : undefined,
+    own: false,
+    before: new Set(await outputsIn(plan, real)),
   }
+  await announce({ plan, workspace })
+  if (workspace.layer !== undefined) workspace.layer = await makeLayer(workspace.layer)
+  return { plan, workspace }
 }
 
 /** A new folder that the next run removes when this process is killed. */
-export const privateFolder = async (base: string, kind: Kind): Promise<string> =>
-  mkdtemp(join(base, `millrace-${kind}.${user()}.${process.pid}.${await startTime(process.pid)}.`))
+export async function privateFolder(base: string, kind: Kind): Promise<string> {
+  const folder = await privateName(base, kind)
+  await makePrivate(folder)
+  return folder
+}
+
+const privateName = async (base: string, kind: Kind): Promise<string> =>
+  join(
+    base,
+    `millrace-${kind}.${user()}.${process.pid}.${await startTime(process.pid)}.${randomUUID().slice(0, 8)}`,
+  )
+
+const makePrivate = (folder: string): Promise<unknown> => mkdir(folder, { mode: 0o700 })
 
 type Kind = 'dir' | 'streams' | 'layer'
 
-/** A folder below memory: among the temporary files, or in the place of the results when those are in memory too. */
-export async function layerFor(dir: string, place?: string): Promise<string | undefined> {
+/** A new folder below memory: among the temporary files. Undefined where `dir` is on disk, or where there is no room for one. */
+export async function layerFor(dir: string): Promise<string | undefined> {
+  const layer = await layerName(dir)
+  return layer === undefined ? undefined : makeLayer(layer)
+}
+
+/** Where a folder below memory can be: among the temporary files, or in the place of the results when those are in memory too. */
+async function layerName(dir: string, place?: string): Promise<string | undefined> {
   if (!(await isTmpfs(dir))) return undefined
   for (const base of [tmpdir(), '/var/tmp', ...(place === undefined ? [] : [place])]) {
-    const isDisk = await isTmpfs(base).then(
-      memory => !memory,
+    const isUsable = await Promise.all([isTmpfs(base), access(base, constants.W_OK)]).then(
+      ([isMemory]) => !isMemory,
       () => false,
     )
-    if (!isDisk || Buffer.byteLength(base) > LONGEST - 60) continue
-    const made = await privateFolder(base, 'layer').catch(() => undefined)
-    if (made !== undefined) return made
+    if (isUsable && Buffer.byteLength(base) <= LONGEST - 60) return privateName(base, 'layer')
   }
   return undefined
 }
+
+const makeLayer = (layer: string): Promise<string | undefined> =>
+  makePrivate(layer).then(
+    () => layer,
+    () => undefined,
+  )
 
 /** Steps run inside the managed directory, so the files that they start from must be seen there. */
 async function linkInputs(plan: Plan, { dir, place }: Workspace): Promise<void> {
@@ -256,10 +289,13 @@ export async function removeTemporary(
   return count
 }
 
-/** Keeps a directory of ours from being taken for that of a run that was killed. */
+/** Keeps directories of ours, as far as they were made, from being taken for those of a run that was killed. */
 export async function holdOn(workspace: Workspace): Promise<void> {
-  if (workspace.own) await writeFile(join(dirname(workspace.dir), 'keep'), '')
-  if (workspace.layer !== undefined) await writeFile(join(workspace.layer, 'keep'), '')
+  const folders = [
+    ...(workspace.own ? [dirname(workspace.dir)] : []),
+    ...(workspace.layer ? [workspace.layer] : []),
+  ]
+  for (const folder of folders) if (existsSync(folder)) await writeFile(join(folder, 'keep'), '')
 }
 
 export async function removeOwn(workspace: Workspace): Promise<void> {

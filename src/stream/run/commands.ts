@@ -93,8 +93,9 @@ export function streamUp(file: string, options: UpOptions, io: StreamIo): Promis
       await removeOwn(workspace)
       throw error
     }
-    await holdOn(workspace)
+    // The mark comes last: without the state, it would keep the directory for ever.
     await writeState(board, { plan, workspace })
+    await holdOn(workspace)
     io.out(
       `export CAPIO_DIR=${quoted(workspace.dir)}\nexport CAPIO_WORKFLOW_NAME=${quoted(board.workflow)}\n`,
     )

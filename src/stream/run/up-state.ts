@@ -1,20 +1,19 @@
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { Board } from '../board/board.ts'
 import type { Plan } from '../board/plan.ts'
 import { cacheFolder } from './toolchain.ts'
-import type { Workspace } from '../board/workspace.ts'
+import type { Opened, Workspace } from '../board/workspace.ts'
 
 /** What somebody else needs to end a workflow. The plan is as it was at the start: the file may have been edited since. */
-export interface UpState {
-  plan: Plan
-  workspace: Workspace
-}
+export type UpState = Opened
 
 /** In the user's own cache, not in /dev/shm: no other user may write what this file says is removed. */
 const statePath = (board: Board): string =>
   join(cacheFolder(), 'up', `${hostname()}.${board.workflow.replace(/[^\w.-]/g, '_')}.json`)
+
+const newPath = (board: Board): string => `${statePath(board)}.new`
 
 export async function readState(board: Board): Promise<UpState | undefined> {
   const text = await readFile(statePath(board), 'utf8').catch(() => undefined)
@@ -26,7 +25,12 @@ export async function readState(board: Board): Promise<UpState | undefined> {
 export async function writeState(board: Board, { plan, workspace }: UpState): Promise<void> {
   await mkdir(dirname(statePath(board)), { recursive: true, mode: 0o700 })
   const text = JSON.stringify({ plan, workspace: { ...workspace, before: [...workspace.before] } })
-  await writeFile(statePath(board), text, { mode: 0o600 })
+  // Whole or not at all, also when this process is killed.
+  await writeFile(newPath(board), text, { mode: 0o600 })
+  await rename(newPath(board), statePath(board))
 }
 
-export const forgetState = (board: Board): Promise<void> => rm(statePath(board), { force: true })
+export async function forgetState(board: Board): Promise<void> {
+  await rm(statePath(board), { force: true })
+  await rm(newPath(board), { force: true })
+}
