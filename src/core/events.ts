@@ -211,6 +211,8 @@ export type RunEvent =
       attempt: number
       usage?: TaskUsage
       steps?: AttemptSteps
+      /** The attempt found that the files in place are right, and made none; absent where it made them. */
+      kept?: true
     }
   /** It did not run: its results were kept by an earlier run. */
   | { type: 'kept'; at: number; task: number }

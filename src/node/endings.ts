@@ -32,6 +32,8 @@ export interface GoodEnd {
   readonly usage?: TaskUsage | null
   /** Its steps, as far as its thread has measured them. */
   readonly inThread?: ThreadSteps | null
+  /** Nothing was written, because the files in place are right. */
+  readonly kept?: boolean | undefined
 }
 
 /** Files that take longer to come from their node do not hold its CPU; milliseconds. */
@@ -61,19 +63,18 @@ export class Endings {
     this.#parts = parts
   }
 
-  /** `isKept`: nothing was written, because the files in place are right. */
-  finish(task: Task, end: GoodEnd, now: number, isKept = false): void {
-    if (attemptOf(task).paths) void this.#settle(task, end, now, isKept)
+  finish(task: Task, end: GoodEnd, now: number): void {
+    if (attemptOf(task).paths) void this.#settle(task, end, now)
     else this.#finishNow(task, end, now, now)
   }
 
-  async #settle(task: Task, end: GoodEnd, arrivedAt: number, isKept: boolean): Promise<void> {
+  async #settle(task: Task, end: GoodEnd, arrivedAt: number): Promise<void> {
     const { devices, tasks } = this.#parts.files
     attemptOf(task).move('settling', task)
     try {
-      if (!isKept && this.#parts.apart) await this.#bring(task, this.#parts.apart)
-      if (task.io && !isKept) await devices.measure(task)
-      if (isKept) await tasks.drop(task)
+      if (!end.kept && this.#parts.apart) await this.#bring(task, this.#parts.apart)
+      if (task.io && !end.kept) await devices.measure(task)
+      if (end.kept) await tasks.drop(task)
       else {
         await tasks.commit(task)
         const held = this.#parts.host.filesMade(task)
@@ -103,8 +104,8 @@ export class Endings {
     const steps = this.#parts.hasSteps ? stepsOf(attemptOf(task), end, arrivedAt, now) : null
     this.#parts.formOf(task).collect(task, end.outputs)
     this.#forget(task)
-    const { startedAt, took, usage } = end
-    this.#parts.events.finished(task, steps ? { startedAt, took, usage, steps } : end, now)
+    const { startedAt, took, usage, kept } = end
+    this.#parts.events.finished(task, steps ? { startedAt, took, usage, steps, kept } : end, now)
   }
 
   /** A task that failed because of its device is not to blame: it starts again on another one. */

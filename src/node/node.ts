@@ -115,6 +115,8 @@ export interface Ending {
   readonly usage?: TaskUsage | null | undefined
   /** Null where steps are not measured. */
   readonly steps?: AttemptSteps | null
+  /** Nothing was written, because the files in place are right. */
+  readonly kept?: boolean | undefined
 }
 
 /** How an attempt failed. */

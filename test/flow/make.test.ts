@@ -50,6 +50,31 @@ test('a changed source runs what is made of it, and no more than changes', async
   assert.equal(read(folder, 'total.txt'), '14\n30\n')
 })
 
+test('summary, progress, show, story and events tell rules that were left alone from those that ran', async () => {
+  const folder = sums()
+  await make(folder)
+  writeFileSync(join(folder, 'in/1.txt'), '3\n2\n1\n')
+  const { stderr } = await make(folder)
+  assert.match(stderr, /3 ok \(2 kept from before\), of 3/)
+  assert.match(stderr, /\] ok mid\/.*\n(.*\n)*.*\] kept out\/.*\n(.*\n)*.*\] kept total\.txt/)
+  const show = await millrace(folder, ['show'])
+  assert.match(show.stdout, /3 ok \(2 kept from before\), of 3/)
+  assert.match(show.stdout, /kind +tasks +ok +kept +busy/)
+  assert.match(show.stdout, /total\.txt +1 +1 +1 +\S+ +- /)
+  const { stdout } = await millrace(folder, ['show', '--json'])
+  const events = stdout
+    .trim()
+    .split('\n')
+    .map(line => JSON.parse(line) as { type: string; task: number; kept?: true })
+  const ends = events.filter(({ type }) => type === 'finished')
+  assert.deepEqual(ends.map(({ kept }) => kept).toSorted(), [true, true, undefined])
+  const left = ends.find(({ kept }) => kept)
+  assert.match(
+    (await millrace(folder, ['story', String(left?.task)])).stdout,
+    /made nothing: the files in place are right/,
+  )
+})
+
 test('a new time without new content changes nothing', async () => {
   const folder = sums()
   await make(folder)

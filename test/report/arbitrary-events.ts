@@ -148,7 +148,11 @@ export const arbitraries: Record<RunEventType, fc.Arbitrary<RunEvent>> = {
   blocked: event('blocked', { task: id, reason: text }),
   resumed: event('resumed', { task: id, node: fc.nat(), lane: fc.nat() }),
   kept: event('kept', { task: id }),
-  finished: event('finished', { task: id, attempt: fc.nat(), usage, steps }, ['usage', 'steps']),
+  finished: event(
+    'finished',
+    { task: id, attempt: fc.nat(), usage, steps, kept: fc.constant(true as const) },
+    ['usage', 'steps', 'kept'],
+  ),
   failed: event(
     'failed',
     {

@@ -61,6 +61,7 @@ const COLUMNS: readonly Column[] = [
   ...[
     'tasks',
     'ok',
+    'kept',
     'failed',
     'ignored',
     'cancelled',
@@ -78,14 +79,16 @@ const COLUMNS: readonly Column[] = [
   })),
 ]
 
+const COUNTS = ['submitted', 'done', 'kept', 'failed', 'ignored', 'cancelled', 'retried'] as const
+
 /** Columns that are zero for all are left out. */
 export function kindLines(statistics: Statistics, paint: Paint): string[] {
   const kinds = [...statistics.kinds.values()].sort((a, b) => b.busyMs - a.busyMs || a.kind - b.kind)
   const rows = kinds.map(kind => [
     clean(kind.name),
-    ...[kind.submitted, kind.done, kind.failed, kind.ignored, kind.cancelled, kind.retried].map(formatCount),
+    ...COUNTS.map(count => formatCount(kind[count])),
     formatDuration(kind.busyMs),
-    kind.done > 0 ? formatDuration(meanOf(kind)) : '-',
+    meanText(kind),
     formatDuration(kind.longestMs),
     ...usageCells(kind),
   ])
@@ -127,9 +130,10 @@ function usageCells(kind: KindStatistics): string[] {
   ]
 }
 
-/** Of attempts: those that failed took time as well. */
-const meanOf = ({ busyMs, done, failed, ignored, retried }: KindStatistics): number =>
-  busyMs / (done + failed + ignored + retried)
+/** Of attempts: those that failed took time as well, and results that were kept took none. */
+function meanText({ busyMs, done, kept, failed, ignored, retried }: KindStatistics): string {
+  return done > kept ? formatDuration(busyMs / (done - kept + failed + ignored + retried)) : '-'
+}
 
 /** What is asked for by --trace, --graph, --picture and --paraver. */
 export async function writeFiles({ journal }: Pick<RunInfo, 'journal'>, given: Given): Promise<void> {

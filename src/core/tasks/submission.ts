@@ -115,14 +115,17 @@ export function startedEvent(task: Task, cpus: number, now: number): RunEvent {
 export interface Measured {
   readonly usage?: TaskUsage | null | undefined
   readonly steps?: AttemptSteps | null | undefined
+  /** It made nothing, because the files in place are right. */
+  readonly kept?: boolean | undefined
 }
 
 export function finishedEvent({ id, attempt }: Task, now: number, measured?: Measured): RunEvent {
-  if (measured?.steps && !measured.usage)
+  if (measured?.steps && !measured.usage && !measured.kept)
     return { type: 'finished', at: now, task: id, attempt, steps: measured.steps }
   const event: RunEvent = { type: 'finished', at: now, task: id, attempt }
   if (measured?.usage) event.usage = measured.usage
   if (measured?.steps) event.steps = measured.steps
+  if (measured?.kept) event.kept = true
   return event
 }
 

@@ -169,7 +169,7 @@ export class Programs implements TaskForm {
     program.usage = usage
     if (outcome.error) return this.#spoiled(task, outcome.error, outcome.printed)
     const ran = host.timeOf(beganAt + took) - startedAt
-    endings.finish(task, { startedAt, took: ran, outputs: [outcome.exitCode], usage }, now, kept === true)
+    endings.finish(task, { startedAt, took: ran, outputs: [outcome.exitCode], usage, kept }, now)
   }
 
   #spoiled(task: Task, error: unknown, printed = false): void {

@@ -47,7 +47,8 @@ export class CrateFacts {
         break
       }
       case 'finished':
-        this.#end(event.task, event.at, null)
+        if (event.kept) this.#open.delete(event.task)
+        else this.#end(event.task, event.at, null)
         break
       case 'failed':
         if (event.next !== 'retry')

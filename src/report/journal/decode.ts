@@ -1,6 +1,7 @@
 import { STEPS } from '../../core/events.ts'
 import type { AttemptSteps, RunEvent } from '../../core/events.ts'
 import {
+  FINISHED_KEPT,
   FINISHED_STEPS,
   FINISHED_USAGE,
   RECORD,
@@ -119,6 +120,7 @@ class BlockDecoder {
       }
     }
     if (tag & FINISHED_STEPS) event.steps = this.#steps()
+    if (tag & FINISHED_KEPT) event.kept = true
     return event
   }
 

@@ -1,6 +1,7 @@
 import type { AttemptSteps, RunEvent, TaskUsage } from '../../core/events.ts'
 import {
   BLOCK_HEADER_BYTES,
+  FINISHED_KEPT,
   FINISHED_STEPS,
   FINISHED_USAGE,
   RECORD,
@@ -202,8 +203,9 @@ export class BlockEncoder {
     if (event.implementation !== undefined) this.#text(event.implementation)
   }
 
-  #finished({ at, task, attempt, usage, steps }: Of<'finished'>): void {
-    const flags = (usage === undefined ? 0 : FINISHED_USAGE) | (steps === undefined ? 0 : FINISHED_STEPS)
+  #finished({ at, task, attempt, usage, steps, kept }: Of<'finished'>): void {
+    const measured = (usage === undefined ? 0 : FINISHED_USAGE) | (steps === undefined ? 0 : FINISHED_STEPS)
+    const flags = measured | (kept ? FINISHED_KEPT : 0)
     this.#tagAndTime(RECORD.finished | flags, at)
     this.#count(task)
     this.#count(attempt)

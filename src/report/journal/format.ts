@@ -16,7 +16,7 @@
  *   1 submitted  time task kind flags:u8 [parent] [group] [priority] reads writes [files] [demand] [label]
  *   2 ready      time task
  *   3 started    time task attempt node lane cpus [implementation]
- *   4 finished   time task attempt [usage] [steps]
+ *   4 finished   time task attempt [usage] [steps]      FINISHED_KEPT: it made nothing
  *   5 committed  time version bytes
  *   6 released   time task version
  *  15 any event  size, then the event as JSON in UTF-8
@@ -58,6 +58,7 @@ export const STARTED_IMPLEMENTATION = 0x40
 export const STARTED_SHARE = 0x20
 export const FINISHED_USAGE = 0x40
 export const FINISHED_STEPS = 0x20
+export const FINISHED_KEPT = 0x10
 
 export const SUBMITTED_PARENT = 0x01
 export const SUBMITTED_GROUP = 0x02

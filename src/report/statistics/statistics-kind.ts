@@ -17,7 +17,7 @@ export interface KindStatistics {
   cancelled: number
   /** Failed with `onFailure: 'ignore'`. */
   ignored: number
-  /** Of those that are done: they did not run, because their results were kept by an earlier run. */
+  /** Of those that are done: they made nothing, because their results or files were there from an earlier run. */
   kept: number
   /** Attempts that were lost and made again: not a state, and a task can be counted often. */
   retried: number

@@ -19,10 +19,10 @@ import { BusyIntervals } from './busy-intervals.ts'
 
 type Of<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>
 
-/** Failures kept in full. */
 /** Warnings whose text is kept for the summary. */
 const KEPT_WARNINGS = 3
 
+/** Failures kept in full. */
 export const KEPT_FAILURES = 20
 
 /**
@@ -430,10 +430,11 @@ export class Statistics {
     return attempt
   }
 
-  #finish({ task, at, usage, steps }: Of<'finished'>): void {
+  #finish({ task, at, usage, steps, kept }: Of<'finished'>): void {
     const attempt = this.#end(task, at, 'done')
     this.#used(attempt, usage)
     if (!attempt) return
+    if (kept) for (const counts of [attempt.kind, this.total]) counts.kept++
     this.nodes.done(attempt.node)
     if (!steps) return
     addSteps(attempt.kind, steps)

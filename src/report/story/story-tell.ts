@@ -69,6 +69,7 @@ class StoryWriter {
       case 'finished': {
         const more = this.#released - MAX_VERSIONS
         if (more > 0) this.#say(event, `released ${plural(more, 'more version')} by then`)
+        if (event.kept) return this.#say(event, 'made nothing: the files in place are right')
         this.#say(event, `finished${this.#ran(event)}${usageText(event.usage)}`)
         if (event.steps) this.#lines.push(`  ${stepsText(event.steps)}`)
         return this.#made()

@@ -59,7 +59,7 @@ export class Narrator {
     const { print, paint, isVerbose } = this.#options
     switch (event.type) {
       case 'finished': {
-        if (isVerbose) this.#completed('ok', event)
+        if (isVerbose) this.#completed(event.kept ? 'kept' : 'ok', event)
         else statistics.observe(event)
         return
       }

@@ -40,8 +40,9 @@ export function summaryLines(
   add('nodes', statistics.nodes.text(elapsed))
   add('early', earlyText(statistics))
   const longest = statistics.longestKind
-  if (longest !== null) {
-    const count = longest.done - longest.kept + longest.failed + longest.cancelled + longest.ignored
+  const count =
+    longest === null ? 0 : longest.done - longest.kept + longest.failed + longest.cancelled + longest.ignored
+  if (longest !== null && count > 0) {
     const spent = `${formatDuration(longest.busyMs)} in ${plural(count, 'task')}`
     add('slowest', `${clean(longest.name)}: ${spent}, longest ${formatDuration(longest.longestMs)}`)
   }

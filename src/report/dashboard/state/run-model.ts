@@ -112,7 +112,7 @@ export class RunModel {
         this.tasks.setState(event.task, 'blocked')
         break
       case 'finished':
-        if (event.usage) this.tasks.tell(event)
+        if (event.usage || event.kept) this.tasks.tell(event)
         this.#end(event.task, event.at, 'done', 'ok')
         break
       case 'failed':
