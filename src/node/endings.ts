@@ -175,7 +175,7 @@ export class Endings {
     // It keeps its place on the lane until its files are gone, and is neither sent from there nor given back once more.
     if (task.state === 'stopping') {
       attempt.move('stopping', task)
-      void this.#dropFiles(task).then(() => events.stopped(task))
+      void this.#dropFiles(task, () => events.stopped(task))
     } else if (guilty) {
       this.fail(task, attempt.isOverdue ? timeoutError(task) : threadDied(reason), true)
     } else if (attempt.isConsumed) {
@@ -183,14 +183,16 @@ export class Endings {
       this.fail(task, new MillraceError('MR_DATA_LOST', text), false)
     } else {
       attempt.move('returning', task)
-      void this.#dropFiles(task).then(() => events.returned(task, why))
+      void this.#dropFiles(task, () => events.returned(task, why))
     }
   }
 
-  async #dropFiles(task: Task): Promise<void> {
+  /** A task without an attempt is one whose end the core knows: `tell` follows at once. */
+  async #dropFiles(task: Task, tell: () => void): Promise<void> {
     this.#parts.apart?.drop(task)
     await this.#parts.files.tasks.drop(task)
     this.#forget(task)
+    tell()
   }
 
   /** Lent buffers are gone with the attempt, and what it wrote in place is as it was. */

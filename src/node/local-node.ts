@@ -216,7 +216,7 @@ export class LocalNode implements TaskNode {
 
   stop(task: Task): void {
     const { attempt } = jobOf(task)
-    // One that was lost meanwhile, or with another that was stopped, has no attempt any more: the core is about to be told.
+    // One that has ended since the order was given has no attempt.
     if (attempt && !attempt.isBusy) this.#formOf(task).stop(task)
   }
 

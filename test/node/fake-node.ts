@@ -27,6 +27,9 @@ export class FakeThread {
   /** Positions that were taken, and cannot be had back. */
   readonly taken = new Set<number>()
   isKilled = false
+  /** It ends some time after it is stopped, when the test says so. */
+  endsLater = false
+  isCutOff = false
   readonly events: LaneThreadEvents
 
   constructor(events: LaneThreadEvents) {
@@ -45,7 +48,7 @@ export class FakeThread {
   }
   kill(reason: string): void {
     this.isKilled = true
-    this.events.ended(reason)
+    if (!this.endsLater) this.events.ended(reason)
   }
   whenReady(go: () => void): void {
     go()

@@ -52,6 +52,17 @@ test('an I/O task that takes too long is given up, and those beside it go on', a
   assert.ok((await beside) > 0)
 })
 
+test('an I/O task that takes too long and blocks its thread is stopped with it, and those beside it begin again', async () => {
+  const gate = shared(Int32Array, 2)
+  const beside = io.waits(gate, 0)
+  await until(() => Atomics.load(gate, 0) === 1, 'it runs')
+  const error = await rejection(waitOn(io.blocksForEver()))
+  assert.equal(error.timedOut, true)
+  await until(() => Atomics.load(gate, 0) === 2, 'it has begun again')
+  Atomics.store(gate, 1, 1)
+  assert.ok((await beside) > 0)
+})
+
 test('what an attempt that was given up says later is not taken for the next one', async () => {
   const counter = shared(Int32Array, 1)
   const path = newPath()

@@ -17,6 +17,7 @@ interface Sent {
 
 /** A compute thread of an agent. What `LaneThread` does through shared memory, this does through the link. */
 export class RemoteThread implements ThreadPort {
+  isKilled = false
   readonly #link: NodeLink
   readonly #lane: number
   readonly #events: LaneThreadEvents
@@ -30,7 +31,6 @@ export class RemoteThread implements ThreadPort {
   #taken = 0
   #began = 0
   #isEnded = false
-  #isKilled = false
   #isCutOff = false
   #waiting: (() => void)[] | null = []
   #whenEnded: (() => void)[] = []
@@ -151,7 +151,7 @@ export class RemoteThread implements ThreadPort {
   }
 
   get isStillborn(): boolean {
-    return !this.isReady && !this.#isKilled && !this.#isCutOff
+    return !this.isReady && !this.isKilled && !this.#isCutOff
   }
 
   get isCutOff(): boolean {
@@ -172,7 +172,7 @@ export class RemoteThread implements ThreadPort {
 
   kill(reason: string): void {
     if (this.#isEnded) return
-    this.#isKilled = true
+    this.isKilled = true
     const { writer } = this.#link
     writer.begin(TO_AGENT.kill)
     writer.varint(this.#lane)

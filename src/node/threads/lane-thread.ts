@@ -38,6 +38,7 @@ export class LaneThread implements ThreadPort {
   readonly sendTask = null
   readonly askBack = null
   readonly isCutOff = false
+  isKilled = false
   readonly #worker: Worker
   readonly #to: RingWriter
   readonly #from: RingReader
@@ -45,7 +46,6 @@ export class LaneThread implements ThreadPort {
   readonly #events: LaneThreadEvents
   readonly #hooks: DecodeHooks
   #reason = ''
-  #isKilled = false
   #unannounced = false
   #messages = 0
   #silence: NodeJS.Timeout | null = null
@@ -179,7 +179,7 @@ export class LaneThread implements ThreadPort {
 
   /** It ended by itself, and before it could begin with anything. */
   get isStillborn(): boolean {
-    return !this.isReady && !this.#isKilled
+    return !this.isReady && !this.isKilled
   }
 
   whenReady(go: () => void): void {
@@ -209,7 +209,7 @@ export class LaneThread implements ThreadPort {
   /** Stops the thread where it is. */
   kill(reason: string): void {
     this.#reason = reason
-    this.#isKilled = true
+    this.isKilled = true
     void this.#worker.terminate()
   }
 

@@ -45,6 +45,8 @@ export interface ThreadPort {
   drain(looksAgain?: boolean): void
   readonly isReady: boolean
   readonly isStillborn: boolean
+  /** `kill` was called. */
+  readonly isKilled: boolean
   /** The machine was lost, and the thread with it: no task is to blame. */
   readonly isCutOff: boolean
   whenReady(go: () => void): void

@@ -414,6 +414,7 @@ export class Threads {
       taken: position => (thread.askBack ? thread.isTaken(position) : !thread.revoke(position)),
       last: thread.began,
       isHopeless,
+      isKilled: thread.isKilled,
       isCutOff: thread.isCutOff,
     })
   }
