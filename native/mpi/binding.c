@@ -9,7 +9,8 @@
 /* bind(cpus): this thread runs on these CPUs only; without any, on all that the process began with. Returns 1 if so. */
 static napi_value bind_rank(napi_env env, napi_callback_info info) {
     struct call call = arguments(env, info);
-    struct array cpus = array(&call, 0);
+    struct array cpus;
+    if (!array(&call, 0, &cpus)) return NULL;
     static cpu_set_t *before;
     size_t size = CPU_ALLOC_SIZE(MOST_CPUS);
     if (!before) {

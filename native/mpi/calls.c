@@ -1,9 +1,6 @@
 /* Messages between two ranks. */
 #include "parts.h"
 
-static int peer_of(int rank) { return rank < 0 ? MPI_ANY_SOURCE : rank; }
-static int tag_of(int tag) { return tag < 0 ? MPI_ANY_TAG : tag; }
-
 /* What came: source, tag, number of elements. */
 static int *told;
 
@@ -18,7 +15,8 @@ static void tell(const MPI_Status *status, MPI_Datatype type) {
 static napi_value send_array(napi_env env, napi_callback_info info) {
     struct call call = arguments(env, info);
     struct group *group = group_at(&call, 0);
-    struct array data = array(&call, 1);
+    struct array data;
+    if (!array(&call, 1, &data)) return NULL;
     int to = integer(&call, 2);
     enter_message(group, CALL_SEND, to, integer(&call, 3));
     int error = MPI_Send(data.data, data.length, data.type, to, integer(&call, 3), group->comm);
@@ -37,7 +35,8 @@ static napi_value set_told(napi_env env, napi_callback_info info) {
 static napi_value recv_array(napi_env env, napi_callback_info info) {
     struct call call = arguments(env, info);
     struct group *group = group_at(&call, 0);
-    struct array data = array(&call, 1);
+    struct array data;
+    if (!array(&call, 1, &data)) return NULL;
     int from = integer(&call, 2);
     MPI_Status status;
     enter_message(group, CALL_RECV, from, integer(&call, 3));
@@ -51,7 +50,8 @@ static napi_value recv_array(napi_env env, napi_callback_info info) {
 static napi_value exchange(napi_env env, napi_callback_info info) {
     struct call call = arguments(env, info);
     struct group *group = group_at(&call, 0);
-    struct array data = array(&call, 1), into = array(&call, 3);
+    struct array data, into;
+    if (!array(&call, 1, &data) || !array(&call, 3, &into)) return NULL;
     int from = integer(&call, 4), tag = integer(&call, 5);
     MPI_Status status;
     enter_message(group, CALL_SENDRECV, from, tag);

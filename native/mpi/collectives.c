@@ -27,7 +27,8 @@ static napi_value barrier(napi_env env, napi_callback_info info) {
 static napi_value bcast(napi_env env, napi_callback_info info) {
     struct call call = arguments(env, info);
     struct group *group = group_at(&call, 0);
-    struct array data = array(&call, 1);
+    struct array data;
+    if (!array(&call, 1, &data)) return NULL;
     int root = integer(&call, 2);
     if (!enter(env, group, CALL_BCAST, data.length, data.kind, 0, root)) return NULL;
     int error = MPI_Bcast(data.data, data.length, data.type, root, group->comm);
@@ -39,7 +40,8 @@ static napi_value bcast(napi_env env, napi_callback_info info) {
 static napi_value reduce(napi_env env, napi_callback_info info) {
     struct call call = arguments(env, info);
     struct group *group = group_at(&call, 0);
-    struct array data = array(&call, 1), into = array(&call, 2);
+    struct array data, into;
+    if (!array(&call, 1, &data) || !array(&call, 2, &into)) return NULL;
     int op = integer(&call, 3), root = integer(&call, 4);
     int for_all = root < 0, is_root = for_all || group->rank == root;
     if (!enter(env, group, for_all ? CALL_ALLREDUCE : CALL_REDUCE, data.length, data.kind, op, root)) return NULL;
@@ -54,7 +56,8 @@ static napi_value reduce(napi_env env, napi_callback_info info) {
 static napi_value gather(napi_env env, napi_callback_info info) {
     struct call call = arguments(env, info);
     struct group *group = group_at(&call, 0);
-    struct array data = array(&call, 1), into = array(&call, 2);
+    struct array data, into;
+    if (!array(&call, 1, &data) || !array(&call, 2, &into)) return NULL;
     int root = integer(&call, 3), error, all = root < 0;
     int *counts = integers(&call, 4), *starts = integers(&call, 5);
     int varies = call.count > 6 && integer(&call, 6);
@@ -75,7 +78,8 @@ static napi_value gather(napi_env env, napi_callback_info info) {
 static napi_value scatter(napi_env env, napi_callback_info info) {
     struct call call = arguments(env, info);
     struct group *group = group_at(&call, 0);
-    struct array data = array(&call, 1), into = array(&call, 2);
+    struct array data, into;
+    if (!array(&call, 1, &data) || !array(&call, 2, &into)) return NULL;
     int root = integer(&call, 3), varies = integer(&call, 6), error;
     if (!enter(env, group, varies ? CALL_SCATTERV : CALL_SCATTER, varies ? -1 : into.length, into.kind, 0, root))
         return NULL;
@@ -91,7 +95,8 @@ static napi_value scatter(napi_env env, napi_callback_info info) {
 static napi_value alltoall(napi_env env, napi_callback_info info) {
     struct call call = arguments(env, info);
     struct group *group = group_at(&call, 0);
-    struct array data = array(&call, 1), into = array(&call, 2);
+    struct array data, into;
+    if (!array(&call, 1, &data) || !array(&call, 2, &into)) return NULL;
     int each = data.length / group->size;
     if (!enter(env, group, CALL_ALLTOALL, each, data.kind, 0, -1)) return NULL;
     int error = MPI_Alltoall(data.data, each, data.type, into.data, each, into.type, group->comm);
@@ -103,7 +108,8 @@ static napi_value alltoall(napi_env env, napi_callback_info info) {
 static napi_value alltoallv(napi_env env, napi_callback_info info) {
     struct call call = arguments(env, info);
     struct group *group = group_at(&call, 0);
-    struct array data = array(&call, 1), into = array(&call, 4);
+    struct array data, into;
+    if (!array(&call, 1, &data) || !array(&call, 4, &into)) return NULL;
     if (!enter(env, group, CALL_ALLTOALLV, -1, data.kind, 0, -1)) return NULL;
     int error = MPI_Alltoallv(data.data, integers(&call, 2), integers(&call, 3), data.type, into.data, integers(&call, 5),
                               integers(&call, 6), into.type, group->comm);

@@ -59,7 +59,8 @@ static napi_value transfer(napi_env env, napi_callback_info info) {
     struct call call = arguments(env, info);
     struct file *it = file_at(&call);
     MPI_Offset offset = (MPI_Offset)real(&call, 1);
-    struct array data = array(&call, 2);
+    struct array data;
+    if (!array(&call, 2, &data)) return NULL;
     static const enum call_kind KINDS[] = {CALL_FILE_READ, CALL_FILE_WRITE, CALL_FILE_READ_ALL, CALL_FILE_WRITE_ALL};
     int kind = integer(&call, 3), error;
     MPI_Status status;
@@ -82,8 +83,9 @@ static napi_value set_view(napi_env env, napi_callback_info info) {
     struct call call = arguments(env, info);
     struct file *it = file_at(&call);
     MPI_Offset start = (MPI_Offset)real(&call, 1);
-    MPI_Datatype element = array(&call, 2).type, view = element;
-    struct array sizes = array(&call, 3);
+    struct array elements, sizes;
+    if (!array(&call, 2, &elements) || !array(&call, 3, &sizes)) return NULL;
+    MPI_Datatype element = elements.type, view = element;
     if (sizes.length > 0) {
         MPI_Type_create_subarray(sizes.length, sizes.data, integers(&call, 4), integers(&call, 5), MPI_ORDER_C, element, &view);
         MPI_Type_commit(&view);

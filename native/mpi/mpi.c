@@ -46,20 +46,26 @@ static MPI_Datatype type_of(int kind) {
     }
 }
 
-struct array array(const struct call *call, int index) {
-    struct array found = {NULL, 0, napi_uint8_array, MPI_UINT8_T};
+int array(const struct call *call, int index, struct array *found) {
+    int kind = napi_uint8_array;
     size_t length = 0;
-    if (napi_get_typedarray_info(call->env, call->given[index], &found.kind, &length, &found.data, NULL, NULL) != napi_ok) {
-        found.kind = napi_uint8_array;
-        return found;
+    *found = (struct array){NULL, 0, napi_uint8_array, MPI_UINT8_T};
+    if (napi_get_typedarray_info(call->env, call->given[index], &kind, &length, &found->data, NULL, NULL) != napi_ok) return 1;
+    if (length > INT_MAX) {
+        napi_throw_error(call->env, "MR_MPI_MISUSE", "an array has more than 2147483647 elements, which is more than MPI takes");
+        return 0;
     }
-    if (length > INT_MAX) napi_throw_error(call->env, "MR_MPI_MISUSE", "an array has more than 2147483647 elements, which is more than MPI takes");
-    found.length = length > INT_MAX ? -1 : (int)length;
-    found.type = type_of(found.kind);
-    return found;
+    found->length = (int)length;
+    found->kind = kind;
+    found->type = type_of(kind);
+    return 1;
 }
 
-int *integers(const struct call *call, int index) { return array(call, index).data; }
+int *integers(const struct call *call, int index) {
+    void *data = NULL;
+    napi_get_typedarray_info(call->env, call->given[index], NULL, NULL, &data, NULL, NULL);
+    return data;
+}
 
 napi_value number_value(napi_env env, double value) {
     napi_value result;
@@ -120,7 +126,8 @@ void free_group(int number) {
 /* create(ranks, tag): a communicator of these ranks of the world; only they take part. */
 static napi_value create(napi_env env, napi_callback_info info) {
     struct call call = arguments(env, info);
-    struct array ranks = array(&call, 0);
+    struct array ranks;
+    if (!array(&call, 0, &ranks)) return NULL;
     MPI_Group world, members;
     MPI_Comm comm = MPI_COMM_NULL;
     MPI_Comm_group(MPI_COMM_WORLD, &world);

@@ -84,8 +84,12 @@ enum call_kind {
 struct call arguments(napi_env env, napi_callback_info info);
 int integer(const struct call *call, int index);
 double real(const struct call *call, int index);
-struct array array(const struct call *call, int index);
+/* Throws and returns 0 for an array that is longer than MPI takes. What is no array has no elements. */
+int array(const struct call *call, int index, struct array *found);
 int *integers(const struct call *call, int index);
+/* Ranks and tags to receive from, as MPI has them: any where negative. */
+static inline int peer_of(int rank) { return rank < 0 ? MPI_ANY_SOURCE : rank; }
+static inline int tag_of(int tag) { return tag < 0 ? MPI_ANY_TAG : tag; }
 struct group *group_at(const struct call *call, int index);
 struct group *group_numbered(int number);
 int add_group(MPI_Comm comm, uint32_t id);

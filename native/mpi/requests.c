@@ -3,9 +3,6 @@
 
 #include <stdlib.h>
 
-static int peer_of(int rank) { return rank < 0 ? MPI_ANY_SOURCE : rank; }
-static int tag_of(int tag) { return tag < 0 ? MPI_ANY_TAG : tag; }
-
 static struct pending *pending;
 static int pending_count;
 
@@ -46,7 +43,8 @@ static void tell(int *told, const MPI_Status *status, const struct pending *it) 
 /* isend(comm, array, to, tag) */
 static napi_value isend(napi_env env, napi_callback_info info) {
     struct call call = arguments(env, info);
-    struct array data = array(&call, 1);
+    struct array data;
+    if (!array(&call, 1, &data)) return NULL;
     int number, to = integer(&call, 2), tag = integer(&call, 3);
     struct pending *made = new_pending(&number, data.type, CALL_SEND, to, tag);
     int error = MPI_Isend(data.data, data.length, data.type, to, tag, group_at(&call, 0)->comm, &made->request);
@@ -56,7 +54,8 @@ static napi_value isend(napi_env env, napi_callback_info info) {
 /* irecv(comm, array, from, tag) */
 static napi_value irecv(napi_env env, napi_callback_info info) {
     struct call call = arguments(env, info);
-    struct array data = array(&call, 1);
+    struct array data;
+    if (!array(&call, 1, &data)) return NULL;
     int number, from = integer(&call, 2), tag = integer(&call, 3);
     struct pending *made = new_pending(&number, data.type, CALL_RECV, from, tag);
     int error = MPI_Irecv(data.data, data.length, data.type, peer_of(from), tag_of(tag), group_at(&call, 0)->comm, &made->request);
@@ -68,7 +67,8 @@ static napi_value icollective(napi_env env, napi_callback_info info) {
     struct call call = arguments(env, info);
     struct group *group = group_at(&call, 0);
     int what = integer(&call, 1), op = integer(&call, 4), root = integer(&call, 5);
-    struct array data = array(&call, 2), into = array(&call, 3);
+    struct array data, into;
+    if (!array(&call, 2, &data) || !array(&call, 3, &into)) return NULL;
     int all = root < 0, number, error;
     static const enum call_kind ONE[] = {CALL_IBARRIER, CALL_IBCAST, CALL_IREDUCE, CALL_IGATHER, CALL_ISCATTER, CALL_IALLTOALL};
     enum call_kind kind = all && what == 2 ? CALL_IALLREDUCE : all && what == 3 ? CALL_IALLGATHER : ONE[what % 6];

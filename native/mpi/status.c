@@ -43,7 +43,7 @@ static struct place *place_of(int rank) { return (struct place *)(pages + (size_
 /* places(array, rank): the memory with all places. */
 static napi_value set_places(napi_env env, napi_callback_info info) {
     struct call call = arguments(env, info);
-    pages = array(&call, 0).data;
+    pages = (void *)integers(&call, 0);
     own_rank = integer(&call, 1);
     return NULL;
 }

@@ -252,6 +252,33 @@ for (const mpi of ['openmpi', 'mpich']) {
   })
 }
 
+const TOO_LONG = `
+import { mpi, main, waitOn } from 'millrace'
+const refused = call => { try { call(); return 'taken' } catch (error) { return error.code + ' ' + error.message } }
+export const goesOn = mpi({ name: 'goesOn', processes: 2 }, comm => {
+  const said = []
+  if (comm.rank === 0) {
+    const long = new Uint8Array(2 ** 31)
+    for (const call of [() => comm.bcast(long, 0), () => comm.ibcast(long, 0), () => comm.send(long, 1)]) said.push(refused(call))
+  }
+  const numbers = new Int32Array(4).fill(comm.rank === 0 ? 7 : 0)
+  comm.bcast(numbers, 0)
+  comm.barrier()
+  return [said, comm.allreduce(numbers[3])]
+})
+main(async () => console.log(JSON.stringify(await waitOn(goesOn()))))
+`
+
+for (const kind of ['openmpi', 'mpich']) {
+  test(`an array that is too long for ${kind} is refused before the call`, { skip: without(kind) }, () => {
+    const message = 'MR_MPI_MISUSE an array has more than 2147483647 elements, which is more than MPI takes'
+    assert.deepEqual(JSON.parse(run(`long-${kind}.mjs`, TOO_LONG, kind)), [
+      [[message, message, message], 14],
+      [[], 14],
+    ])
+  })
+}
+
 test('without MPI the error names the packages', () => {
   writeFileSync(join(folder, 'none.mjs'), CALLS)
   const { stdout } = spawnSync(

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
@@ -147,6 +147,28 @@ test('a program sees the environment that it is given, however many there are', 
     await Promise.all(results),
     results.map((_, i) => `${i} é\n`),
   )
+})
+
+test('a program is looked for each time: another may have come, or one may have gone', async () => {
+  const [first, last] = ['first', 'last'].map(name => join(folder, name)) as [string, string]
+  const env = { PATH: `${first}:${last}:/usr/bin:/bin` }
+  const put = (where: string): void => {
+    mkdirSync(where, { recursive: true })
+    writeFileSync(join(where, 'tool'), `#!/bin/sh\necho ${where}\n`, { mode: 0o755 })
+  }
+  const said = async (): Promise<string> => {
+    const out = newFile()
+    await run(['tool'], { env, stdout: out, lane: 1 })
+    return readFileSync(out, 'utf8').trim()
+  }
+  put(last)
+  assert.equal(await said(), last)
+  put(first)
+  assert.equal(await said(), first)
+  rmSync(first, { recursive: true })
+  assert.equal(await said(), last)
+  rmSync(last, { recursive: true })
+  await assert.rejects(said(), /tool/)
 })
 
 test('any words arrive as they are', async () => {

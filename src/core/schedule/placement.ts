@@ -66,6 +66,8 @@ export class Placement {
   /** Nodes that are being emptied for a task that was overtaken too often. */
   readonly #held = new Set<Node>()
   readonly #apart = new SpreadTasks()
+  /** Of all nodes that are not lost. */
+  #cpus: number
   /** Nothing starts or goes on, because a person said so. */
   isPaused = false
 
@@ -85,7 +87,8 @@ export class Placement {
       choose ? new RankedQueue(choose, cores, this.#recency) : new ReadyQueue()
     const isNear = nodes.length > 1 || mayGrow
     this.#near = isNear ? new NodeQueues(nodes, make, policy, new Locality(sizeOf)) : null
-    this.queue = this.#near ?? make(nodes.reduce((sum, { cpus }) => sum + cpus, 0))
+    this.#cpus = nodes.reduce((sum, { cpus }) => sum + cpus, 0)
+    this.queue = this.#near ?? make(this.#cpus)
     this.tokens = new TeamTokens(nodes, mayGrow)
     this.#free = new FreeNodes(nodes)
     this.#io = io
@@ -167,6 +170,7 @@ export class Placement {
 
   /** There is one node more, the last of the list. */
   joined(node: Node): void {
+    this.#cpus += node.cpus
     this.#near?.joined(node)
     this.#free.update(node)
   }
@@ -179,6 +183,7 @@ export class Placement {
 
   /** Nothing more is placed on the node. */
   lose(node: Node): void {
+    if (!node.isLost) this.#cpus -= node.cpus
     node.isLost = true
     this.changed(node)
   }
@@ -385,7 +390,7 @@ export class Placement {
     let best: Implementation | null = null
     let where: Node | null = null
     let spot: Spot | null = null
-    const costOf = task.kind.isMoldable ? widthCost(task, this.#nodes, this.queue.size) : timeCost
+    const costOf = task.kind.isMoldable ? widthCost(task, this.#cpus, this.queue.size) : timeCost
     for (const one of implementations) {
       if (best && one.begun > 0 && costOf(one) >= costOf(best)) continue
       const demand = one.demand ?? task.demand

@@ -1,4 +1,3 @@
-import type { Node } from './machine.ts'
 import type { Implementation, Task } from '../tasks/task.ts'
 
 /** How much faster a task is expected to be on n CPUs while it has not been measured: n to the power of this. */
@@ -7,16 +6,14 @@ const SCALING = 0.8
 export const timeCost = ({ estimate }: Implementation): number => estimate
 
 /**
- * What each number of CPUs costs a task that may have several. Its own time counts, and that of the `queued` tasks behind it, as
+ * What each number of CPUs costs a task that may have several, where there are `cpus` in all. Its own time counts, and that of the `queued` tasks behind it, as
  * if all were as wide: with few of them the fastest is best, with many the one that takes the least CPU time.
  */
 export function widthCost(
   task: Task,
-  nodes: readonly Node[],
+  cpus: number,
   queued: number,
 ): (implementation: Implementation) => number {
-  let cpus = 0
-  for (const node of nodes) if (!node.isLost) cpus += node.cpus
   const crowd = (queued - 1) / Math.max(1, cpus)
   const widthOf = ({ demand }: Implementation): number => (demand ?? task.demand).cpus
   const known = task.kind.implementations.find(one => one.ended > 0)
