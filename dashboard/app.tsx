@@ -43,6 +43,10 @@ export function App(): preact.JSX.Element {
   const run = useSection('run')
   const [help, setHelp] = useState(false)
   useEffect(() => store.show(['run', ...view.sections]), [store, view.name])
+  // On a phone the tabs are wider than the screen.
+  useEffect(() => {
+    document.querySelector('.tabs [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' })
+  }, [view.name])
   useEffect(() => {
     document.title = run?.name ? `${run.name} · ${view.title} · Millrace` : 'Millrace'
   }, [run?.name, view.title])
@@ -73,7 +77,8 @@ export function App(): preact.JSX.Element {
         {VIEWS.map((one, i) => (
           <a
             key={one.name}
-            href={`#${one.name}`}
+            // With a path: a link that begins with # and is out of sight is taken for one that skips to a part of the page.
+            href={`./#${one.name}`}
             aria-current={one === view ? 'page' : undefined}
             title={`${one.title} (key ${i + 1})`}
           >

@@ -28,7 +28,13 @@ export function Header({ onHelp }: { onHelp: () => void }): preact.JSX.Element {
           {run?.name || 'Millrace'}
           {run?.simulated ? <span class="tag">simulated</span> : null}
         </h1>
-        {run ? <StateBadge state={run.state} isPaused={run.isPaused} /> : null}
+        {run ? (
+          <StateBadge
+            state={run.state}
+            isPaused={run.isPaused}
+            isReading={!run.isCaughtUp && run.state === 'running'}
+          />
+        ) : null}
         <ConnectionNote />
       </div>
       {run ? <Progress run={run} /> : null}
@@ -47,11 +53,18 @@ export function Header({ onHelp }: { onHelp: () => void }): preact.JSX.Element {
 export function StateBadge({
   state,
   isPaused = false,
+  isReading = false,
 }: {
   state: RunSection['state']
   isPaused?: boolean
+  /** Not all of the journal has been read: whether the run goes on is not known yet. */
+  isReading?: boolean
 }): preact.JSX.Element {
-  const { word, shape, tone } = isPaused ? { word: 'paused', shape: '‖', tone: 'warn' } : RUN_STATES[state]
+  const { word, shape, tone } = isReading
+    ? { word: 'reading', shape: '…', tone: '' }
+    : isPaused
+      ? { word: 'paused', shape: '‖', tone: 'warn' }
+      : RUN_STATES[state]
   return (
     <span class={`badge ${tone}`} role="status">
       <span aria-hidden="true">{shape}</span> {word}

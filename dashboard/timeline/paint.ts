@@ -206,10 +206,12 @@ function label(
   const text = `${name}#${task}`
   context.globalAlpha = 1
   context.fillStyle = inkOn(colour)
+  // Letters of some scripts are wider than is reckoned here.
   context.fillText(
     text.length <= letters ? text : `${text.slice(0, Math.max(1, letters - 1))}…`,
     from + 5,
     top + (ROW - 4) / 2 + 0.5,
+    room,
   )
 }
 
@@ -240,8 +242,10 @@ function axis(context: CanvasRenderingContext2D, scene: Scene): void {
     if (left < gutter - 1) continue
     context.fillStyle = colours.line
     context.fillRect(left, AXIS - 6, 1, 6)
+    const text = tickText(time, step)
+    if (left + 4 + context.measureText(text).width > width) continue
     context.fillStyle = colours.faint
-    context.fillText(tickText(time, step), left + 4, AXIS / 2)
+    context.fillText(text, left + 4, AXIS / 2)
   }
 }
 

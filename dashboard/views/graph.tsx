@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { Counts, CriticalStep, GraphNode, GraphSection } from '../../src/report/dashboard/protocol.ts'
-import { formatCount, formatDuration, plural } from '../../src/report/format.ts'
+import { formatCount, formatDuration, formatPercent, plural } from '../../src/report/format.ts'
 import { isStriped, kindColour, STATE_SHAPES, STATE_WORDS } from '../colours.ts'
 import { openTask, useHash } from '../hash.ts'
 import { layoutOf, NODE_HEIGHT, NODE_WIDTH, type Placed } from '../layout.ts'
@@ -134,7 +134,7 @@ function Box({
   onChoose: (node: GraphNode) => void
 }): preact.JSX.Element {
   const about = node.counts
-    ? `${formatCount(node.counts.submitted - leftOf(node.counts))} of ${formatCount(node.counts.submitted)}`
+    ? progressText(node.counts.submitted - leftOf(node.counts), node.counts.submitted)
     : `${STATE_SHAPES[node.state ?? 'unknown']} ${STATE_WORDS[node.state ?? 'unknown']}`
   const state = node.state ?? (node.counts ? stateOf(node.counts) : 'unknown')
   return (
@@ -174,6 +174,14 @@ function Box({
 
 const leftOf = ({ waiting, ready, running, blocked }: Counts): number => waiting + ready + running + blocked
 
+/** Short enough to stand beside a time. */
+function progressText(ended: number, all: number): string {
+  if (ended === all && all >= 1000) return `all ${formatCount(all)}`
+  return all < 10_000
+    ? `${formatCount(ended)} of ${formatCount(all)}`
+    : `${formatPercent(ended / all)} of ${formatCount(all)}`
+}
+
 const stateOf = (counts: Counts): string =>
   counts.failed > 0 ? 'failed' : counts.running > 0 ? 'running' : leftOf(counts) === 0 ? 'done' : 'waiting'
 
@@ -205,7 +213,7 @@ export function Critical({ section: { critical } }: { section: GraphSection }): 
   const most = Math.max(...critical.steps.map(step => step.waitMs + step.runMs), 1)
   const waited = critical.steps.reduce((sum, step) => sum + step.waitMs, 0)
   const columns: Column<CriticalStep>[] = [
-    { title: 'task', cell: step => <TaskLink task={step.task} name={step.name} /> },
+    { title: 'task', class: 'name', cell: step => <TaskLink task={step.task} name={step.name} /> },
     {
       title: 'waited, then ran',
       cell: ({ waitMs, runMs }) => (

@@ -128,13 +128,22 @@ const rateText = (rate: number): string => (rate >= 100 ? formatCount(Math.round
 
 /** What ran, and how to run it again. */
 export function About({ run }: { run: RunSection }): preact.JSX.Element {
+  // How a simulation was asked for is not in its journal.
   const again =
-    run.again ?? ['millrace run', run.program, ...(run.args.length > 0 ? ['--', ...run.args] : [])].join(' ')
+    run.again ??
+    (run.simulated
+      ? ''
+      : ['millrace run', run.program, ...(run.args.length > 0 ? ['--', ...run.args] : [])].join(' '))
+  const machine = [
+    plural(run.nodes, 'node'),
+    plural(run.cpus, 'CPU'),
+    ...(run.devices > 0 ? [plural(run.devices, 'device')] : []),
+  ]
   const rows: [string, string][] = [
     ['program', [run.program, ...run.args].join(' ')],
     ['folder', run.cwd],
     ['began', run.simulated ? 'simulated' : run.wallTime.replace('T', ' ').replace(/\.\d+Z/, ' UTC')],
-    ['machine', `${plural(run.nodes, 'node')}, ${plural(run.cpus, 'CPU')}, ${plural(run.devices, 'device')}`],
+    ['machine', machine.join(', ')],
     ['policy', run.policy],
     ['version', run.version],
     ['again', again],
@@ -142,12 +151,14 @@ export function About({ run }: { run: RunSection }): preact.JSX.Element {
   return (
     <Card title="About the run" class="about">
       <dl>
-        {rows.map(([label, value]) => (
-          <div key={label}>
-            <dt>{label}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
+        {rows
+          .filter(([, value]) => value !== '')
+          .map(([label, value]) => (
+            <div key={label}>
+              <dt>{label}</dt>
+              <dd>{value}</dd>
+            </div>
+          ))}
       </dl>
     </Card>
   )

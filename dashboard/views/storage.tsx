@@ -27,6 +27,7 @@ export function StorageView(): preact.JSX.Element {
 
 export function Storage({ storage, run }: { storage: StorageSection; run: RunSection }): preact.JSX.Element {
   const { flush, prefetch, failed, dropped } = storage.moved
+  const hasMoves = flush.files + prefetch.files + storage.moving.length + failed + dropped > 0
   return (
     <div class="storage">
       {storage.devices.map(device => (
@@ -35,12 +36,14 @@ export function Storage({ storage, run }: { storage: StorageSection; run: RunSec
       {storage.tuners.map(tuner => (
         <Tuner key={`${tuner.kind}/${tuner.device}`} tuner={tuner} isOver={run.state !== 'running'} />
       ))}
-      {flush.files + prefetch.files + storage.moving.length + failed + dropped > 0 ? (
+      {hasMoves ? (
         <Card
           title="Moves between devices"
           aside={[
             `flushed ${plural(flush.files, 'file')}, ${formatBytes(flush.bytes)}`,
-            `fetched ${plural(prefetch.files, 'file')}, ${formatBytes(prefetch.bytes)}`,
+            ...(prefetch.files > 0
+              ? [`fetched ${plural(prefetch.files, 'file')}, ${formatBytes(prefetch.bytes)}`]
+              : []),
             ...(failed > 0 ? [`${formatCount(failed)} failed`] : []),
             ...(dropped > 0 ? [`${formatCount(dropped)} not needed any more`] : []),
           ].join(' · ')}
@@ -52,9 +55,25 @@ export function Storage({ storage, run }: { storage: StorageSection; run: RunSec
             keyOf={(_move, i) => i}
           />
         </Card>
+      ) : storage.devices.length > 1 ? (
+        <Card title="Moves between devices">
+          <p class="hint">{noMoves(storage, run)}</p>
+        </Card>
       ) : null}
     </div>
   )
+}
+
+/** Why nothing moved, and what would make it move. */
+function noMoves({ io }: StorageSection, { state }: RunSection): string {
+  const moved = state === 'running' ? 'Nothing has moved so far.' : 'Nothing moved while the run went on.'
+  if (io === null) return moved
+  const flush =
+    io.flush === 'off'
+      ? 'Files that no task reads stay where they are until the end: --flush always or idle moves them earlier.'
+      : `Files that no task reads are moved to slower devices: --flush ${io.flush}.`
+  const prefetch = io.prefetch ? ' Files that ready tasks will read are fetched to faster ones.' : ''
+  return `${moved} ${flush}${prefetch}`
 }
 
 const rate = (value: number): string => `${formatBytes(value)}/s`

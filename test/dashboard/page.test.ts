@@ -158,11 +158,15 @@ test(
   },
 )
 
+/** A name without a place to break it. */
+const LONG = 'a'.repeat(180)
+
 test('hostile names and output are shown as text, and nothing of them runs', { skip }, async () => {
   const evil = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>'
   const events = sampleRun.map((event): RunEvent => {
     if (event.type === 'run-started') return { ...event, run: 'evil', program: evil, cwd: evil }
-    if (event.type === 'kind-defined') return { ...event, name: `${evil}${event.name}` }
+    if (event.type === 'kind-defined')
+      return { ...event, name: event.kind === 1 ? LONG : `${evil}${event.name}` }
     if (event.type === 'failed')
       return {
         ...event,
@@ -175,14 +179,17 @@ test('hostile names and output are shown as text, and nothing of them runs', { s
   const url = await serve(journal)
   const report = join(folder, 'evil.html')
   await writeReport(journal, report)
-  for (const address of [
-    ...VIEWS.map(view => `${url}#${view}`),
-    `${url}#overview?task=5`,
-    `file://${report}`,
-  ]) {
-    const { page, complaints } = await openPage(address)
+  const addresses = [...VIEWS.map(view => `${url}#${view}`), `${url}#overview?task=5`, `file://${report}`]
+  for (const [address, width] of addresses.flatMap(one => [1280, 390].map(wide => [one, wide] as const))) {
+    const { page, complaints } = await openPage(address, { width })
     await page.locator('main > div, main > p').first().waitFor()
     await page.locator('h1').waitFor()
+    const excess = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
+    assert.ok(excess <= 0, `${address} is ${excess} pixels too wide on ${width}`)
+    const over = await page.evaluate<number>(
+      `Math.max(0, ...[...document.querySelectorAll('th.kind')].map(cell => cell.scrollWidth - cell.clientWidth))`,
+    )
+    assert.ok(over <= 0, `the name of a kind is ${over} pixels wider than its column`)
     assert.equal(await page.evaluate(() => (globalThis as { hacked?: number }).hacked), undefined)
     assert.equal(await page.locator('img').count(), 0)
     assert.deepEqual(complaints, [])

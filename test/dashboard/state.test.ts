@@ -6,7 +6,7 @@ import { RunModel } from '../../src/report/dashboard/state/run-model.ts'
 import { ReadyIo } from '../../src/report/dashboard/state/ready-io.ts'
 import { Series } from '../../src/report/dashboard/state/series.ts'
 import { ITEM, PARTS, bucketMs, levelFor, tileMs, tileRow } from '../../src/report/dashboard/state/tiles.ts'
-import { dataSection } from '../../src/report/dashboard/sections/data.ts'
+import { dataSection, streamsSection } from '../../src/report/dashboard/sections/data.ts'
 import { criticalPath, graphSection, nearGraph } from '../../src/report/dashboard/sections/graph.ts'
 import { findTasks, taskFacts } from '../../src/report/dashboard/sections/task-facts.ts'
 import { sampleRun } from '../report/sample-run.ts'
@@ -166,4 +166,30 @@ test('tasks that wait for room are told from those that wait for bandwidth', () 
   assert.deepEqual([ready.all, ready.forRoom], [4, 3])
   ready.told(1, 'executor')
   assert.equal(ready.forRoom, 0)
+})
+
+/** A run of one task that makes these versions, and of which these come before its end. */
+function* releasing(writes: readonly number[], released: readonly number[]): Generator<RunEvent> {
+  const [start] = sampleRun
+  if (start) yield start
+  yield { type: 'kind-defined', at: 0, kind: 0, name: 'count', form: 'function', module: '/home/ada/app.ts' }
+  const submitted = { type: 'submitted', at: 0, kind: 0, parent: null, group: null, priority: 0 } as const
+  yield { ...submitted, task: 1, reads: [], writes: [...writes] }
+  yield { ...submitted, task: 2, reads: [writes[0] ?? 0], writes: [] }
+  yield { type: 'started', at: 1, task: 1, attempt: 1, node: 0, lane: 0, cpus: 1 }
+  for (const version of released) yield { type: 'released', at: 2, task: 1, version }
+}
+
+test('a generator has as many values as it yielded; the stream that holds them is none of them', () => {
+  const rows = (writes: number[], released: number[]): [number, string[]][] =>
+    streamsSection(modelOf(releasing(writes, released)), 10).streams.map(({ frontier, consumers }) => [
+      frontier,
+      consumers.map(({ name }) => name),
+    ])
+  // The stream comes with the first value, or before it where a task that was called makes the value.
+  assert.deepEqual(rows([1], [10, 1, 11, 12]), [[3, ['count#2']]])
+  assert.deepEqual(rows([1], [1, 10]), [[1, ['count#2']]])
+  assert.deepEqual(rows([1], [1]), [])
+  // Results that a task passes on by ready have names from the start.
+  assert.deepEqual(rows([1, 2, 3], [1, 2]), [[2, ['count#2']]])
 })

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { test } from 'node:test'
 import type { Engine } from '../../src/core/engine.ts'
 import type { Move } from '../../src/core/io/task-io.ts'
 import { Devices } from '../../src/node/io/devices.ts'
 import type { FileStore } from '../../src/storage/file-store.ts'
+import { readJournal } from '../../src/report/journal/reader.ts'
 import { KeyedMutex } from '../../src/storage/keyed-mutex.ts'
 import { Program } from './program.ts'
 
@@ -51,7 +52,7 @@ const skip =
   !existsSync('/dev/shm') || statSync('/dev/shm').dev === statSync('/tmp').dev ? 'no second device' : false
 
 test(
-  'directories that are still on a fast layer when a run ends come to their places',
+  'directories that are still on a fast layer when a run ends come to their places, and the journal says so',
   { skip },
   async () => {
     const program = new Program({
@@ -77,6 +78,13 @@ main(() => {
       const { code, err } = await program.run('app.mjs', [])
       assert.equal(code, 0, err)
       for (let i = 0; i < 200; i++) assert.equal(readFileSync(program.path(`out/${i}/a`), 'utf8'), String(i))
+      const [run = ''] = readdirSync(program.path('.millrace/runs'))
+      const used = new Map<number, number>()
+      for await (const event of readJournal(program.path(`.millrace/runs/${run}/journal`)))
+        if (event.type === 'device') used.set(event.device, event.used)
+      assert.ok(used.has(0))
+      for (const bytes of used.values())
+        assert.equal(bytes, 0, 'the journal says that files are left on a device')
     } finally {
       rmSync(fast, { recursive: true, force: true })
       program.remove()

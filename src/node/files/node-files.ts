@@ -78,7 +78,9 @@ export class NodeFiles {
   async end(data: Iterable<Datum>): ReturnType<FileStore['end']> {
     await this.streaming.end()
     await this.devices.end()
-    return this.store.end(data, text => this.#events.note('warning', text))
+    const stranded = await this.store.end(data, text => this.#events.note('warning', text))
+    this.devices.emptied(stranded.map(({ version }) => version))
+    return stranded
   }
 
   endNow(): void {

@@ -235,4 +235,12 @@ export class Devices {
     this.#sampledAt = -Infinity
     this.sample()
   }
+
+  /** All files were brought to their places but for these: the devices hold nothing else any more. */
+  emptied(left: readonly Version[]): void {
+    for (const device of this.#all) device.used = 0
+    for (const { place } of left) if (place) place.device.used += place.measured ?? place.bytes
+    this.#sampledAt = -Infinity
+    this.sample()
+  }
 }

@@ -1,4 +1,5 @@
 import { clean } from '../../text.ts'
+import { valuesOf } from '../state/streams.ts'
 import type { RunModel } from '../state/run-model.ts'
 import type { DataSection, NodesSection, StreamRow, StreamsSection } from '../protocol.ts'
 
@@ -98,18 +99,25 @@ export function streamsSection(model: RunModel, now: number): StreamsSection {
     })
   }
   for (const generator of model.streams.generators.values()) {
+    const values = valuesOf(generator)
+    if (values === 0) continue
     const points = generator.over.points(now)
-    const readers = model.versions.readersOf(generator.lastVersion, 4)
+    const { stream, lastVersion } = generator
+    const readers = new Set(
+      [stream, lastVersion].flatMap(version =>
+        version === null ? [] : model.versions.readersOf(version, 4),
+      ),
+    )
     const state = model.tasks.stateOf(generator.task)
     rows.push({
       name: clean(model.taskName(generator.task)),
       state: state === 'running' || state === 'blocked' ? 'growing' : state === 'done' ? 'committed' : state,
       producers: [clean(model.taskName(generator.task))],
-      consumers: readers.map(task => ({
+      consumers: [...readers].map(task => ({
         name: clean(model.taskName(task)),
         waits: model.tasks.stateOf(task) === 'waiting',
       })),
-      frontier: generator.values,
+      frontier: values,
       unit: 'values',
       rate: state === 'running' ? lateRate(points.values) : 0,
       over: points,

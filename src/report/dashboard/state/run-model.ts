@@ -128,12 +128,14 @@ export class RunModel {
         this.tasks.tell(event)
         this.#again(event.task, event.at, 'returned')
         break
-      case 'released':
-        if (this.versions.makers.get(event.version) < 0) this.versions.makers.set(event.version, event.task)
+      case 'released': {
+        const isDeclared = this.versions.makers.get(event.version) >= 0
+        if (!isDeclared) this.versions.makers.set(event.version, event.task)
         this.versions.madeAt.set(event.version, event.at)
         // A file that is complete early is no value of a generator.
-        if (!this.versions.paths.has(event.version)) this.streams.released(event)
+        if (!this.versions.paths.has(event.version)) this.streams.released(event, isDeclared)
         break
+      }
       case 'stream':
         this.streams.observe(event)
         break

@@ -15,7 +15,12 @@ export interface GrowingFile {
 /** A task that gives out values before it ends. */
 export interface Generator {
   task: number
-  values: number
+  /** Values that had no name when it was submitted: those that a generator yields. */
+  yielded: number
+  /** Those that had one: the stream itself, or results that a task with several of them passed on by `ready`. */
+  declared: number
+  /** The first of these: who takes a stream as a whole reads it. */
+  stream: number | null
   lastVersion: number
   lastAt: number
   readonly over: Series
@@ -43,19 +48,36 @@ export class StreamHistory {
     known.latest = event
   }
 
-  released({ task, version, at }: Of<'released'>): void {
+  released({ task, version, at }: Of<'released'>, isDeclared: boolean): void {
     let generator = this.generators.get(task)
     if (!generator) {
       if (this.generators.size >= KEPT_GENERATORS) {
         this.leftOut++
         return
       }
-      generator = { task, values: 0, lastVersion: version, lastAt: at, over: new Series() }
+      generator = {
+        task,
+        yielded: 0,
+        declared: 0,
+        stream: null,
+        lastVersion: version,
+        lastAt: at,
+        over: new Series(),
+      }
       this.generators.set(task, generator)
     }
-    generator.values++
+    if (isDeclared) {
+      generator.declared++
+      generator.stream ??= version
+      // One alone is the stream of a generator: it holds values and is none.
+      if (generator.declared === 1) return
+    } else generator.yielded++
     generator.lastVersion = version
     generator.lastAt = at
     generator.over.spread(at, at, 1)
   }
 }
+
+/** How many values it has given out. */
+export const valuesOf = ({ yielded, declared }: Generator): number =>
+  yielded > 0 ? yielded : declared > 1 ? declared : 0
