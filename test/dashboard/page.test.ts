@@ -286,7 +286,7 @@ test(
     await page.locator('canvas[data-tiles]:not([data-tiles="0"])').waitFor()
     // What is on paper is seen after its styles are in force and before the page is as it was.
     await page.emulateMedia({ media: 'print' })
-    await page.evaluate(() => dispatchEvent(new Event('beforeprint')))
+    await page.evaluate(`dispatchEvent(new Event('beforeprint'))`)
     const printed = await page.evaluate<{ ink: string; corner: number[]; excess: number }>(`(() => {
     const canvas = document.querySelector('canvas')
     return {
@@ -296,7 +296,7 @@ test(
     }
   })()`)
     assert.deepEqual(printed, { ink: 'rgb(23, 32, 42)', corner: [255, 255, 255, 255], excess: 0 })
-    await page.evaluate(() => dispatchEvent(new Event('afterprint')))
+    await page.evaluate(`dispatchEvent(new Event('afterprint'))`)
     assert.equal(await page.evaluate('document.documentElement.dataset.theme'), undefined)
   },
 )
