@@ -9,6 +9,9 @@ import { Store, StoreContext } from './store.ts'
 import { applyTheme } from './theme.ts'
 
 applyTheme()
+// Paper is white, whatever the screen is.
+window.addEventListener('beforeprint', () => applyTheme('light'))
+window.addEventListener('afterprint', () => applyTheme())
 const root = document.getElementById('app')
 const inside = insideData()
 

@@ -70,6 +70,12 @@ export class TimelinePainter {
     }
     const dark = window.matchMedia('(prefers-color-scheme: dark)')
     dark.addEventListener('change', themeChanged, { signal })
+    // No frame comes before it is on paper.
+    const printed = (): void => {
+      this.#colours = null
+      this.#paint()
+    }
+    window.addEventListener('beforeprint', printed, { signal })
     const themes = new MutationObserver(themeChanged)
     themes.observe(document.documentElement, { attributes: true, attributeFilter: ['data-theme'] })
     this.#draw()

@@ -275,3 +275,28 @@ test(
     )
   },
 )
+
+test(
+  'a report is printed in dark ink on white, and its tables are as wide as the paper',
+  { skip },
+  async () => {
+    const report = join(folder, 'printed.html')
+    await writeReport(await journalOf(join(folder, 'printed', 'journal'), richRun()), report)
+    const { page } = await openPage(`file://${report}`, { width: 718, dark: true })
+    await page.locator('canvas[data-tiles]:not([data-tiles="0"])').waitFor()
+    // What is on paper is seen after its styles are in force and before the page is as it was.
+    await page.emulateMedia({ media: 'print' })
+    await page.evaluate(`dispatchEvent(new Event('beforeprint'))`)
+    const printed = await page.evaluate<{ ink: string; corner: number[]; excess: number }>(`(() => {
+    const canvas = document.querySelector('canvas')
+    return {
+      ink: getComputedStyle(document.querySelector('h1')).color,
+      corner: [...canvas.getContext('2d').getImageData(1, 1, 1, 1).data],
+      excess: Math.max(...[...document.querySelectorAll('.scroll')].map(one => one.scrollWidth - one.clientWidth)),
+    }
+  })()`)
+    assert.deepEqual(printed, { ink: 'rgb(23, 32, 42)', corner: [255, 255, 255, 255], excess: 0 })
+    await page.evaluate(`dispatchEvent(new Event('afterprint'))`)
+    assert.equal(await page.evaluate('document.documentElement.dataset.theme'), undefined)
+  },
+)
