@@ -110,7 +110,7 @@ test('programs that are killed and resumed, again and again, end as if they had 
       for (const [lines, milliseconds] of kills) {
         const run = new Running(program.folder, args)
         // By what it has done; the time only moves it to some place between two lines.
-        await Promise.race([done(program, lines), run.ended])
+        await done(program, lines, run.ended)
         await new Promise(resolve => setTimeout(resolve, milliseconds))
         run.process.kill('SIGKILL')
         await run.ended
@@ -165,12 +165,14 @@ async function nothingLeft({ folder }: Program): Promise<void> {
   }
 }
 
-/** Tasks have written down so many lines more than there are now. */
-async function done(program: Program, more: number): Promise<void> {
+/** Waits until tasks have written down this number of lines more than there are now, or the run has ended. */
+async function done(program: Program, more: number, ended: Promise<unknown>): Promise<void> {
   const count = (): number =>
     existsSync(program.path('ran.log')) ? readFileSync(program.path('ran.log'), 'utf8').split('\n').length : 0
   const from = count()
-  while (count() < from + more) await new Promise(resolve => setTimeout(resolve, 2))
+  let isOver = false
+  void ended.then(() => (isOver = true))
+  while (!isOver && count() < from + more) await new Promise(resolve => setTimeout(resolve, 2))
 }
 
 test('after a kill, the next start says what it found and how to go on', async () => {
