@@ -1,6 +1,7 @@
-import { homeless } from './schedule/homeless.ts'
-import { Node, nodesOf } from './schedule/machine.ts'
-import type { NodeDescription } from './schedule/machine.ts'
+import { nodesOf } from './schedule/machine.ts'
+import type { Node } from './schedule/machine.ts'
+import { Membership } from './schedule/membership.ts'
+import { Decisions } from './decisions.ts'
 import type { EngineOptions } from './engine-options.ts'
 import { markGrowing } from './data/growing.ts'
 import type { Access, Datum, Version } from './data/datum.ts'
@@ -13,7 +14,6 @@ import type { AccessRequest, Instruction } from './instruction.ts'
 import { explain } from './io/explain.ts'
 import { IoCore } from './io/io-core.ts'
 import { Placement } from './schedule/placement.ts'
-import type { Orders } from './schedule/placement.ts'
 import { fifo } from './schedule/policy.ts'
 import type { Policy } from './schedule/policy.ts'
 import { Suitable } from './schedule/suitable.ts'
@@ -43,7 +43,6 @@ export type { AccessRequest, Instruction } from './instruction.ts'
  * is to be done comes out of `decide`. There is no clock, no timer and no I/O here, so the real runtime and
  * the simulator drive the same code.
  */
-
 export class Engine {
   readonly root: Group = createGroup('', null)
   readonly policy: Policy
@@ -51,6 +50,8 @@ export class Engine {
   /** Devices, budgets and what lies where; the runtime tells it what happens to files. */
   readonly io: IoCore
   readonly control: Control
+  /** Told when nodes join, change and are lost. */
+  readonly membership: Membership
   /** Set to see every change of state; null costs nothing. */
   observer: Observer | null
   readonly #placement: Placement
@@ -60,7 +61,7 @@ export class Engine {
   readonly #endings: Endings
   readonly #losses = new Losses()
   readonly #instructions = new Instructions()
-  readonly #orders: Orders
+  readonly #decisions: Decisions
   #lastTask = 0
   readonly #taken = { sum: 0, count: 0 }
   readonly #suitable: Suitable
@@ -93,7 +94,15 @@ export class Engine {
     this.#cancellations = new Cancellations(this.#placement)
     this.#versions = new Versions(parts, this.#readiness, this.#cancellations, sizeOf)
     this.#endings = new Endings(parts, this.#readiness, this.#versions, this.#cancellations)
-    this.#orders = this.#makeOrders()
+    this.#decisions = new Decisions(parts, this.#readiness)
+    this.membership = new Membership(
+      this.nodes,
+      this.root,
+      parts,
+      this.#suitable,
+      this.#cancellations,
+      this.#endings,
+    )
     this.control = new Control(this.root, this.#placement, this.looks)
   }
 
@@ -123,7 +132,7 @@ export class Engine {
   #admit(task: Task, queues: boolean, now: number): Task {
     const doom = this.#versions.waitForInputs(task)
     this.io.bound?.submitted(task)
-    task.queueable = this.#placement.canQueue(task, queues)
+    task.queueable = this.#placement.lanes.mayQueue(task, queues)
     join(task)
     this.#placement.added(task)
     if (this.observer) tellSubmitted(this.observer, task, this.#told, now)
@@ -238,19 +247,19 @@ export class Engine {
    */
   laneSilent(node: number, lane: number, now: number): boolean {
     const [at, silent] = [this.nodes[node], this.nodes[node]?.lanes[lane]]
-    return at !== undefined && silent !== undefined && this.#placement.recalls.silent(at, silent, now)
+    return at !== undefined && silent !== undefined && this.#placement.lanes.recalls.silent(at, silent, now)
   }
 
   /** Nodes with lanes on which tasks wait behind another: those lanes can be silent. */
   crowdedNodes(): ReadonlySet<Node> {
-    const { recalls } = this.#placement
+    const { recalls } = this.#placement.lanes
     recalls.prune()
     return recalls.crowded
   }
 
   /** Tasks that `recall` named stay on their lanes for now, because more was heard of these; it may name them again. */
   kept(tasks: readonly Task[]): void {
-    this.#placement.recalls.kept(tasks)
+    this.#placement.lanes.recalls.kept(tasks)
   }
 
   /** An attempt was lost; tells what to do. `culprit` is the task that is known to be the reason, if one is. */
@@ -261,44 +270,6 @@ export class Engine {
   /** What the attempt was given cannot be given again, or no attempt can begin: there is no further one. */
   lastAttempt(task: Task): void {
     task.giveUpRetries()
-  }
-
-  /** The node is gone for good. Its attempts come back one by one, by `returned`; what no other node can run is cancelled. */
-  nodeLost(index: number, now: number): void {
-    this.#suitable.forget()
-    const node = this.nodes[index] as Node
-    this.#placement.lose(node)
-    this.#cancelHomeless({ kind: 'node-lost', node: node.name }, now)
-  }
-
-  /** A node takes part from now on. */
-  nodeAdded(description: NodeDescription): Node {
-    const node = new Node(this.nodes.length, description, this.nodes)
-    this.nodes.push(node)
-    this.io.storage.joined(node, description)
-    this.#placement.joined(node)
-    return node
-  }
-
-  /** Whether anything more may start on the node, and when it ends by itself; Infinity if it does not. */
-  nodeChanged(index: number, isPaused: boolean, until: number): void {
-    const node = this.nodes[index] as Node
-    Object.assign(node, { isPaused, until })
-    this.#placement.changed(node)
-  }
-
-  /** No node will join any more: what none can run is cancelled. */
-  noMoreNodes(now: number): void {
-    this.#suitable.mayGrow = false
-    this.#cancelHomeless({ kind: 'closed', by: 'nodes-lost' }, now)
-  }
-
-  #cancelHomeless(why: CancelWhy, now: number): void {
-    if (this.#suitable.mayGrow) return
-    const isLast = this.nodes.every(one => one.isLost)
-    const reason = isLast ? this.#cancellations.close('nodes-lost') : why
-    for (const task of homeless(members(this.root), this.nodes)) this.#cancellations.add(task, null, reason)
-    this.#endings.cancelAll(now)
   }
 
   /** The task waits for tasks that it called: it gives back what it holds. */
@@ -439,35 +410,7 @@ export class Engine {
   // --- what is to be done ---
 
   decide(now: number): Instruction[] {
-    const instructions = this.#instructions
-    this.#orders.now = now
-    this.#placement.decide(this.#orders)
-    this.#placement.recalls.decide(now, instructions.isEmpty, this.#orders.instruct)
-    return instructions.take()
-  }
-
-  #makeOrders(): Orders {
-    const instructions = this.#instructions
-    const orders: Orders = {
-      now: 0,
-      start: task => {
-        task.move('running', orders.now)
-        if (this.io.moves.prefetches) this.io.moves.want(task, -1)
-        this.io.bound?.started(task)
-        instructions.push({ type: 'start', task })
-      },
-      resume: task => {
-        task.move('running', orders.now)
-        this.observer?.({ type: 'resumed', at: orders.now, task: task.id, node: task.node, lane: task.lane })
-        instructions.push({ type: 'resume', task })
-      },
-      park: task => {
-        task.move('parked', orders.now)
-        this.#readiness.wakeParked(task, orders.now)
-      },
-      instruct: one => instructions.push(one),
-    }
-    return orders
+    return this.#decisions.take(now)
   }
 
   /** Why the task is where it is, in one sentence. */
@@ -477,7 +420,7 @@ export class Engine {
 
   /** Events that bring an observer which joins now up to date, as far as tasks are concerned that have not ended. */
   snapshot(): RunEvent[] {
-    return snapshotOf(this.root, task => this.#placement.demandOf(task).cpus)
+    return snapshotOf(this.root, task => task.attemptDemand.cpus)
   }
 
   /** What a task took on average; null while none has ended well. Milliseconds. */

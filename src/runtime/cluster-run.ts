@@ -145,7 +145,7 @@ export class ClusterRun {
       const index = this.#indexOf.get(member)
       if (index === undefined) return
       const node = runtime.engine.nodes[index]
-      runtime.engine.nodeChanged(index, isPaused, until ?? node?.until ?? Infinity)
+      runtime.engine.membership.changed(index, isPaused, until ?? node?.until ?? Infinity)
       runtime.schedule()
     }
     cluster.events = {
@@ -171,7 +171,7 @@ export class ClusterRun {
       dismiss: member => cluster.dismiss(member),
       giveUp: reason => {
         runtime.note('warning', reason)
-        runtime.engine.noMoreNodes(runtime.now())
+        runtime.engine.membership.close(runtime.now())
         runtime.schedule()
       },
       note: (level, text) => runtime.note(level, text),

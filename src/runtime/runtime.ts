@@ -171,7 +171,7 @@ export class Runtime implements Client {
 
   /** A node takes part from now on. Returns its number. */
   addNode(description: NodeDescription, ports: NodePorts): number {
-    const { index, name, cpus, memory } = this.engine.nodeAdded(description)
+    const { index, name, cpus, memory } = this.engine.membership.joined(description)
     const node = this.#makeNode(description, ports)
     void node.warmUp(formsInUse())
     this.engine.observer?.({ type: 'node-joined', at: this.now(), node: index, name, cpus, memory })
@@ -220,7 +220,7 @@ export class Runtime implements Client {
       gone: (reason, isLost) => {
         if (isLost) note(`node ${name} was lost: ${reason}; its tasks begin again on others`)
         this.engine.observer?.({ type: 'node-left', at: this.now(), node: index, isLost, reason })
-        this.engine.nodeLost(index, this.now())
+        this.engine.membership.lost(index, this.now())
         this.schedule()
       },
     }

@@ -29,7 +29,7 @@ export interface Work {
 export const workOf = (task: Task): Work => task.payload as Work
 
 /** CPUs that the task has, by the implementation that was chosen. */
-const cpusOf = ({ implementation, demand }: Task): number => (implementation.demand ?? demand).cpus
+const cpusOf = ({ attemptDemand }: Task): number => attemptDemand.cpus
 
 /** Milliseconds that it computes on the CPUs that it has. */
 export const computeOf = (task: Task): number => workOf(task).compute / speedOf(task)

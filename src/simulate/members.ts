@@ -16,23 +16,23 @@ export const membersOf = (simulation: Simulation): Members => ({
     const node = engine.nodes[index]
     if (!node) return
     engine.observer?.({ type: 'node-left', at: clock.now, node: index, isLost, reason })
-    engine.nodeLost(index, clock.now)
+    engine.membership.lost(index, clock.now)
     simulation.cutOff(node, reason)
     lineage?.lose(index, clock.now)
   },
-  limit: (index, until) => simulation.engine.nodeChanged(index, false, until),
+  limit: (index, until) => simulation.engine.membership.changed(index, false, until),
   drain: (index, until) => {
     const { engine, lineage } = simulation
     if (engine.nodes[index]?.isLost !== false) return
-    engine.nodeChanged(index, true, until)
+    engine.membership.changed(index, true, until)
     lineage?.leave(index)
   },
   join: model => {
     const { engine, clock, stores } = simulation
     stores.join(model)
-    const { index, name, cpus, memory } = engine.nodeAdded(model)
+    const { index, name, cpus, memory } = engine.membership.joined(model)
     engine.observer?.({ type: 'node-joined', at: clock.now, node: index, name, cpus, memory })
     return index
   },
-  closed: () => simulation.engine.noMoreNodes(simulation.clock.now),
+  closed: () => simulation.engine.membership.close(simulation.clock.now),
 })

@@ -295,7 +295,7 @@ export class Simulation implements Surroundings {
     const begun = [...(this.#running?.keys() ?? [])].filter(task => task.node === node.index)
     const behind = node.lanes.flatMap(lane => [...lane.queue].filter(task => task.startedAt < 0))
     for (const task of begun) {
-      this.lostTime += (this.clock.now - task.startedAt) * (task.implementation.demand ?? task.demand).cpus
+      this.lostTime += (this.clock.now - task.startedAt) * task.attemptDemand.cpus
       if (this.engine.afterLoss(task, 'node') !== 'repeatedly') continue
       throw new MillraceError(
         'MR_SIMULATION',
@@ -324,7 +324,7 @@ export class Simulation implements Surroundings {
     if (task.state !== 'running') return
     this.ended++
     this.lastEnd = now
-    const { cpus } = task.implementation.demand ?? task.demand
+    const { cpus } = task.attemptDemand
     this.cpuTime += (now - task.startedAt) * cpus
     this.computeTime += computeOf(task) * cpus
     this.#store(task)
@@ -360,7 +360,7 @@ export class Simulation implements Surroundings {
     const waited = this.#waiting.get(task)
     if (!waited) return
     this.#waiting.delete(task)
-    const { cpus } = task.implementation.demand ?? task.demand
+    const { cpus } = task.attemptDemand
     this.cpuTime -= (this.clock.now - waited.since) * cpus
     waited.alarm.ring(this.clock.now)
   }

@@ -104,7 +104,7 @@ export class VirtualCluster {
 
   #join(): void {
     const number = this.members.length
-    const { index } = this.engine.nodeAdded({
+    const { index } = this.engine.membership.joined({
       name: `n${number}`,
       cpus: this.#cpus,
       memory: 1e9,
@@ -160,7 +160,7 @@ export class VirtualCluster {
     member.lease.lost()
     this.lostNodes++
     const { engine, now } = this
-    engine.nodeLost(member.index, now)
+    engine.membership.lost(member.index, now)
     for (const task of member.sent.values()) {
       assert.equal(engine.afterLoss(task, 'node'), 'again', 'no task is the cause of these faults')
       engine.returned(task, lost('its node was lost'), now)
@@ -215,7 +215,7 @@ export class VirtualCluster {
     if (member.isGone || health === member.health) return
     member.health = health
     if (health === 'dead') this.#lose(member)
-    else this.engine.nodeChanged(member.index, health === 'suspect', Infinity)
+    else this.engine.membership.changed(member.index, health === 'suspect', Infinity)
   }
 
   // --- messages: a connection, in order; a cut holds bytes back ---

@@ -393,7 +393,7 @@ test('given a chain of closed teams that all fail, we should cancel them all wit
 
 test('a task that is called when all nodes are lost is cancelled for that reason', () => {
   const rig = new Rig({ nodes: [{}, {}] })
-  for (const index of [0, 1]) rig.engine.nodeLost(index, ++rig.now)
+  for (const index of [0, 1]) rig.engine.membership.lost(index, ++rig.now)
   const task = rig.call('late')
   assert.equal(task.state, 'cancelled')
   assert.match(String(task.reason), /node/)

@@ -195,7 +195,7 @@ export class Node {
     for (const lane of this.lanes) {
       const task = lane.idle ? lane.resuming.peek() : undefined
       if (!task) continue
-      const demand = task.implementation.demand ?? task.demand
+      const demand = task.attemptDemand
       lanes += Math.max(0, demand.cpus - 1)
       memory += demand.memory
     }

@@ -1,27 +1,28 @@
 import { timeCost, widthCost } from './width.ts'
 import type { Version } from '../data/datum.ts'
+import { BlockedTasks } from './blocked-tasks.ts'
 import { FreeNodes } from './free-nodes.ts'
 import type { IoCore } from '../io/io-core.ts'
 import type { Spot } from '../io/storage.ts'
 import type { Instruction } from '../instruction.ts'
+import { LaneQueues } from './lane-queues.ts'
 import { Locality } from './locality.ts'
-import { chargeFor, isShare, suits } from './machine.ts'
+import { chargeFor, suits } from './machine.ts'
 import type { Lane, Node } from './machine.ts'
 import type { Policy } from './policy.ts'
 import { NodeQueues } from './node-queues.ts'
 import type { NodePlacer } from './node-queues.ts'
 import { RankedQueue } from './ranked-queue.ts'
 import { Ranks } from './ranks.ts'
-import { Recalls } from './recalls.ts'
 import { Recency } from './recency.ts'
 import { SpreadTasks, findSpread } from './spread-tasks.ts'
 import { TeamTokens } from './team-tokens.ts'
 import { ReadyQueue, before, starved } from './ready-queue.ts'
 import type { Placer } from './ready-queue.ts'
+import { TimeLeft } from './time-left.ts'
 import { isWorthWaiting } from './worth-waiting.ts'
 import { demandOf } from '../tasks/demand.ts'
 import type { Demand } from '../tasks/demand.ts'
-import { FORMS } from '../tasks/form.ts'
 import { Looks } from '../tasks/looks.ts'
 import type { Implementation, Task } from '../tasks/task.ts'
 
@@ -46,23 +47,18 @@ export class Placement {
   readonly #near: NodeQueues<ReadyQueue> | null
   /** For policies that choose by rank. */
   readonly #ranks: Ranks | null
-  readonly recalls = new Recalls()
   readonly tokens: TeamTokens
+  readonly lanes: LaneQueues
+  readonly blocked: BlockedTasks
+  readonly #timeLeft = new TimeLeft()
   readonly #recency = new Recency()
   readonly #nodes: readonly Node[]
   readonly #policy: Policy
   readonly #free: FreeNodes
-  /** Nodes where blocked tasks could go on. */
-  readonly #claimed = new Set<Node>()
   /** Lanes whose last task released others, for policies that want those first. */
   #releasing: { node: Node; lane: Lane }[] = []
   readonly #io: IoCore
   #now = 0
-  /** The longest time that a task took; milliseconds. */
-  #longest = 0
-  /** Of all tasks so far. */
-  #highest = -Infinity
-  #lowest = Infinity
   /** Nodes that are being emptied for a task that was overtaken too often. */
   readonly #held = new Set<Node>()
   readonly #apart = new SpreadTasks()
@@ -92,18 +88,15 @@ export class Placement {
     this.tokens = new TeamTokens(nodes, mayGrow)
     this.#free = new FreeNodes(nodes)
     this.#io = io
+    this.lanes = new LaneQueues(nodes, io, this.tokens, this.#timeLeft, this.#held)
+    this.blocked = new BlockedTasks(nodes, this.#free, io)
     io.storage.onMemory = node => this.#free.update(node)
   }
 
   /** A task is new in the graph. */
   added(task: Task): void {
-    this.#counts(task.priority)
+    this.lanes.added(task.priority)
     this.#ranks?.added(task)
-  }
-
-  #counts(priority: number): void {
-    if (priority > this.#highest) this.#highest = priority
-    if (priority < this.#lowest) this.#lowest = priority
   }
 
   /** The task is to run earlier or later than it was said. It may look at all that are ready, so it is for people. */
@@ -111,27 +104,13 @@ export class Placement {
     if (isQueued && task.demand.io) this.#io.queue.withdraw(task)
     else if (isQueued) this.queue.withdraw(task)
     task.prioritize(priority)
-    this.#counts(priority)
+    this.lanes.added(priority)
     if (isQueued) this.enqueue(task, null)
-  }
-
-  /** Whether the task may wait on a lane behind others: it holds nothing but a CPU, and needs no token. */
-  canQueue(task: Task, queues: boolean): boolean {
-    const { kind, demand, accesses } = task
-    const { neverQueues, queuesFreely } = FORMS[kind.form]
-    if (neverQueues || !(queues || queuesFreely) || task.timed || kind.endsThreads) return false
-    if (kind.implementations.length > 1 && kind.implementations.some(hasShare)) return false
-    if (demand.cpus !== 1 || demand.memory !== 0 || demand.gpus !== 0 || this.#io.concerns(task)) return false
-    for (const access of accesses) {
-      if (access.mode === 'commutative' || access.read?.growth) return false
-      if (this.tokens.bindsToNode(access)) return false
-    }
-    return true
   }
 
   /** A task has ended well. */
   record(task: Task, took: number): void {
-    if (took > this.#longest) this.#longest = took
+    this.#timeLeft.record(took)
     this.#near?.locality.used(task)
     if (!this.#ranks) return
     this.#settleRanks()
@@ -153,7 +132,7 @@ export class Placement {
     if (this.#io.concerns(task)) this.#io.ready(task, this.#near?.locality.homeOf(task) ?? null)
     if (task.demand.io) return
     this.queue.push(task)
-    if (task.priority > this.#lowest && this.recalls.crowded.size > 0) this.recalls.overtake(task)
+    this.lanes.ready(task)
     if (this.#policy.successorsFirst && releasedBy && releasedBy.lane >= 0) {
       const node = this.#nodes[releasedBy.node]
       const lane = node?.lanes[releasedBy.lane]
@@ -161,11 +140,6 @@ export class Placement {
       if (lane.released.length === 0) this.#releasing.push({ node, lane })
       lane.released.push(task)
     }
-  }
-
-  /** What was sent to a lane and waits there behind another is not to run, unless it has begun. */
-  recall(task: Task): void {
-    this.recalls.cancel(task, this.#nodes[task.node]?.lanes[task.lane])
   }
 
   /** There is one node more, the last of the list. */
@@ -221,7 +195,7 @@ export class Placement {
   }
 
   #decide({ start, resume, park }: Orders): void {
-    if (this.#claimed.size > 0) this.#resumeClaimed(resume)
+    this.blocked.decide(resume)
     if (this.queue.size === 0) return
     this.#settleRanks()
     if (this.#releasing.length > 0) this.#placeSuccessors(start)
@@ -264,64 +238,14 @@ export class Placement {
     return isPlaced ? first : null
   }
 
-  demandOf(task: Task): Demand {
-    return task.implementation.demand ?? task.demand
-  }
-
   /** `isPaused`: it will go on, with the GPUs that it has. */
   release(task: Task, now: number, isPaused = false): void {
     const node = this.#nodes[task.node]
     if (!node || task.demand.io) return
-    node.release(task, this.demandOf(task), now, isPaused)
+    node.release(task, task.attemptDemand, now, isPaused)
     this.#free.update(node)
     this.#apart.takeBack(task, this.#free)
   }
-
-  // --- blocked tasks ---
-
-  claim(task: Task): void {
-    const node = this.#nodes[task.node] as Node
-    const { resuming } = node.lanes[task.lane] as Lane
-    for (const one of resuming) if (one === task) return
-    node.claims++
-    this.#claimed.add(node)
-    resuming.push(task)
-  }
-
-  forgetBlocked(task: Task): void {
-    const node = this.#nodes[task.node] as Node
-    if (node.lanes[task.lane]?.resuming.remove(task)) node.claims--
-    node.gpus.giveBack(task)
-  }
-
-  /** A blocked task that is being stopped holds nothing: without a node, `release` gives nothing back for it. */
-  holdBlocked(task: Task): void {
-    this.forgetBlocked(task)
-    task.node = -1
-  }
-
-  #resumeClaimed(resume: (task: Task) => void): void {
-    const nodes = [...this.#claimed].sort((a, b) => a.index - b.index)
-    for (const node of nodes) {
-      if (node.claims > 0) this.#resume(node, resume)
-      if (node.claims === 0) this.#claimed.delete(node)
-    }
-  }
-
-  #resume(node: Node, resume: (task: Task) => void): void {
-    for (const lane of node.lanes) {
-      const task = lane.resuming.peek()
-      if (!task || !node.canResume(task, this.demandOf(task))) continue
-      if (task.io && !this.#io.goOn(task)) continue
-      lane.resuming.shift()
-      node.claims--
-      node.occupy(task, this.demandOf(task), lane)
-      this.#free.update(node)
-      resume(task)
-    }
-  }
-
-  // --- nodes and lanes ---
 
   /** Each lane that has just become free takes first what its last task released. */
   #placeSuccessors(start: (task: Task) => void): void {
@@ -338,7 +262,7 @@ export class Placement {
         !this.#io.bound &&
         !this.tokens.busyTeam(first) &&
         node.fitsNow(first.demand) &&
-        this.#endsInTime(first.implementation, node)
+        this.#timeLeft.suffices(first.implementation, node, this.#now)
       if (!fits || !this.#mayGoFirst(first, node)) continue
       this.queue.forget(first)
       this.#occupy(first, node, first.implementation, lane)
@@ -382,7 +306,7 @@ export class Placement {
   /** Each implementation of a task is tried once; then the fastest that fits is taken. */
   #place(task: Task, only: Node | null): boolean {
     if (this.#io.bound && !this.#io.bound.allows(task)) return false
-    if (!only && task.queueable && this.#joinsBusyLane(task)) return true
+    if (!only && task.queueable && this.lanes.joinBusyLane(task)) return true
     // Whichever node asks for it: what it reads and writes is on a device there.
     const home = task.io ? this.#nodes[task.io.home ?? -1] : undefined
     if (home && home !== only && this.#place(task, home)) return true
@@ -401,7 +325,7 @@ export class Placement {
       ) {
         const onNode = task.io && this.#io.findOn(task, node)
         if (task.io && !onNode) continue
-        if (node.until < Infinity && !this.#endsInTime(one, node)) continue
+        if (node.until < Infinity && !this.#timeLeft.suffices(one, node, this.#now)) continue
         best = one
         where = node
         spot = onNode
@@ -411,7 +335,7 @@ export class Placement {
     }
     if (!best || !where) {
       if (task.demand.spread && this.#nodes.length > 1 && this.#spread(task)) return true
-      return !only && task.queueable && this.#queueOnLane(task)
+      return !only && task.queueable && this.lanes.joinLane(task, this.queue.size, this.#now)
     }
     if (implementations.length > 1 && isWorthWaiting(task, best, this.#nodes, this.queue.size, this.#now))
       return false
@@ -430,11 +354,6 @@ export class Placement {
     return true
   }
 
-  /** Of a kind that has not run yet, as much is expected as of the longest so far. */
-  #endsInTime({ ended, peak }: Implementation, { until }: Node): boolean {
-    return this.#now + (ended > 0 ? peak : this.#longest) <= until
-  }
-
   #occupy(
     task: Task,
     node: Node,
@@ -450,49 +369,6 @@ export class Placement {
     this.#free.update(node)
     this.tokens.take(task)
   }
-
-  /** Where there is one node: to look through many for such a lane would take longer than to wake one. */
-  #joinsBusyLane(task: Task): boolean {
-    const [node] = this.#nodes
-    const { kind, implementation, demand } = task
-    if (!node || this.#nodes.length > 1 || kind.implementations.length > 1) return false
-    const lane = node.busyLane(kind.form, implementation.estimate)
-    if (!lane || this.#held.has(node) || !node.suits(demand)) return false
-    this.#queueOn(lane, node, task)
-    return true
-  }
-
-  #queueOnLane(task: Task): boolean {
-    const { implementation } = task
-    if (task.kind.implementations.length > 1) return false
-    const ready = this.queue.size / this.#nodes.length
-    const isLower = task.priority < this.#highest
-    const near = this.#nodes[task.near]
-    // What was assigned to a node waits there, behind others, rather than elsewhere.
-    for (const node of near?.suits(task.demand) && !near.isPaused ? [near] : this.#nodes) {
-      if (this.#held.has(node) || !node.suits(task.demand) || !this.#endsInTime(implementation, node))
-        continue
-      const lane = node.shallowLane(task.kind.form, implementation.estimate, ready, isLower)
-      if (!lane) continue
-      this.#queueOn(lane, node, task)
-      return true
-    }
-    return false
-  }
-
-  #queueOn(lane: Lane, node: Node, task: Task): void {
-    const { implementation } = task
-    implementation.begun++
-    task.node = node.index
-    task.lane = lane.index
-    task.charge = chargeFor(implementation.estimate)
-    lane.queue.push(task)
-    lane.load += task.charge
-    if (!node.isCrowded) this.recalls.queued(node)
-  }
 }
-
-/** It runs beside others and never behind them. */
-const hasShare = ({ demand }: Implementation): boolean => demand !== null && isShare(demand.cpus)
 
 const byRank = (a: Task, b: Task): number => b.priority - a.priority || a.turn - b.turn

@@ -93,15 +93,15 @@ export class Readiness {
   started(task: Task, now: number): void {
     if (task.startedAt >= 0) return
     task.startedAt = now
-    const { observed, placement } = this.#parts
-    observed.observer?.(startedEvent(task, placement.demandOf(task).cpus, now))
+    const { observed } = this.#parts
+    observed.observer?.(startedEvent(task, task.attemptDemand.cpus, now))
   }
 
   /** What the blocked task waited for is there: it wants a CPU again. */
   unblocked(task: Task): void {
     if (task.state !== 'blocked') return
     if (task.demand.io) this.#parts.io.unblocked(task)
-    else this.#parts.placement.claim(task)
+    else this.#parts.placement.blocked.claim(task)
   }
 
   /** Throws what a policy threw. */

@@ -48,7 +48,7 @@ export class Cancellations {
     for (const task of members(group)) {
       if (task.state === 'waiting' || task.state === 'ready' || task.state === 'parked') {
         this.add(task, cause, why)
-      } else if (task.state === 'running' && task.queueable) this.#placement.recall(task)
+      } else if (task.state === 'running' && task.queueable) this.#placement.lanes.cancel(task)
     }
   }
 

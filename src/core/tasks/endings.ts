@@ -26,7 +26,7 @@ export class Endings {
   release(task: Task, now: number, took = -1): void {
     const { io, placement } = this.#parts
     if (task.io) io.ended(task, took, now)
-    if (task.state === 'blocked') placement.forgetBlocked(task)
+    if (task.state === 'blocked') placement.blocked.forget(task)
     else placement.release(task, now)
     placement.tokens.release(task)
     this.#readiness.wakeParked(task, now)
@@ -92,7 +92,7 @@ export class Endings {
    * does memory that it writes in place: nothing may look at it before.
    */
   #stopRunning(task: Task, now: number): void {
-    if (task.state === 'blocked') this.#parts.placement.holdBlocked(task)
+    if (task.state === 'blocked') this.#parts.placement.blocked.drop(task)
     task.move('stopping', now)
     this.#parts.instructions.stop(task)
     for (const { write } of task.accesses) {

@@ -245,6 +245,10 @@ export class Task {
   get demand(): Demand {
     return this.#terms.demand
   }
+  /** What an attempt asks for: the implementation that was chosen may ask for something else than the task. */
+  get attemptDemand(): Demand {
+    return this.implementation.demand ?? this.#terms.demand
+  }
   get onFailure(): OnFailure {
     return this.#terms.onFailure
   }

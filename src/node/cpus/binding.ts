@@ -27,9 +27,9 @@ export class Binding {
   }
 
   /** It may be bound; asked for each task, and most are not. */
-  concerns({ demand, implementation }: Task): boolean {
-    if (this.#mode === 'off' || demand.io) return false
-    return this.#mode === 'all' || (implementation.demand ?? demand).cpus > 1
+  concerns(task: Task): boolean {
+    if (this.#mode === 'off' || task.demand.io) return false
+    return this.#mode === 'all' || task.attemptDemand.cpus > 1
   }
 
   /** The CPUs to bind it to; null for none. For an I/O task, those near its device. */
@@ -58,7 +58,7 @@ export class Binding {
   /** Variables that say what a program has; null for the many that asked for nothing. */
   variablesOf(task: Task): Record<string, string> | null {
     const { demand } = task
-    const { cpus } = task.implementation.demand ?? demand
+    const { cpus } = task.attemptDemand
     const gpus = demand.gpus > 0 ? this.gpusOf(task) : null
     const bound = this.cpusOf(task)
     const isAsked = !demand.io && (cpus > 1 || jobOf(task).definition.options.cpus !== undefined)

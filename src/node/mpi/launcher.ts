@@ -100,11 +100,11 @@ export const withoutScheduler = (environment: Readonly<Record<string, string>>):
 
 /** What goes before the words of an MPI program, and into its environment. */
 export function mpiLaunch(
-  { implementation, demand }: Task,
+  { attemptDemand }: Task,
   cpus: number,
   node: string,
 ): { words: string[]; variables: Record<string, string> } {
-  const processes = (implementation.demand ?? demand).cpus / cpus
+  const processes = attemptDemand.cpus / cpus
   const variables = { ...launchVariables([node]), ...threadVariables(cpus) }
   return { words: launchWords(findMpi(), processes), variables }
 }

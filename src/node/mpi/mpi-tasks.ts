@@ -125,7 +125,7 @@ export class MpiTasks implements TaskForm {
       await new Promise<void>(resolve => buffers.whenBack(kept, resolve))
     }
     const form = formOf(task)
-    const { cpus } = task.implementation.demand ?? task.demand
+    const { cpus } = task.attemptDemand
     const size = cpus / form.cpus
     const lanes = this.#parts.binding.lanesOf(task)
     // With lanes of several agents, whose ranks are not one pool.

@@ -105,7 +105,7 @@ export class Functions implements TaskForm {
   }
 
   #grant(task: Task): TaskGrant | null {
-    const { cpus, gpus } = task.implementation.demand ?? task.demand
+    const { cpus, gpus } = task.attemptDemand
     const { binding } = this.#parts
     if ((cpus === 1 || cpus === 0) && gpus === 0 && !binding.concerns(task)) return null
     const bound = this.#addon ? binding.cpusOf(task) : null
@@ -218,7 +218,7 @@ export class Functions implements TaskForm {
 
   /** Another task has a share of the same CPU, and runs in its thread. */
   #isBeside(task: Task): boolean {
-    if (!isShare((task.implementation.demand ?? task.demand).cpus)) return false
+    if (!isShare(task.attemptDemand.cpus)) return false
     for (const other of this.#parts.machine.lanes[task.lane]?.queue ?? []) {
       if (other !== task && jobOf(other).attempt?.thread === task.lane) return true
     }
