@@ -79,14 +79,18 @@ const COLUMNS: readonly Column[] = [
   })),
 ]
 
-const COUNTS = ['submitted', 'done', 'kept', 'failed', 'ignored', 'cancelled', 'retried'] as const
+const countsOf = (kind: KindStatistics): number[] => [
+  kind.submitted,
+  kind.done - kind.kept,
+  ...(['kept', 'failed', 'ignored', 'cancelled', 'retried'] as const).map(count => kind[count]),
+]
 
 /** Columns that are zero for all are left out. */
 export function kindLines(statistics: Statistics, paint: Paint): string[] {
   const kinds = [...statistics.kinds.values()].sort((a, b) => b.busyMs - a.busyMs || a.kind - b.kind)
   const rows = kinds.map(kind => [
     clean(kind.name),
-    ...COUNTS.map(count => formatCount(kind[count])),
+    ...countsOf(kind).map(formatCount),
     formatDuration(kind.busyMs),
     meanText(kind),
     formatDuration(kind.longestMs),

@@ -135,9 +135,11 @@ function report(run: FlowRun, path: string, given: Given, { progress }: RunOptio
     if (left.length > MOST_NAMES) remark(`  and ${left.length - MOST_NAMES} more`)
     return
   }
-  if (run.planned.length === 0 && progress !== 'none' && progress !== 'json') {
-    remark('millrace: nothing to do, all is up to date')
-  }
+  if (progress === 'none' || progress === 'json') return
+  const { leftAlone } = run.planner
+  if (run.planned.length === 0) remark('millrace: nothing to do, all is up to date')
+  else if (leftAlone > 0)
+    remark(`millrace: ${plural(leftAlone, 'other task')} ${leftAlone === 1 ? 'was' : 'were'} up to date`)
 }
 
 function forceOf({ flags, values }: Given, { rules }: Registry): Force {

@@ -57,6 +57,8 @@ export class Planner {
   /** All that was asked for, where that is forced. */
   readonly #goals = new Set<number>()
   #missing = 0
+  /** Tasks that are up to date, so far. */
+  leftAlone = 0
 
   constructor(registry: Registry, files: FileTable, records: RecordTable, options: PlanOptions) {
     this.#registry = registry
@@ -101,6 +103,9 @@ export class Planner {
   /** Nothing that was decided is done. */
   #startAnew(): void {
     for (const work of this.#touched) {
+      // What is forgotten stays as it is.
+      const isDecidedAnew = this.makers.of(work.outputs[0] as number) === work
+      if (isDecidedAnew && (work.state === 'fresh' || work.state === 'absent')) this.leftAlone--
       work.state = 'new'
       work.isMissed = false
     }
@@ -197,6 +202,7 @@ export class Planner {
       todo.push(work)
     } else {
       work.state = isAbsent ? 'absent' : 'fresh'
+      this.leftAlone++
       if (!isAbsent && this.makers.release(work) && this.#touched.at(-1) === work) this.#touched.pop()
     }
   }
@@ -249,6 +255,7 @@ export class Planner {
     for (let one = stack.pop(); one; one = stack.pop()) {
       if (one.work.state !== 'absent') continue
       this.#touched.push(one.work)
+      this.leftAlone--
       one.work.state = 'stale'
       one.work.isMissed = true
       one.work.reason = one.reason

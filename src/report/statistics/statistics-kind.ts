@@ -19,6 +19,8 @@ export interface KindStatistics {
   ignored: number
   /** Of those that are done: they made nothing, because their results or files were there from an earlier run. */
   kept: number
+  /** Of those that are kept: their files were in place, and were right. */
+  upToDate: number
   /** Attempts that were lost and made again: not a state, and a task can be counted often. */
   retried: number
   /** Running time of all attempts; time blocked is not in it. */
@@ -127,6 +129,7 @@ export function emptyKind(kind: number, name: string): KindStatistics {
     cancelled: 0,
     ignored: 0,
     kept: 0,
+    upToDate: 0,
     retried: 0,
     busyMs: 0,
     longestMs: 0,

@@ -434,7 +434,12 @@ export class Statistics {
     const attempt = this.#end(task, at, 'done')
     this.#used(attempt, usage)
     if (!attempt) return
-    if (kept) for (const counts of [attempt.kind, this.total]) counts.kept++
+    if (kept) {
+      for (const counts of [attempt.kind, this.total]) {
+        counts.kept++
+        counts.upToDate++
+      }
+    }
     this.nodes.done(attempt.node)
     if (!steps) return
     addSteps(attempt.kind, steps)

@@ -3,7 +3,7 @@ import type { Paint } from './paint.ts'
 import { withLabel } from '../label.ts'
 import { clean, elide, width } from '../text.ts'
 
-export type CompletionState = 'ok' | 'kept' | 'failed' | 'cancelled' | 'ignored' | 'retry'
+export type CompletionState = 'ok' | 'kept' | 'up to date' | 'failed' | 'cancelled' | 'ignored' | 'retry'
 
 export interface Completion {
   state: CompletionState
@@ -134,6 +134,7 @@ export class Completions {
       case 'ok':
         return this.#paint.good(state)
       case 'kept':
+      case 'up to date':
         return this.#paint.dim(state)
       case 'failed':
         return this.#paint.bad(state)

@@ -59,7 +59,7 @@ export class Narrator {
     const { print, paint, isVerbose } = this.#options
     switch (event.type) {
       case 'finished': {
-        if (isVerbose) this.#completed(event.kept ? 'kept' : 'ok', event)
+        if (isVerbose) this.#completed(event.kept ? 'up to date' : 'ok', event)
         else statistics.observe(event)
         return
       }

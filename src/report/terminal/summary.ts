@@ -83,11 +83,12 @@ function cacheText({ total, kinds }: Statistics): string | null {
 }
 
 export function taskCounts({ total, ended }: Statistics): string {
-  const kept = total.kept > 0 ? ` (${formatCount(total.kept)} kept from before)` : ''
-  const parts = [`${formatCount(total.done)} ok${kept}`]
+  const parts = [`${formatCount(total.done - total.kept)} ok`]
   const add = (count: number, word: string): void => {
     if (count > 0) parts.push(`${formatCount(count)} ${word}`)
   }
+  add(total.upToDate, 'up to date')
+  add(total.kept - total.upToDate, 'kept from before')
   add(total.failed, 'failed')
   add(total.ignored, 'failed and ignored')
   add(total.cancelled, 'cancelled')
