@@ -55,7 +55,7 @@ export class ProgramFiles {
     this.#runtime.schedule()
     const own = version ? this.#gone(version) : Promise.resolve()
     const gone = inside.length === 0 ? own : own.then(() => this.#allGone(inside))
-    await this.#runtime.files.store.remove(absolute, version, gone)
+    await this.#runtime.files.store.removals.remove(absolute, version, gone)
     if (version) await this.#runtime.files.deletions.done(version)
     const next = this.#runtime.paths.find(absolute)
     if (next) await this.#runtime.files.tasks.publishLatest(next)
@@ -95,8 +95,8 @@ export class ProgramFiles {
   async #gone(version: Version): Promise<void> {
     await this.#runtime.settled(version)
     await this.#runtime.unread(version)
-    const { store: files } = this.#runtime.files
-    for (let at = files.readAt(version.datum); at; at = files.readAt(version.datum))
+    const { places } = this.#runtime.files.store
+    for (let at = places.readAt(version.datum); at; at = places.readAt(version.datum))
       await this.#runtime.unread(at)
   }
 }

@@ -1,27 +1,23 @@
 import { hash } from 'node:crypto'
 import { constants, existsSync, lstatSync } from 'node:fs'
-import { copyFile, cp, link, lstat, mkdir, rename, rm } from 'node:fs/promises'
+import { copyFile, cp, mkdir } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { nearestValid } from '../core/data/datum.ts'
 import type { Access, Datum, Version } from '../core/data/datum.ts'
 import { MillraceError } from '../core/errors.ts'
 import { STAGING } from '../core/data/staging-name.ts'
 import type { Device } from '../core/io/device.ts'
-import { beginArrival, hurryArrival } from './arrivals.ts'
-import { makeFolders } from './folders.ts'
-import { elsewhere, linkFolder, overlay, usedInside, versionsInside } from './folder-view.ts'
+import { elsewhere, linkFolder, overlay, versionsInside } from './folder-view.ts'
 import { UndeclaredFiles } from './undeclared-files.ts'
 import { Location, Locations } from './location.ts'
 import type { Stranded } from './location.ts'
-import { bytesAt, exists, expectReplaceable, replace, unwritable } from './output-place.ts'
+import { bytesAt, exists, expectReplaceable, unwritable } from './output-place.ts'
 import { FileThreads } from './file-threads.ts'
-import { ALWAYS_WANTED, copyDurably } from './mover.ts'
-import type { Going } from './mover.ts'
-import { FULL_SPEED } from './pace.ts'
-import type { Pace } from './pace.ts'
 import { Staging, isStaging } from './staging.ts'
 import { Tiers, unusable } from './tiers.ts'
 import { KeyedMutex } from './keyed-mutex.ts'
+import { Removals } from './removals.ts'
+import { UserPlaces } from './user-places.ts'
 import { isKept, removeKept } from './tier-folders.ts'
 
 /** Files that are brought to their places at one time when a run ends. */
@@ -43,8 +39,8 @@ export class FileStore {
   readonly undeclared = new UndeclaredFiles()
   /** Folders of files that were there already, and were looked through for what killed runs have left. */
   readonly #adopted = new Set<string>()
-  /** Paths that are being removed, and the last version that was there. */
-  readonly #removing = new Map<string, { last: Version | null; done: Promise<void> }>()
+  readonly removals = new Removals()
+  readonly places: UserPlaces
   /** Copies of folders, each for one attempt that reads it. */
   readonly #views = new Set<string>()
   /** Called with each file that is read and that no task of the run made. */
@@ -53,6 +49,15 @@ export class FileStore {
   constructor(run: string, announce: (folder: string) => void) {
     this.#staging = new Staging(run, announce)
     this.tiers = new Tiers(run, this.locations, this.#threads)
+    this.places = new UserPlaces({
+      locations: this.locations,
+      staging: this.#staging,
+      tiers: this.tiers,
+      threads: this.#threads,
+      mutex: this.#mutex,
+      undeclared: this.undeclared,
+      removals: this.removals,
+    })
   }
 
   /**
@@ -74,7 +79,8 @@ export class FileStore {
   async readFolder(version: Version, accesses: readonly Access[], task: number): Promise<string> {
     const home = version.datum.path as string
     const inside = versionsInside(home, accesses)
-    for (const one of elsewhere(inside, this.locations)) if (!one.datum.temporary) await this.publish(one)
+    for (const one of elsewhere(inside, this.locations))
+      if (!one.datum.temporary) await this.places.publish(one)
     this.tidy()
     const late = elsewhere(inside, this.locations)
     const isWhole = late.length === 0 && !this.#staging.isUsedInside(home)
@@ -114,21 +120,6 @@ export class FileStore {
     if (location.isTold) return
     location.isTold = true
     this.found?.(version, bytes)
-  }
-
-  /** The program has seen the version in its place; `task` is the last one that it had called by then. */
-  async waited(version: Version, task: number): Promise<void> {
-    const location = this.locations.of(version)
-    if (!location.isNamed || location.device) return
-    location.waitedAfter = Math.min(location.waitedAfter, task)
-    const { datum } = version
-    await this.#mutex.run(datum, async () => {
-      const { where } = location
-      if (where.at !== 'staging' || version.readers > 0) return
-      if (this.locations.file(datum).inPlace !== version) return
-      location.arrive()
-      await this.drop(where.path)
-    })
   }
 
   pathOf(version: Version): string {
@@ -233,7 +224,7 @@ export class FileStore {
     // Others of a team may still fail, and then the original is wanted. Else no reader has been told the
     // staged path yet.
     if (version.team || version.datum.aside || (version.superseded && location.isNamed)) return
-    await this.publish(version, false)
+    await this.places.publish(version, false)
   }
 
   /**
@@ -244,141 +235,6 @@ export class FileStore {
     if (number !== 1 || !previous) return number > 1
     const own = producer?.accesses.filter(({ read }) => read === previous).length ?? 0
     return previous.readers > own || this.locations.of(previous).wasRead
-  }
-
-  /** Returns the version whose readers are in the way, if there is one; those of `own`, which made this one, are not. */
-  async publish(
-    version: Version,
-    hasReaders?: boolean,
-    own: readonly Access[] = [],
-  ): Promise<Version | null> {
-    const { inside } = this.locations.of(version)
-    const inTheWay = inside.length > 0 ? await this.#placeInside(inside, own) : null
-    if (inTheWay) return inTheWay
-    return this.#mutex.run(version.datum, () =>
-      this.#publish(version, hasReaders ?? version.readers > 0, own),
-    )
-  }
-
-  /** A directory is to take the place of these: all of them must have been there, and be read no more. */
-  async #placeInside(inside: readonly Version[], own: readonly Access[]): Promise<Version | null> {
-    const inTheWay = usedInside(inside, own, this.locations)
-    if (inTheWay) return inTheWay
-    for (const version of inside) {
-      const location = this.locations.of(version)
-      if (version.value !== location || !location.isAside) continue
-      const older = await this.publish(version, true)
-      if (older) return older
-      const { where } = location
-      if (where.at !== 'staging') continue
-      location.arrive()
-      await this.drop(where.path)
-    }
-    return null
-  }
-
-  async #publish(version: Version, hasReaders: boolean, own: readonly Access[]): Promise<Version | null> {
-    const location = this.locations.of(version)
-    const { datum, value } = version
-    if (value !== location || !location.isAside) return null
-    const file = this.locations.file(datum)
-    const { home, path } = location
-    const removal = this.#removing.get(home)
-    if (removal && removal.last?.datum !== datum) {
-      // Its producer or readers may need the CPU that waiting here would hold.
-      if (removal.last && (!removal.last.settled || removal.last.readers > 0)) return removal.last
-      await removal.done
-    }
-    const older = file.inPlace
-    const isOwn = ({ read }: Access): boolean => read === older
-    if (older && older !== version && older.readers > own.filter(isOwn).length) return older
-    // A task that began later has ended first: what it wrote is the newer one.
-    if (older && older.number > version.number) return null
-    if (location.device) {
-      const isThere = older === version || (await hurryArrival(location))
-      // It may have moved to another device meanwhile.
-      if (!isThere) await this.#bring(location.path, home, FULL_SPEED, ALWAYS_WANTED)
-      file.inPlace = version
-      await this.tiers.published(version)
-      return null
-    }
-    const isDirectory = !location.isPlain && (await lstat(path)).isDirectory()
-    const place = dirname(path)
-    // Staged beside it, its folder is there; staged on a device, it may not be.
-    if (dirname(dirname(place)) !== dirname(home)) await makeFolders(dirname(home))
-    if (older === version) return null
-    if (hasReaders || (location.isNamed && !isDirectory)) {
-      // Its readers know it under the staged name, so that name has to stay.
-      if (isDirectory) return version
-      const second = `${path}.published`
-      await link(path, second).catch(() => copyFile(path, second))
-      await replace(second, home)
-    } else {
-      if (isDirectory) await this.#makeWay(home)
-      await replace(path, home, this.#staging.isQuick(dirname(place)))
-      location.arrive()
-      if (await this.#staging.clear(place)) this.undeclared.gone(place)
-      else this.undeclared.found(place, home)
-    }
-    file.inPlace = version
-    await this.tiers.published(version)
-    return null
-  }
-
-  /** Copies what is on another device to its place: whole, or not at all. */
-  async #bring(from: string, path: string, pace: Pace, going: Going): Promise<boolean> {
-    const place = await this.#staging.claim(dirname(path), basename(path), 1)
-    const aside = join(place, basename(path))
-    try {
-      await copyDurably(this.#threads, from, aside, pace, going)
-      if (!going.isWanted()) return false
-      if ((await lstat(aside)).isDirectory()) await this.#makeWay(path)
-      await replace(aside, path)
-      await this.#threads.call('syncFolder', dirname(path))
-      return true
-    } finally {
-      await this.#staging.remove(place)
-    }
-  }
-
-  /**
-   * Moves a version to another device, to its place if that is there; readers are not disturbed. Says where it
-   * is now, 'original' if only a copy of the user's file was dropped, or null if there was nothing to move any more.
-   */
-  async move(version: Version, to: Device, pace: Pace): Promise<'kept' | 'placed' | 'original' | null> {
-    if (await this.tiers.uncache(version)) return 'original'
-    const location = this.locations.of(version)
-    if (!location.device || !(await this.#mayPlace(version, to))) {
-      return (await this.tiers.relocate(version, to, pace)) ? 'kept' : null
-    }
-    const { datum } = version
-    const file = this.locations.file(datum)
-    const wanted = (): boolean => version.value === location && !version.superseded && !datum.removed
-    const bring = (going: Going): Promise<boolean> => this.#bring(location.path, location.home, pace, going)
-    // Two who bring it to its place at one time are in each other's way.
-    await this.#mutex.idle(datum)
-    const isThere =
-      file.inPlace === version ||
-      (await beginArrival(location, () => wanted() && this.#isUnread(datum), bring))
-    if (!isThere) return null
-    return this.#mutex.run(datum, async () => {
-      file.inPlace = version
-      await this.tiers.published(version)
-      await this.tiers.forget(version, location)
-      location.arrive()
-      return 'placed' as const
-    })
-  }
-
-  async #mayPlace(version: Version, to: Device): Promise<boolean> {
-    const { datum } = version
-    const isLast = !version.superseded && !version.team && !datum.removed
-    return isLast && this.#isUnread(datum) && (await this.tiers.isOn(to, datum.path as string))
-  }
-
-  /** What is at the user's path now has no readers. */
-  #isUnread(datum: Datum): boolean {
-    return (this.locations.file(datum).inPlace?.readers ?? 0) === 0
   }
 
   async discard(version: Version): Promise<void> {
@@ -401,37 +257,9 @@ export class FileStore {
     await this.#staging.remove(dirname(staged), mayBeWritten)
   }
 
-  /** Moves a file from a staging folder to the user's. */
-  async bringHome(from: string, path: string): Promise<void> {
-    await makeFolders(dirname(path))
-    if ((await lstat(from)).isDirectory()) await this.#makeWay(path)
-    await replace(from, path)
-  }
-
   /** Staging folders that are empty go. */
   tidy(): void {
     this.#staging.tidy()
-  }
-
-  /** Deletes what is at a path, after `gone`: what is written there by tasks that were called later comes after that. */
-  async remove(path: string, last: Version | null, gone: Promise<void>): Promise<void> {
-    const before = this.#removing.get(path)?.done
-    const removed = Promise.all([before, gone]).then(() => rm(path, { recursive: true, force: true }))
-    const done = removed.then(
-      () => undefined,
-      () => undefined,
-    )
-    const removal = { last, done }
-    this.#removing.set(path, removal)
-    await done
-    if (this.#removing.get(path) === removal) this.#removing.delete(path)
-    await removed
-  }
-
-  /** The version that is at the user's path now, if it has readers. */
-  readAt(datum: Datum): Version | null {
-    const version = this.locations.file(datum).inPlace
-    return version && version.readers > 0 ? version : null
   }
 
   /**
@@ -446,7 +274,7 @@ export class FileStore {
         const version = nearestValid(next.value.current)
         if (next.value.aside) this.undeclared.declare(next.value.path as string)
         if (version.state !== 'ready' || next.value.removed || next.value.aside) continue
-        await this.publish(version).catch((error: unknown) => {
+        await this.places.publish(version).catch((error: unknown) => {
           const { isAside, path, home } = this.locations.of(version)
           if (version.value === undefined || !isAside) return
           // The user removed the folder that it was to come to, and was in: it is not missed.
@@ -472,14 +300,6 @@ export class FileStore {
   /** For the end of the process, where nothing can be waited for. */
   endNow(): void {
     this.#staging.end()
-  }
-
-  /** A directory cannot be renamed over one that has files in it. */
-  async #makeWay(path: string): Promise<void> {
-    if (!(await exists(path))) return
-    const place = await this.#staging.claim(dirname(path), `${basename(path)}~old`, 1)
-    await rename(path, join(place, basename(path)))
-    await this.#staging.remove(place)
   }
 }
 

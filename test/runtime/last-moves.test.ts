@@ -20,7 +20,7 @@ test('no move begins when a run ends, and the end waits for those that have begu
       told.push(`${id} ${phase}: ${why}`),
   }
   let next = 2
-  const files = { move: () => new Promise(resolve => setImmediate(resolve, 'kept')) }
+  const files = { places: { move: () => new Promise(resolve => setImmediate(resolve, 'kept')) } }
   const devices: Devices = new Devices(
     { io, observer: null } as unknown as Engine,
     files as unknown as FileStore,

@@ -158,7 +158,10 @@ export class TaskFiles {
       const own = datum.path as string
       if (version.state === 'ready' && version.value instanceof Location && !datum.aside) {
         await this.publish(version)
-        await this.store.bringHome(own, join(dirname(write.datum.path as string), relative(place, own)))
+        await this.store.places.bringHome(
+          own,
+          join(dirname(write.datum.path as string), relative(place, own)),
+        )
       }
       this.#versions.remove(datum)
     }
@@ -174,7 +177,7 @@ export class TaskFiles {
     const isStaged = value instanceof Location && value.where.at === 'staging'
     if (!isStaged || superseded || team || datum.aside) return
     // What is in its place may be older than what it read, and then others may read it there.
-    const inTheWay = await this.store.publish(version, false, accesses).catch(() => null)
+    const inTheWay = await this.store.places.publish(version, false, accesses).catch(() => null)
     if (inTheWay) void this.#publishAfter(inTheWay, version).catch(() => undefined)
   }
 
@@ -183,7 +186,7 @@ export class TaskFiles {
       await this.#versions.settled(at)
       await this.#versions.unread(at)
       const isWanted = !version.superseded && !version.datum.removed
-      at = isWanted ? await this.store.publish(version) : null
+      at = isWanted ? await this.store.places.publish(version) : null
     }
   }
 
@@ -203,9 +206,9 @@ export class TaskFiles {
   /** Brings the version to the path that the user named. */
   async publish(version: Version): Promise<void> {
     for (;;) {
-      const inTheWay = await this.store.publish(version)
+      const inTheWay = await this.store.places.publish(version)
       if (!inTheWay) {
-        await this.store.waited(version, this.#versions.taskCount)
+        await this.store.places.waited(version, this.#versions.taskCount)
         return this.store.tidy()
       }
       await this.#versions.settled(inTheWay)
@@ -215,7 +218,8 @@ export class TaskFiles {
 
   async publishLatest(datum: Datum): Promise<void> {
     const version = nearestValid(datum.current)
-    if (version.state === 'ready' && !version.superseded && !datum.removed) await this.store.publish(version)
+    if (version.state === 'ready' && !version.superseded && !datum.removed)
+      await this.store.places.publish(version)
   }
 }
 

@@ -196,7 +196,7 @@ export class Devices {
     const { io } = this.#engine
     const { version, to } = move
     try {
-      const where = await this.#files.move(version, to, this.#paceOf(move))
+      const where = await this.#files.places.move(version, to, this.#paceOf(move))
       if (where === null) io.moveFailed(move, UNNEEDED, this.#now(), 'dropped')
       else io.moved(move, this.#now())
       if (where === 'placed') this.#engine.io.handOver(version)
