@@ -66,6 +66,23 @@ u32 mr_wanted_by(const char *name, int is_dir)
     return 0;
 }
 
+/* ---- what has to wait ---- */
+
+static u8 *held; /* by record */
+
+int mr_is_held(u32 file) { return __atomic_load_n(&held[file], __ATOMIC_RELAXED); }
+
+static int hold(const u8 *content, u32 length)
+{
+    u16 size;
+    if (length < 3) return mr_say(MR_USAGE, "a frame is too short");
+    memcpy(&size, content, 2);
+    if (size + 3u != length) return mr_say(MR_USAGE, "a frame is damaged");
+    u32 file = mr_file_find((const char *)content + 2, size);
+    if (file != MR_NONE) __atomic_store_n(&held[file], content[length - 1], __ATOMIC_RELAXED);
+    return 0;
+}
+
 /* ---- taking frames ---- */
 
 static int read_all(void *to, size_t n)
@@ -100,6 +117,7 @@ static void *take(void *unused)
         if (head[4] == MR_FRAME_WANT) code = add_want(content, length);
         else if (head[4] == MR_FRAME_GO) has_all_wants = 1;
         else if (head[4] == MR_FRAME_AGAIN) mr_add(&mr_send_again, 1);
+        else if (head[4] == MR_FRAME_HOLD) code = hold(content, length);
         else code = mr_take_frame(head[4], content, length);
     }
     is_over = 1;
@@ -130,13 +148,15 @@ int mr_command_relay(const struct mr_options *o)
     if (o->timeout > 0) mr_sight_limit = (u64)(o->timeout * 1e9);
     mr_remote_ok = calloc(mr_used(MR_STEPS) + 1, sizeof *mr_remote_ok);
     mr_remote_failed = calloc(mr_used(MR_STEPS) + 1, sizeof *mr_remote_failed);
+    held = calloc(mr_b->region[MR_FILES].cap, 1);
     pthread_t thread;
     if (pthread_create(&thread, 0, take, 0)) return mr_say(MR_FAILED_COMMAND, "cannot start a thread");
     while (!has_all_wants && !is_over) usleep(LOOK_BUSY_US);
     for (int last = 0; !last && !mr_load(&mr_b->gone);) {
         last = is_over; /* what happened until the end of stdin is sent */
         reap();
-        usleep(mr_send_news() ? LOOK_BUSY_US : LOOK_IDLE_US);
+        int news = mr_send_news();
+        if (news != MR_MORE_NEWS) usleep(news ? LOOK_BUSY_US : LOOK_IDLE_US);
     }
     return code;
 }

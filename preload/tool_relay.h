@@ -21,6 +21,8 @@ enum {
     MR_FRAME_WANT,       /* begins with a pattern. u8: it has wildcards; text: the step of another node that reads what it names */
     MR_FRAME_GO,         /* all WANTs have come */
     MR_FRAME_AGAIN,      /* in: what was sent is to be sent again, because a node may not have got it. out: that was done; u32: for how many of them */
+    MR_FRAME_HOLD,       /* in: u8: 1 no more bytes of this file for now, 0 go on. Other files do not wait for it */
+    MR_FRAME_LATE,       /* out: it is complete or has failed, and is held: the ENDEDs that follow are for nodes that have it whole */
 };
 
 /* A directory that a rule names: it is complete when each node finds it so. A file that may have been sent before, with the
@@ -28,6 +30,7 @@ enum {
 enum { MR_BEGIN_DIR = 1, MR_BEGIN_AGAIN = 2 };
 
 #define MR_FRAME_MAX (256u << 10) /* bytes of a file in one frame */
+#define MR_TURN (1u << 20)        /* bytes of a file before it is the turn of the next */
 
 /* All nodes see one directory: frames tell how far a file is, and carry no bytes. */
 extern int mr_is_shared;
@@ -41,10 +44,13 @@ extern u32 mr_send_again; /* how often all had to be sent again */
 
 void mr_path_of(char *to, size_t size, const char *path);
 
+int mr_is_held(u32 file);
+
 /* The number of a step on another node that reads the file, plus one; 0: no node needs it. */
 u32 mr_wanted_by(const char *name, int is_dir);
 
-/* tool_send.c: looks once at the board and sends what is new. Returns whether anything was. */
+/* tool_send.c: looks once at the board and sends what is new, of each file a piece. */
+enum { MR_NO_NEWS, MR_NEWS, MR_MORE_NEWS };
 int mr_send_news(void);
 
 /* tool_receive.c: takes one frame. 0, or an exit code with a message. */

@@ -62,11 +62,14 @@ struct sent {
     u64 bytes;      /* from the start */
     int is_begun, is_done;
     int is_again;   /* a node may have it, or a part */
+    int is_last;    /* it was complete when its bytes from the start on were sent, or sent again */
+    int is_late;    /* told so */
     u64 synced_at;
 };
 
 static struct sent *open_files; /* those that are not done, in the order of their records */
 static u32 open_count, open_room, seen;
+static int has_more;    /* a turn was over before its file */
 static u32 seen_before; /* records below this number may have been sent before */
 
 static void look_for_more(void)
@@ -135,10 +138,15 @@ static int send_sight(struct mr_file *f, struct sent *r, const char *name, const
     return 0;
 }
 
-/* Sends from `r->bytes` up to an offset. 0, or an error of the system. */
+/* Sends from `r->bytes` up to an offset, or as much as its turn allows. 0, or an error of the system. */
 static int send_bytes(struct mr_file *f, struct sent *r, const char *name, const char *path, u64 to)
 {
+    if (mr_is_held(r->file)) return 0;
     if (mr_is_shared) return send_sight(f, r, name, path, to);
+    if (to > r->bytes && to - r->bytes > MR_TURN) {
+        to = r->bytes + MR_TURN;
+        has_more = 1;
+    }
     while (r->bytes < to) {
         ssize_t n = read_at(f, path, r->bytes, to - r->bytes);
         if (n < 0) return (int)n;
@@ -167,10 +175,12 @@ static void send_complete(struct mr_file *f, struct sent *r, const char *name, c
     if (!is_there && r->bytes) return send_failure(name, r, "it was removed before all of it was sent to the nodes that read it");
     if (is_there && S_ISREG(st.st_mode)) {
         /* what was written over, or without being published, is sent again or for the first time */
-        if ((f->marks & MR_OVERWRITTEN) || f->mode != MR_NO_UPDATE) r->bytes = 0;
+        if (!r->is_last && ((f->marks & MR_OVERWRITTEN) || f->mode != MR_NO_UPDATE)) r->bytes = 0;
+        r->is_last = 1;
         int err = send_bytes(f, r, name, path, (u64)st.st_size);
         if (err == -EAGAIN) return;
         if (err) return send_failure(name, r, "it could not be read where it was made");
+        if (r->bytes < (u64)st.st_size) return; /* the rest has its turn later */
         fixed.size = (u64)st.st_size;
     }
     if (is_there) fixed.mode = st.st_mode & 07777;
@@ -228,6 +238,7 @@ static int send_file(struct sent *r)
     } else if (generation != r->generation) {
         if (r->bytes) send_start(MR_FRAME_CUT, name, generation, 0);
         r->bytes = 0;
+        r->is_last = 0;
         r->generation = generation;
     }
     if (f->is_dir) return 1;
@@ -249,13 +260,25 @@ struct end {
     u32 ok, failed;
 };
 
+/* Those that are held are late with the ends that follow. */
+static void tell_late(void)
+{
+    for (u32 i = 0; i < open_count; i++) {
+        struct sent *r = &open_files[i];
+        struct mr_file *f = mr_file_at(r->file);
+        if (!r->is_begun || r->is_late || mr_load(&f->state) < MR_COMMITTED) continue;
+        send_frame(MR_FRAME_LATE, mr_text_at(f->path), 0, 0, 0, 0);
+        r->is_late = 1;
+    }
+}
+
 int mr_send_news(void)
 {
     static struct end *told;
     static u32 again_begun, again_told;
     struct mr_guard g;
     u32 steps = mr_used(MR_STEPS), left = 0;
-    int news = 0, is_late = 0;
+    int news = 0, is_late = 0, is_held = 0;
     struct end now[steps + 1];
     if (!told) told = calloc(steps + 1, sizeof *told);
     /* ends first: what they have completed is sent before them */
@@ -272,10 +295,11 @@ int mr_send_news(void)
         seen = open_count = 0;
     }
     look_for_more();
+    has_more = 0;
     for (u32 i = 0; i < open_count; i++) {
         struct sent *r = &open_files[i];
         news |= send_file(r);
-        is_late |= !r->is_done && mr_load(&mr_file_at(r->file)->state) >= MR_COMMITTED;
+        if (!r->is_done && mr_load(&mr_file_at(r->file)->state) >= MR_COMMITTED) *(r->is_begun && mr_is_held(r->file) ? &is_held : &is_late) = 1;
         if (!r->is_done) open_files[left++] = *r;
     }
     open_count = left;
@@ -284,14 +308,15 @@ int mr_send_news(void)
         if (!more.ok && !more.failed) continue;
         const struct mr_step *s = mr_step_at(i);
         const char *why = s->reason ? mr_text_at(s->reason) : "";
+        if (is_held) tell_late();
         send_frame(MR_FRAME_ENDED, mr_text_at(s->name), &more, sizeof more, why, (u32)strlen(why));
         told[i] = now[i];
         news = 1;
     }
-    if (again_told != again_begun && !is_late) {
+    if (again_told != again_begun && !is_late && !is_held) {
         send_frame(MR_FRAME_AGAIN, "", &again_begun, sizeof again_begun, 0, 0);
         again_told = again_begun;
         news = 1;
     }
-    return news || is_late;
+    return has_more ? MR_MORE_NEWS : news || is_late ? MR_NEWS : MR_NO_NEWS;
 }

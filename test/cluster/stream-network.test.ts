@@ -22,6 +22,11 @@ const RUNS = Number(process.env['RUNS'] ?? 150)
 const SEED = Number(process.env['SEED'] ?? 20261115)
 const HEADER = 5
 const NODES = 4
+/** Frames of a way that wait before its files do, and with how few of them these go on. */
+const MOST_FRAMES = 6
+const FEW_FRAMES = 3
+/** Bytes around a frame that is carried. */
+const CARRIED = 9
 
 const withNumber = (type: number, path: string, number: number, flags: number): Buffer =>
   frameOf(type, path, writer => {
@@ -55,6 +60,9 @@ interface Made {
   isBegun: boolean
   isAgain: boolean
   isDone: boolean
+  /** Its step has completed it; what was not sent yet may be held. */
+  isComplete: boolean
+  isHeld: boolean
   steps: ('grow' | 'cut' | 'end')[]
 }
 
@@ -62,6 +70,10 @@ interface Taken {
   bytes: string
   state: 'open' | 'complete' | 'failed'
 }
+
+/** It has nothing to say but bytes, and must not. */
+const isStuck = ({ isBegun, isComplete, isHeld, sent, bytes }: Made): boolean =>
+  isBegun && isComplete && isHeld && sent < bytes.length
 
 /** What a relay does, without files. */
 class Relay {
@@ -71,6 +83,8 @@ class Relay {
   again = 0
   #againTold = 0
   #hasEnded = false
+  /** Files to be told of before the end. */
+  #late: string[] | null = null
   readonly #step: string
   readonly #check: (step: string, failed: number) => void
 
@@ -84,8 +98,13 @@ class Relay {
     return this.#hasEnded && this.#againTold === this.again && this.made.every(({ isDone }) => isDone)
   }
 
+  hold(path: string, isHeld: boolean): void {
+    for (const file of this.made) if (file.path === path) file.isHeld = isHeld
+  }
+
   sendAgain(): void {
     this.again++
+    this.#late = null
     for (const file of this.made) {
       if (file.isBegun) file.isAgain = true
       file.isBegun = file.isDone = false
@@ -95,9 +114,15 @@ class Relay {
 
   /** What it says next. */
   next(pick: (most: number) => number): Buffer | null {
-    const left = this.made.filter(({ isDone }) => !isDone)
+    const late = this.#late?.shift()
+    if (late !== undefined) return frameOf(RELAY.late, late, () => undefined)
+    const left = this.made.filter(file => !file.isDone && !isStuck(file))
     if (left.length > 0) return this.#about(left[pick(left.length)] as Made, pick)
     if (!this.#hasEnded) {
+      if (this.#late === null) {
+        this.#late = this.made.flatMap(({ isDone, path }) => (isDone ? [] : [path]))
+        return this.next(pick)
+      }
       this.#hasEnded = true
       return endedFrame(this.#step, 0, '').fill(
         1,
@@ -105,7 +130,7 @@ class Relay {
         HEADER + 3 + this.#step.length,
       )
     }
-    if (this.#againTold === this.again) return null
+    if (this.#againTold === this.again || this.made.some(({ isDone }) => !isDone)) return null
     this.#againTold = this.again
     return frameOf(RELAY.again, '', writer => {
       const count = Buffer.alloc(4)
@@ -114,17 +139,17 @@ class Relay {
     })
   }
 
-  #about(file: Made, pick: (most: number) => number): Buffer {
+  #about(file: Made, pick: (most: number) => number): Buffer | null {
     if (!file.isBegun) {
       file.isBegun = true
       return withNumber(RELAY.begin, file.path, file.generation, file.isAgain ? FLAGS.again : 0)
     }
-    if (file.sent < file.bytes.length) {
+    if (file.sent < file.bytes.length && !file.isHeld && (file.isComplete || pick(3) > 0)) {
       const piece = file.bytes.slice(file.sent, file.sent + 1 + pick(4))
       file.sent += piece.length
       return dataFrame(file.path, file.sent - piece.length, piece)
     }
-    switch (file.steps.shift()) {
+    switch (file.isComplete ? 'end' : file.steps.shift()) {
       case 'grow':
         file.bytes += `${file.path}${file.generation}${file.bytes.length};`
         return this.#about(file, pick)
@@ -134,6 +159,8 @@ class Relay {
         file.sent = 0
         return withNumber(RELAY.cut, file.path, file.generation, 0)
       default:
+        file.isComplete = true
+        if (file.sent < file.bytes.length) return null
         file.isDone = true
         return completeFrame(file.path, file.bytes.length)
     }
@@ -185,6 +212,8 @@ interface Line {
   readonly chain: readonly number[]
   readonly queues: Buffer[][]
   isBroken: boolean
+  /** What wait for room. */
+  readonly held: Set<Holds>
   readonly events: ChannelEvents | null
 }
 
@@ -197,6 +226,8 @@ class World {
   readonly isHeld: boolean[] = []
   readonly lost = new Set<number>()
   readonly news: (() => void)[] = []
+  /** What each relay has been told, in order. */
+  readonly toRelay: (() => void)[][] = []
   readonly pick: (most: number) => number
   readonly #routes: Routes
   readonly #blocked = new Set<string>()
@@ -237,6 +268,8 @@ class World {
       isBegun: false,
       isAgain: false,
       isDone: false,
+      isComplete: false,
+      isHeld: false,
       steps: [
         ...Array.from({ length: this.pick(6) }, () =>
           this.pick(5) === 0 ? ('cut' as const) : ('grow' as const),
@@ -259,15 +292,24 @@ class World {
       }),
     )
     this.outgoing.push(
-      new Outgoing(me, this.#routes, { open: (...words) => this.#open(...words) }, source, {
-        // The relay hears it later, and may say other things before.
-        again: () => void this.news.push(() => relay.sendAgain()),
-        note: () => undefined,
-        nameOf: String,
-        isTold: () => false,
-        byCoordinator: { pass: frame => this.#carry(me, frame) },
-      }),
+      new Outgoing(
+        me,
+        this.#routes,
+        { open: (...words) => this.#open(...words) },
+        source,
+        {
+          // The relay hears it later, and may say other things before.
+          again: () => void this.toRelay[me]?.push(() => relay.sendAgain()),
+          hold: (path, isHeld) => void this.toRelay[me]?.push(() => relay.hold(path, isHeld)),
+          note: () => undefined,
+          nameOf: String,
+          isTold: () => false,
+          byCoordinator: { pass: frame => this.#carry(me, frame) },
+        },
+        { most: 400, few: 200, over: 300 },
+      ),
     )
+    this.toRelay.push([])
   }
 
   /** The end of a step is only told when all of its files are there, or have failed. */
@@ -288,14 +330,30 @@ class World {
         const hops = [source, ...chain]
         const isCut = chain.some((node, i) => this.lost.has(node) || this.#blocked.has(`${hops[i]} ${node}`))
         if (isCut || this.pick(12) === 0) return reject(new Error('unreachable'))
-        const line: Line = { source, id, chain, queues: chain.map(() => []), isBroken: false, events }
+        const line: Line = {
+          source,
+          id,
+          chain,
+          queues: chain.map(() => []),
+          isBroken: false,
+          held: new Set(),
+          events,
+        }
         this.lines.push(line)
         for (const node of chain) this.incoming[node]?.begin(source, id)
         const end = (): void => this.#cut(line, this.pick(chain.length), false)
         resolve({
           id,
           chain,
-          pass: frame => void (line.isBroken || line.queues[0]?.push(Buffer.from(frame))),
+          pass: (frame, ...sources) => {
+            if (line.isBroken) return
+            line.queues[0]?.push(Buffer.from(frame))
+            if ((line.queues[0]?.length ?? 0) < MOST_FRAMES) return
+            for (const one of sources) {
+              line.held.add(one)
+              one.pause()
+            }
+          },
           end,
         })
       }
@@ -307,8 +365,14 @@ class World {
   #cut(line: Line, hop: number, isHeard: boolean): void {
     if (line.isBroken) return
     line.isBroken = true
+    this.#goOn(line)
     for (let i = 0; i <= hop; i++) line.queues[i] = []
     if (isHeard) this.news.push(() => line.events?.closed(false))
+  }
+
+  #goOn(line: Line): void {
+    for (const one of line.held) one.resume()
+    line.held.clear()
   }
 
   #carry(from: number, frame: Buffer): void {
@@ -316,7 +380,15 @@ class World {
     let line = this.lines.find(one => one.source === from && one.events === null && one.chain[0] === to)
     if (!line)
       this.lines.push(
-        (line = { source: from, id: `c${to}`, chain: [to], queues: [[]], isBroken: false, events: null }),
+        (line = {
+          source: from,
+          id: `c${to}`,
+          chain: [to],
+          queues: [[]],
+          isBroken: false,
+          held: new Set(),
+          events: null,
+        }),
       )
     line.queues[0]?.push(Buffer.from(readCarried(frame).frame))
   }
@@ -350,6 +422,7 @@ class World {
     const hop = full[this.pick(full.length)]
     if (hop === undefined) return
     const frame = line.queues[hop]?.shift() as Buffer
+    if (hop === 0 && (line.queues[0]?.length ?? 0) < FEW_FRAMES) this.#goOn(line)
     line.queues[hop + 1]?.push(frame)
     const node = line.chain[hop] as number
     if (this.lost.has(node)) return
@@ -357,6 +430,8 @@ class World {
     new FrameSplitter().push(frame, (type, content) =>
       this.incoming[node]?.frame(line.source, line.id, type, frame, content, none),
     )
+    // What it takes by the coordinator it tells of.
+    if (!line.events) this.news.push(() => this.outgoing[line.source]?.taken(node, CARRIED + frame.length))
   }
 
   /** One thing happens. False: nothing can. */
@@ -378,6 +453,7 @@ class World {
           new FrameSplitter().push(frame, (type, content) => this.outgoing[i]?.take(type, frame, content))
       })
     }
+    for (const told of this.toRelay) if (told.length > 0) choices.push(() => told.shift()?.())
     for (const list of [this.opening, this.news] as { length: number }[]) {
       if (list.length === 0) continue
       choices.push(() => {

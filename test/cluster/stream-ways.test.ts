@@ -108,6 +108,50 @@ describe('ways of bytes between nodes', { skip, timeout: 120_000 }, () => {
   })
 })
 
+describe('a node that takes nothing', { skip, timeout: 120_000 }, () => {
+  for (const [way, mayCall] of [
+    ['directly', true],
+    ['through the coordinator', false],
+  ] as const) {
+    test(`stops its own files alone, where bytes go ${way}`, async () => {
+      const stages: Record<string, Stage> = {
+        make: { out: ['f', 'g'], rules: [{ name: ['f', 'g'], ...growing }] },
+        slow: { in: ['f'], out: ['out3'] },
+        fast: { in: ['g'], out: ['out2'] },
+      }
+      const place = folderOf({ 'Config.json': configOf(stages, { permanent: ['out*'] }) })
+      const commands: StepCommand[] = [
+        {
+          step: 'make',
+          run: 'exec > f; echo 1; until [ -e $MILLRACE_PLACE/go ]; do sleep 0.02; done; head -c 64M /dev/zero; echo 2 > g',
+          nodes: ['local1'],
+        },
+        { step: 'slow', run: '(read x; : > $MILLRACE_PLACE/began; wc -c) < f > out3', nodes: ['local3'] },
+        { step: 'fast', run: 'cat g > out2; : > $MILLRACE_PLACE/ended', nodes: ['local2'] },
+      ]
+      const io = ears()
+      const before = new Set(nodesOfThis())
+      const specs = parseNodes('local:3', () => [])
+      const options = { place, version: packageVersion(), limit: 60, mayCall: () => mayCall }
+      const ran = streamRunOnNodes(join(place, 'Config.json'), commands, specs, options, io)
+      while (!existsSync(join(place, 'began'))) await sleep(20)
+      const slow = nodesOfThis().filter(pid => !before.has(pid))[2] as number
+      process.kill(slow, 'SIGSTOP')
+      writeFileSync(join(place, 'go'), '')
+      let isOver = false
+      void ran.then(() => (isOver = true))
+      // Its reader ends while the other node still takes nothing.
+      while (!existsSync(join(place, 'ended')) && !isOver) await sleep(20)
+      const hasEnded = existsSync(join(place, 'ended'))
+      process.kill(slow, 'SIGCONT')
+      assert.equal(await ran, 0, io.told())
+      assert.ok(hasEnded)
+      assert.equal(read(place, 'out2'), '2\n')
+      assert.equal(read(place, 'out3'), `${64 * 2 ** 20}\n`)
+    })
+  }
+})
+
 describe('steps that wait for each other', { skip, timeout: 120_000 }, () => {
   const pair = (first: string, second: string): Promise<{ code: number; place: string; told: string }> =>
     chainOf({ a: first, b: second }, ['local1', 'local2'])

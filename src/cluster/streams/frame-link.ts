@@ -49,11 +49,6 @@ export class FrameLink<In, Out> {
     this.#paced.write(frame, sources)
   }
 
-  /** What the other side says is left unread, until there is room for it. */
-  get isHeld(): boolean {
-    return this.#input.isPaused()
-  }
-
   pause(): void {
     this.#input.pause()
   }

@@ -1,7 +1,7 @@
 import type { FrameReader } from '../link/frames.ts'
 import type { Arrivals, Holds } from './channel.ts'
 import { EPOCH_FRAME, FLAGS, MARK_FRAME, RELAY } from './messages.ts'
-import { endedFrame, frameOf, pathOf, readEpoch, readMark } from './relay-frame.ts'
+import { endedFrame, frameOf, pathOf, readMark, readNumber } from './relay-frame.ts'
 import type { Mark } from './relay-frame.ts'
 
 /** Milliseconds for a name to become free on the node that had it, before two nodes are said to write one file. */
@@ -105,7 +105,7 @@ export class Incoming implements Arrivals {
       return
     }
     if (type === MARK_FRAME) return this.#marked(source, id, readMark(content.rest()))
-    if (type === EPOCH_FRAME) return void this.#of(source).epochs.set(id, readEpoch(frame))
+    if (type === EPOCH_FRAME) return void this.#of(source).epochs.set(id, readNumber(frame))
     const path = pathOf(content.bytes, content.at)
     if (type === RELAY.begin && this.#isTaken(path, source, frame))
       return this.#hold(key, path, source, id, frame, from)
@@ -171,7 +171,7 @@ export class Incoming implements Arrivals {
     this.#held.delete(key)
     for (const { source, id, type, frame } of held.frames) {
       if (type === MARK_FRAME) this.#marked(source, id, readMark(frame.subarray(HEADER)))
-      else if (type === EPOCH_FRAME) this.#of(source).epochs.set(id, readEpoch(frame))
+      else if (type === EPOCH_FRAME) this.#of(source).epochs.set(id, readNumber(frame))
       else this.#take(source, id, type, pathOf(frame, HEADER), frame, null)
     }
     held.from.resume()

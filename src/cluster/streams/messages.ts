@@ -18,6 +18,10 @@ export const RELAY = {
   go: 71,
   /** To a relay: send all again. Of a relay: all was sent again. */
   again: 72,
+  /** To a relay: no more bytes of a file for now, or go on. */
+  hold: 73,
+  /** Of a relay: a file is complete, and is held. */
+  late: 74,
 } as const
 /** The last byte of `begin`. */
 export const FLAGS = { directory: 1, again: 2 } as const
@@ -27,6 +31,8 @@ export const CARRY_FRAME = 80
 export const MARK_FRAME = 81
 /** What follows on this way was sent after this many ways had failed. */
 export const EPOCH_FRAME = 82
+/** Bytes that came by the coordinator were taken. */
+export const TAKEN_FRAME = 83
 
 /** Milliseconds between two signs of life of the coordinator and of nodes. */
 export const PULSE = 1000

@@ -1,9 +1,11 @@
 import type { FrameReader } from '../link/frames.ts'
-import type { Channel, ChannelEvents, Channels, Holds } from './channel.ts'
+import type { ChannelEvents, Channels, Holds } from './channel.ts'
 import { carriedId, carryFrame, epochFrame, markFrame, pathOf } from './relay-frame.ts'
 import { FLAGS, RELAY } from './messages.ts'
 import type { Sent } from './messages.ts'
 import type { Routes } from './routes.ts'
+import { Way } from './way.ts'
+import type { Room, WayEvents } from './way.ts'
 
 /** Chains from one node; more sets of readers than this are served node by node. */
 const MOST_CHAINS = 16
@@ -11,6 +13,8 @@ const MOST_CHAINS = 16
 export interface OutgoingEvents {
   /** To the relay of this node: all that it has ever sent is to be sent again. */
   again(): void
+  /** To the relay of this node: no more bytes of a file for now, or go on. */
+  hold(path: string, isHeld: boolean): void
   note(text: string): void
   nameOf(node: number): string
   /** Another node has told of this directory. */
@@ -23,20 +27,19 @@ interface Holder {
   pass(frame: Buffer, ...sources: Holds[]): void
 }
 
-/** What has to be sent while a channel opens, and the channel once it is open. */
-interface Way {
-  readonly id: string
-  readonly chain: readonly number[]
-  channel: Channel | null
-  waiting: Buffer[]
-  isClosed: boolean
-  epoch: number
+/** A file that was begun, and on which ways: what follows goes there, too. Other ways lack what came before. */
+interface Begun {
+  readonly ways: readonly Way[]
+  /** One of the ways has no room for more of it. */
+  isHeld: boolean
 }
 
 /**
  * Frames of this node's relay on their way to the nodes that read the files. Several readers form a chain. Where a chain
  * breaks each of its nodes is served alone; where a node cannot be reached, through the coordinator; and all is sent again,
  * which does no harm to a node that has it already.
+ *
+ * A way without room stops the files that go there, at the relay. The others go on.
  */
 export class Outgoing {
   readonly #me: number
@@ -44,10 +47,10 @@ export class Outgoing {
   readonly #channels: Pick<Channels, 'open'>
   readonly #events: OutgoingEvents
   readonly #source: Holds
+  readonly #room: Room | undefined
   readonly #ways = new Map<string, Way>()
-  /** Files that were begun, and on which ways: what follows goes there, too. Other ways lack what came before. */
-  readonly #open = new Map<string, readonly Way[]>()
-  /** Bytes by way. */
+  readonly #open = new Map<string, Begun>()
+  /** Bytes by way, of those that are closed. */
   readonly #sent = new Map<string, number>()
   readonly #lost = new Set<number>()
   readonly #byCoordinator = new Set<number>()
@@ -61,7 +64,8 @@ export class Outgoing {
   #chains = 0
   #isStar = false
   #isOver = false
-  #opening = 0
+  /** Ways that the relay overruns. */
+  #overrun = 0
 
   constructor(
     me: number,
@@ -69,12 +73,14 @@ export class Outgoing {
     channels: Pick<Channels, 'open'>,
     source: Holds,
     events: OutgoingEvents,
+    room?: Room,
   ) {
     this.#me = me
     this.#routes = routes
     this.#channels = channels
     this.#source = source
     this.#events = events
+    this.#room = room
   }
 
   take(type: number, frame: Buffer, content: FrameReader): void {
@@ -88,6 +94,7 @@ export class Outgoing {
       this.#repaired = frame.readUInt32LE(frame.length - 4)
       if (this.#repaired !== this.#repairs) return
       this.#edition++
+      for (const way of this.#ways.values()) way.repaired()
       for (const index of this.#ended.keys()) this.#mark(index)
       return
     }
@@ -98,12 +105,41 @@ export class Outgoing {
       const readers = this.#routes.of(path, isDirectory).filter(node => this.#isThere(node))
       const home = isDirectory ? undefined : this.#routes.homeOf(path)
       const ways = this.#waysTo(readers, home)
+      if (!isDirectory) this.#begin(path, ways)
       for (const way of ways) this.#pass(way, frame)
-      if (!isDirectory) this.#open.set(path, ways)
       return
     }
-    for (const way of this.#open.get(path) ?? []) if (!way.isClosed) this.#pass(way, frame)
-    if (isLast(type, frame)) this.#open.delete(path)
+    const begun = this.#open.get(path)
+    if (!begun) return
+    if (type === RELAY.late) {
+      for (const way of begun.ways) way.late(path)
+      return
+    }
+    for (const way of begun.ways) this.#pass(way, frame)
+    if (isLast(type, frame)) this.#done(path, begun)
+  }
+
+  #begin(path: string, ways: readonly Way[]): void {
+    const before = this.#open.get(path)
+    for (const way of before?.ways ?? []) way.files.delete(path)
+    for (const way of ways) way.files.add(path)
+    const begun = { ways, isHeld: before?.isHeld ?? false }
+    this.#open.set(path, begun)
+    this.#look(path, begun)
+  }
+
+  #done(path: string, begun: Begun): void {
+    this.#open.delete(path)
+    for (const way of begun.ways) way.done(path)
+    if (begun.isHeld) this.#events.hold(path, false)
+  }
+
+  /** Whether the relay may say more of the file. */
+  #look(path: string, begun: Begun): void {
+    const isHeld = begun.ways.some(way => way.isFull)
+    if (isHeld === begun.isHeld) return
+    begun.isHeld = isHeld
+    this.#events.hold(path, isHeld)
   }
 
   /** Files that went through it to others are sent again. */
@@ -111,14 +147,14 @@ export class Outgoing {
     this.#lost.add(node)
     for (const way of this.#ways.values()) {
       if (!way.chain.includes(node)) continue
-      way.channel?.end()
+      way.end()
       this.#close(way, way.chain.length > 1)
     }
   }
 
   end(): void {
     this.#isOver = true
-    for (const { channel } of this.#ways.values()) channel?.end()
+    for (const way of this.#ways.values()) way.end()
   }
 
   #isThere(node: number): boolean {
@@ -148,22 +184,46 @@ export class Outgoing {
     const id = chain.join('.')
     const known = this.#ways.get(id)
     if (known) return known
-    const way: Way = { id, chain, channel: null, waiting: [], isClosed: false, epoch: 0 }
-    this.#ways.set(id, way)
+    const way = this.#newWay(id, chain)
     void this.#connect(way)
     return way
+  }
+
+  #newWay(id: string, chain: readonly number[]): Way {
+    const events: WayEvents = {
+      changed: way => {
+        for (const path of way.files) {
+          const begun = this.#open.get(path)
+          if (begun) this.#look(path, begun)
+        }
+      },
+      overrun: isOver => {
+        this.#overrun += isOver ? 1 : -1
+        if (this.#overrun === 0) this.#source.resume()
+        else this.#source.pause()
+      },
+    }
+    const way = new Way(id, chain, events, this.#room)
+    this.#ways.set(id, way)
+    return way
+  }
+
+  /** The node has taken so many bytes of what came to it by the coordinator. */
+  taken(node: number, bytes: number): void {
+    this.#ways.get(carriedId(node))?.taken(bytes)
   }
 
   #carriedWay(node: number): Way {
     const id = carriedId(node)
     const known = this.#ways.get(id)
     if (known) return known
-    const chain = [node]
-    const pass: Channel['pass'] = frame =>
-      this.#events.byCoordinator.pass(carryFrame(this.#me, node, frame), this.#source)
-    const channel = { id, chain, pass, end: () => undefined }
-    const way: Way = { id, chain, channel, waiting: [], isClosed: false, epoch: 0 }
-    this.#ways.set(id, way)
+    const way = this.#newWay(id, [node])
+    const pass = (frame: Buffer): void => {
+      const carried = carryFrame(this.#me, node, frame)
+      this.#events.byCoordinator.pass(carried, way)
+      way.leaves(carried.length)
+    }
+    way.open({ id, chain: way.chain, pass, end: () => undefined })
     return way
   }
 
@@ -173,12 +233,10 @@ export class Outgoing {
         if (!isInOrder) this.#close(way, true)
       },
     }
-    this.#hold(1)
     try {
       const channel = await this.#channels.open(this.#me, way.id, way.chain, events)
       if (way.isClosed || this.#isOver) return channel.end()
-      way.channel = channel
-      for (const frame of way.waiting.splice(0)) this.#write(channel, frame)
+      way.open(channel)
     } catch (error) {
       if (way.isClosed || this.#isOver) return
       const names = way.chain.map(node => this.#events.nameOf(node)).join(', ')
@@ -186,21 +244,14 @@ export class Outgoing {
       if (way.chain.length === 1)
         this.#events.note(`no direct connection to ${names} (${reason}): bytes go through the coordinator\n`)
       this.#close(way, true)
-    } finally {
-      this.#hold(-1)
     }
-  }
-
-  /** While a channel opens the relay waits. */
-  #hold(more: number): void {
-    this.#opening += more
-    if (this.#opening === 0) this.#source.resume()
-    else this.#source.pause()
   }
 
   /** What has been sent so far. */
   get sent(): Sent[] {
-    return [...this.#sent].map(([id, bytes]) => {
+    const all = new Map(this.#sent)
+    for (const { id, sent } of this.#ways.values()) if (sent > 0) all.set(id, (all.get(id) ?? 0) + sent)
+    return [...all].map(([id, bytes]) => {
       const isByCoordinator = id.startsWith('c')
       const chain = isByCoordinator ? [Number(id.slice(1))] : id.split('.').map(Number)
       return { chain, isByCoordinator, bytes }
@@ -208,27 +259,23 @@ export class Outgoing {
   }
 
   #pass(way: Way, frame: Buffer): void {
-    if (way.epoch !== this.#epoch) {
-      way.epoch = this.#epoch
-      this.#pass(way, epochFrame(this.#epoch))
-    }
-    if (way.channel) this.#write(way.channel, frame)
-    // It is part of a larger chunk, which must not be kept for it.
-    else way.waiting.push(Buffer.from(frame))
+    this.#sayEpoch(way)
+    way.pass(frame)
   }
 
-  #write(channel: Channel, frame: Buffer): void {
-    if (frame[4] === RELAY.data) this.#sent.set(channel.id, (this.#sent.get(channel.id) ?? 0) + frame.length)
-    channel.pass(frame, this.#source)
+  #sayEpoch(way: Way): void {
+    if (way.epoch === this.#epoch) return
+    way.epoch = this.#epoch
+    way.pass(epochFrame(this.#epoch))
   }
 
   /** A way that failed is replaced by others when there is something to send; what it carried is sent again on those. */
   #close(way: Way, isMissed: boolean): void {
     if (way.isClosed || this.#isOver) return
-    way.isClosed = true
-    way.waiting = []
     this.#epoch++
     this.#ways.delete(way.id)
+    if (way.sent > 0) this.#sent.set(way.id, (this.#sent.get(way.id) ?? 0) + way.sent)
+    way.close()
     if (way.chain.length > 1) this.#isStar = true
     else for (const node of way.chain) this.#byCoordinator.add(node)
     if (!isMissed || !way.chain.some(node => this.#isThere(node))) return
@@ -246,7 +293,10 @@ export class Outgoing {
     const ways = [...this.#ways.values()]
     const channels = ways.map(({ id, chain }) => ({ id, chain }))
     const mark = markFrame({ index, edition: this.#edition, channels, frame: frame.toString('base64') })
-    for (const way of ways) this.#pass(way, mark)
+    for (const way of ways) {
+      this.#sayEpoch(way)
+      way.mark(mark)
+    }
   }
 }
 

@@ -1,5 +1,5 @@
 import { FrameWriter } from '../link/frames.ts'
-import { CARRY_FRAME, EPOCH_FRAME, MARK_FRAME, RELAY } from './messages.ts'
+import { CARRY_FRAME, EPOCH_FRAME, MARK_FRAME, RELAY, TAKEN_FRAME } from './messages.ts'
 import type { Wanted } from './messages.ts'
 
 /** A frame that a relay understands: a name, and what its type asks for. */
@@ -40,6 +40,10 @@ export function endedFrame(step: string, failed: number, reason: string): Buffer
 /** All that was sent has to be sent again. */
 export const againFrame = (): Buffer => frameOf(RELAY.again, '', () => undefined)
 
+/** No more bytes of a file for now, or go on with it. */
+export const holdFrame = (path: string, isHeld: boolean): Buffer =>
+  frameOf(RELAY.hold, path, writer => writer.byte(isHeld ? 1 : 0))
+
 /** The path, or the name of a step, that a frame begins with. */
 export function pathOf(bytes: Buffer, at: number): string {
   return bytes.toString('utf8', at + 2, at + 2 + bytes.readUInt16LE(at))
@@ -64,17 +68,22 @@ export function markFrame(mark: Mark): Buffer {
   return writer.take()
 }
 
-export function epochFrame(epoch: number): Buffer {
+function numberFrame(type: number, number: number): Buffer {
   const writer = new FrameWriter()
   const bytes = Buffer.alloc(4)
-  bytes.writeUInt32LE(epoch)
-  writer.begin(EPOCH_FRAME)
+  bytes.writeUInt32LE(number)
+  writer.begin(type)
   writer.raw(bytes)
   writer.end()
   return writer.take()
 }
 
-export const readEpoch = (frame: Buffer): number => frame.readUInt32LE(frame.length - 4)
+export const epochFrame = (epoch: number): Buffer => numberFrame(EPOCH_FRAME, epoch)
+
+export const takenFrame = (bytes: number): Buffer => numberFrame(TAKEN_FRAME, bytes)
+
+/** What an epoch or a taken frame says. */
+export const readNumber = (frame: Buffer): number => frame.readUInt32LE(frame.length - 4)
 
 export const readMark = (bytes: Buffer): Mark => JSON.parse(bytes.toString()) as Mark
 

@@ -162,11 +162,11 @@ export class RemoteStreamNode {
     this.link.say({ do: 'finish', isOk })
   }
 
-  /** Called each second: counts how long nothing came, of the time in which this process ran and listened. */
+  /** Called each second: counts how long nothing came, of the time in which this process ran. */
   pulse(patience: number): void {
     if (this.isGone) return
     this.link.say({ do: 'pulse' })
-    if (!this.link.isHeld) this.#silent++
+    this.#silent++
     if (this.#silent * PULSE <= patience) return
     const seconds = `${Math.round(patience / 1000)} s`
     this.#lose(this.#hasCalled ? `nothing was heard of it for ${seconds}` : `no call within ${seconds}`)

@@ -17,14 +17,16 @@ import type { RunBoard } from '../../stream/run/run-board.ts'
 import { Runner } from '../../stream/run/runner.ts'
 import { streamTools } from '../../stream/run/toolchain.ts'
 import { FrameSplitter } from '../link/frames.ts'
+import { Carried } from './carried.ts'
 import { Channels } from './channel.ts'
 import { FrameLink } from './frame-link.ts'
 import { PacedOutput } from './paced-output.ts'
 import { Incoming } from './incoming.ts'
 import { Outgoing } from './outgoing.ts'
-import { againFrame, carriedId, readCarried, wantedFrames } from './relay-frame.ts'
+import { againFrame, carriedId, carryFrame, holdFrame, readCarried, readNumber } from './relay-frame.ts'
+import { takenFrame, wantedFrames } from './relay-frame.ts'
 import { Routes } from './routes.ts'
-import { PULSE, SILENCE_OF_COORDINATOR } from './messages.ts'
+import { PULSE, SILENCE_OF_COORDINATOR, TAKEN_FRAME } from './messages.ts'
 import type { FromStreamNode, NodeOfRun, NodeResult, Sent, StreamOrders, ToStreamNode } from './messages.ts'
 import { Prober } from './sight.ts'
 import { within } from './within.ts'
@@ -155,6 +157,7 @@ export class StreamNode {
     const routes = new Routes(plan, nodes)
     const outgoing = new Outgoing(node, routes, this.#channels, relay.stdout, {
       again: () => void relay.stdin.write(againFrame()),
+      hold: (path, isHeld) => void relay.stdin.write(holdFrame(path, isHeld)),
       note,
       nameOf,
       isTold: path => incoming.isTold(path),
@@ -172,7 +175,7 @@ export class StreamNode {
       line: (step, text, to) => this.#link.say({ say: 'line', step, text, to }),
       ended: instance => this.#link.say({ say: 'ended', instance }),
     })
-    const live = {
+    const live: Live = {
       orders,
       plan,
       workspace,
@@ -185,6 +188,7 @@ export class StreamNode {
       incoming,
       outgoing,
       own,
+      carried: new Map(),
     }
     this.#live = live
     const addresses = nodes.map(one => one.addresses)
@@ -223,11 +227,20 @@ export class StreamNode {
   }
 
   /** A frame that came by the coordinator. */
-  #carried({ incoming }: Live, whole: Buffer): void {
+  #carried({ incoming, outgoing, carried }: Live, whole: Buffer): void {
     const { source, frame } = readCarried(whole)
+    if (frame[4] === TAKEN_FRAME) return outgoing.taken(source, readNumber(frame))
+    let from = carried.get(source)
+    if (!from) {
+      const tell = (bytes: number): void =>
+        this.#link.pass(carryFrame(incoming.me, source, takenFrame(bytes)))
+      carried.set(source, (from = new Carried(tell)))
+    }
+    const holds = from
     this.#splitter.push(frame, (type, content) =>
-      incoming.frame(source, carriedId(incoming.me), type, frame, content, this.#link),
+      incoming.frame(source, carriedId(incoming.me), type, frame, content, holds),
     )
+    holds.took(whole.length)
   }
 
   #lose({ incoming, outgoing }: Live, node: number): void {
@@ -351,6 +364,8 @@ interface Live {
   /** Files in a shared directory that steps of this node have made; known at the end. */
   readonly own: Set<string>
   readonly outgoing: Outgoing
+  /** What comes by the coordinator, by its node. */
+  readonly carried: Map<number, Carried>
   readonly open: RunBoard
 }
 

@@ -165,7 +165,7 @@ class NodesRun {
     const width = Math.max(...this.#plan.steps.map(step => step.name.length))
     for (const [i, spec] of specs.entries()) {
       const node = new RemoteStreamNode(spec, {
-        carried: frame => this.#carry(i, frame),
+        carried: frame => this.#carry(frame),
         line: (step, text, to) =>
           this.#screen.print(`${step.padEnd(width)} | ${text}\n`, to === 'stdout' ? 'out' : 'err'),
         note: text => this.#screen.print(`${spec.name}: ${text}`),
@@ -232,11 +232,10 @@ class NodesRun {
     }
   }
 
-  /** Nodes that cannot reach each other send what they have for each other through this process. */
-  #carry(from: number, frame: Buffer): void {
-    const source = this.#nodes[from]
+  /** Nodes that cannot reach each other send what they have for each other through this process. They send little ahead of what was taken. */
+  #carry(frame: Buffer): void {
     const node = this.#nodes[readCarried(frame).to]
-    if (source && node && !node.isGone) node.link.pass(frame, source.link)
+    if (node && !node.isGone) node.link.pass(frame)
   }
 
   #ended(instance: Instance, node: string): void {
