@@ -1,10 +1,10 @@
 // `npm test [-- [--no-install] FILTER…]`: installs, builds, lints, checks types and runs the tests (those whose
 // path contains a FILTER, when given; lint, types and the second Node are then left out).
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, mkdirSync, readdirSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { build, ensureInstalled, root, run } from './shared.mjs'
+import { runFiles } from './testing/run-files.mjs'
 
 const mayInstall = !process.argv.includes('--no-install')
 const filters = process.argv.slice(2).filter(word => word !== '--no-install')
@@ -49,11 +49,15 @@ const ON_OTHER_NODE = [
 const OLDEST = '20.19.0'
 const NEWEST_LTS = '26'
 
-/** A test file that takes longer hangs, and is ended. */
-const FILE_LIMIT_MS = 400_000
+/**
+ * A test or hook that takes longer hangs, unless it says mayTake(seconds); so does a file that takes longer. What a file
+ * started has some time to end after it.
+ */
+const LIMITS = { test: 120_000, file: 400_000, end: 5000 }
 
-/** Test files that failed once and then passed. */
+/** Test files that failed once and then passed, and those that left processes behind. */
 const unsteady = []
+const untidy = []
 
 ensureInstalled()
 build()
@@ -69,20 +73,21 @@ const files = readdirSync(join(root, 'test'), { recursive: true })
   .filter(name => filters.length === 0 || filters.some(filter => name.includes(filter)))
   .sort()
 
-runTests(process.execPath, files)
-if (filters.length === 0) runOnOtherNode()
+await runTests(process.execPath, files)
+if (filters.length === 0) await runOnOtherNode()
 if (unsteady.length > 0)
   console.error(`these test files failed at first and passed alone:\n  ${unsteady.join('\n  ')}`)
+if (untidy.length > 0) console.error(`these test files left processes behind:\n  ${untidy.join('\n  ')}`)
 
 /**
  * Runs test files, two at a time. A file that fails runs once more, alone: if it passes then, it is named at the end and
  * the run goes on. A file that fails twice, or hangs, ends the run.
  */
-function runTests(node, names, environment = process.env) {
-  const failed = runFiles(node, names, environment, 2)
+async function runTests(node, names, environment = process.env) {
+  const failed = await runOnce(node, names, environment, 2)
   if (failed.length === 0) return
   console.error(`these test files failed, and run once more, alone:\n  ${failed.join('\n  ')}`)
-  const again = runFiles(node, failed, environment, 1)
+  const again = await runOnce(node, failed, environment, 1)
   if (again.length > 0) {
     console.error(`these test files failed twice:\n  ${again.join('\n  ')}`)
     process.exit(1)
@@ -91,37 +96,18 @@ function runTests(node, names, environment = process.env) {
 }
 
 /** The files in which a test failed. */
-function runFiles(node, names, environment, atOnce) {
-  const folder = mkdtempSync(join(tmpdir(), 'millrace-failed-'))
-  const list = join(folder, 'failed')
-  const options = [
-    '--import=tsx',
-    '--import=./test/seed.mjs',
-    '--test',
-    `--test-concurrency=${atOnce}`,
-    `--test-timeout=${FILE_LIMIT_MS}`,
-    '--test-reporter=spec',
-    '--test-reporter-destination=stdout',
-    '--test-reporter=./scripts/failed-files.mjs',
-    `--test-reporter-destination=${list}`,
-  ]
-  const { status, error } = spawnSync(node, [...options, ...names], {
-    cwd: root,
-    stdio: 'inherit',
-    env: environment,
-  })
-  const text = existsSync(list) ? readFileSync(list, 'utf8') : ''
-  rmSync(folder, { recursive: true })
-  const failed = [...new Set(text.split('\n').filter(Boolean))].map(name => relative(root, name))
-  if (status !== 0 && failed.length === 0) {
-    console.error(`the tests could not be run: ${error?.message ?? `exit code ${status}`}`)
+async function runOnce(node, names, environment, atOnce) {
+  const { failed, left, problem } = await runFiles(node, names, { limits: LIMITS, atOnce, environment })
+  if (problem !== null) {
+    console.error(`the tests could not be run: ${problem}`)
     process.exit(1)
   }
+  untidy.push(...left)
   return failed
 }
 
 /** On the newest LTS if this Node is older, else on the oldest that is supported. */
-function runOnOtherNode() {
+async function runOnOtherNode() {
   const [major] = process.versions.node.split('.')
   const version = Number(major) < Number(NEWEST_LTS) ? NEWEST_LTS : OLDEST
   const folder = join(root, '.millrace', `node-${version}`)
@@ -141,7 +127,7 @@ function runOnOtherNode() {
   }
   console.error(`on Node ${version}:`)
   const names = files.filter(file => ON_OTHER_NODE.some(path => file.startsWith(path)))
-  runTests(join(bin, 'node'), names, { ...process.env, PATH: `${bin}:${process.env['PATH']}` })
+  await runTests(join(bin, 'node'), names, { ...process.env, PATH: `${bin}:${process.env['PATH']}` })
 }
 
 /** Tests skip themselves, and say so, where a program is missing. */
