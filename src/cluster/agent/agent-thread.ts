@@ -33,6 +33,8 @@ export interface AgentThreadHost {
   readonly memory: AgentMemory
   /** Something was written. */
   changed(): void
+  /** A result was there. */
+  found(): void
   ended(lane: number): void
 }
 
@@ -144,9 +146,9 @@ export class AgentThread {
     this.#thread.announce()
   }
 
-  drain(): void {
-    this.#thread.drain()
-    this.#host.changed()
+  /** Takes results that are there; with `looksAgain` the thread need not wake anybody for more. */
+  drain(looksAgain = false): void {
+    this.#thread.drain(looksAgain)
   }
 
   /** Tells of a task that takes long: it has begun, though nothing else is heard of it. */
@@ -224,7 +226,8 @@ export class AgentThread {
     const written = keeps ? given.written : NONE
     this.#parts(given, written)
     writer.raw(decoder.raw(end - start))
-    writer.end()
+    this.#done()
+    this.#host.found()
     if (isLast) this.#given.delete(id)
   }
 

@@ -131,8 +131,9 @@ export class RemoteThread implements ThreadPort {
     return this.#began
   }
 
+  /** Each frame wakes the agent, so it is told only of tasks whose results are still to come. */
   hurry(): boolean {
-    if (this.#hurried === this.#position || this.#isEnded) return false
+    if (this.#hurried === this.#position || this.#sent.size === 0 || this.#isEnded) return false
     this.#hurried = this.#position
     this.#tell(TO_AGENT.hurry, 0)
     return false

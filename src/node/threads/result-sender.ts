@@ -15,6 +15,8 @@ export class ResultSender {
   readonly #fromThread: RingWriter
   readonly #inbox: { readonly length: number }
   readonly #isIo: boolean
+  /** There are results in the ring for which nobody was woken. */
+  #isUntold = false
 
   /** `inbox`: tasks that came as messages, and wait. */
   constructor(
@@ -48,14 +50,17 @@ export class ResultSender {
       this.announce()
       this.#fromThread.waitForRoom(5)
     }
+    this.#isUntold = true
     const isAwaited = isUrgent || this.#isIo || this.#toThread.isAwaited
     const waiting = this.#toThread.waiting + this.#inbox.length
     if (this.#announcements.isDue(this.lookedAt, waiting, isAwaited)) this.announce()
     return false
   }
 
-  /** Wakes the coordinator, unless it is awake. */
+  /** Wakes the coordinator for results of which it was not told, unless it is awake. */
   announce(): void {
+    if (!this.#isUntold) return
+    this.#isUntold = false
     this.#announcements.made(this.lookedAt)
     if (this.#fromThread.shouldWake()) this.#port.postMessage(null)
   }
