@@ -38,7 +38,7 @@ export interface KindStatistics {
   /** Attempts whose steps were measured, and what each step took, all together. */
   stepped: number
   readonly stepsMs: Record<(typeof STEPS)[number], number>
-  /** Lane time that lay idle while tasks of this kind ran and others waited for data; see `#advance`. */
+  /** Lane time that lay idle while tasks of this kind ran and others waited for data; see `RunningAttempts`. */
   blameMs: number
   /** While tasks of this kind were ready and none of them ran. */
   heldMs: number

@@ -4,18 +4,10 @@ import { DeviceStatistics } from './device-statistics.ts'
 import { NodeStatistics } from './node-statistics.ts'
 import { StreamStatistics } from './stream-statistics.ts'
 import { EarlyStarts } from './early-starts.ts'
-import { IdTable } from './id-table.ts'
+import { QueuedTasks } from './queued-tasks.ts'
+import { RunningAttempts } from './running-attempts.ts'
 import { labelOf, withLabel } from '../label.ts'
-import {
-  addSteps,
-  addUsage,
-  countHeld,
-  emptyKind,
-  longestSince,
-  type Attempt,
-  type KindStatistics,
-} from './statistics-kind.ts'
-import { BusyIntervals } from './busy-intervals.ts'
+import { addSteps, addUsage, emptyKind, type Attempt, type KindStatistics } from './statistics-kind.ts'
 
 type Of<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>
 
@@ -55,31 +47,29 @@ export class Statistics {
   elapsed = 0
   /** When the first task began; null before. */
   begunAt: number | null = null
-  /** Running time times cpus. */
-  cpuBusyMs = 0
   /** Running time of attempts that failed or were lost. */
   lostMs = 0
-  /** Lane time idle while tasks waited for data that others were making. */
-  starvedMs = 0
 
-  /** Tasks that wait or are ready: twice their kind, plus 1 if ready, plus 1 because 0 means absent. */
-  readonly #queued = new IdTable()
-  readonly #attempts = new Map<number, Attempt>()
+  readonly #queued = new QueuedTasks(this.total, id => this.#kind(id))
+  readonly #attempts = new RunningAttempts(this.total, this.nodes)
   readonly #names = new Map<number, string>()
   /** Of tasks that have one and have not ended. */
   readonly #labels = new Map<number, string>()
-  #cpusRunning = 0
-  #blame = 0
-  /** Sum of `since` over what runs, so that running time up to now needs no loop. */
-  #sinceSum = 0
-  /** When any task ran. */
-  readonly #ran = new BusyIntervals()
+  #waits: { task: number; reason: string } | null = null
 
   get cpus(): number {
     return this.nodes.cpus
   }
 
-  #waits: { task: number; reason: string } | null = null
+  /** Running time times CPUs. */
+  get cpuBusyMs(): number {
+    return this.#attempts.cpuBusyMs
+  }
+
+  /** Lane time idle while tasks waited for data that others were making. */
+  get starvedMs(): number {
+    return this.#attempts.starvedMs
+  }
 
   /** Tasks that will not change any more. */
   get ended(): number {
@@ -88,9 +78,7 @@ export class Statistics {
   }
 
   get parallelism(): number {
-    const ran = this.total.busyMs + this.#underWay(this.elapsed)
-    const anyRan = this.#ran.totalWith(longestSince(this.#attempts, this.elapsed), this.elapsed)
-    return anyRan > 0 ? ran / anyRan : 0
+    return this.#attempts.parallelism(this.elapsed)
   }
 
   /** Share of the cpus' time in which no task held them, or null when no task holds cpus. */
@@ -113,21 +101,16 @@ export class Statistics {
   get standstill(): string | null {
     if (this.total.running > 0 || this.total.ready === 0 || !this.#waits) return null
     const { task, reason } = this.#waits
-    return this.#attempts.has(task) || this.#queued.get(task) === 0
-      ? null
-      : `${this.nameOf(task)} waits: ${reason}`
+    return this.#attempts.of(task) || !this.#queued.has(task) ? null : `${this.nameOf(task)} waits: ${reason}`
   }
 
   attemptOf(task: number): Attempt | undefined {
-    return this.#attempts.get(task)
+    return this.#attempts.of(task)
   }
 
   /** Name of the kind of a task that has not ended. */
   kindName(task: number): string {
-    const attempt = this.#attempts.get(task)
-    if (attempt) return attempt.kind.name
-    const packed = this.#queued.get(task)
-    return packed === 0 ? 'task' : this.#kind((packed - 1) >> 1).name
+    return (this.#attempts.of(task)?.kind ?? this.#queued.kindOf(task))?.name ?? 'task'
   }
 
   /** What tells a task that has not ended from others of its kind; it may be nothing. */
@@ -147,8 +130,7 @@ export class Statistics {
 
   /** Attempts that have run longest. Looks at all that run: for a painter, not for each event. */
   slowest(limit: number): Attempt[] {
-    const running = [...this.#attempts.values()].filter(attempt => !attempt.isBlocked)
-    return running.sort((a, b) => a.startedAt - b.startedAt || a.task - b.task).slice(0, limit)
+    return this.#attempts.slowest(limit)
   }
 
   /**
@@ -167,7 +149,7 @@ export class Statistics {
       begun += kind.running * mean
     }
     // A task that takes longer than others of its kind says nothing about those that have not begun.
-    const left = queued + Math.max(0, begun - this.#underWay(now))
+    const left = queued + Math.max(0, begun - this.#attempts.underWay(now))
     return left > 0 ? left / parallelism : null
   }
 
@@ -190,15 +172,11 @@ export class Statistics {
         break
       case 'submitted':
         this.#advance(event.at)
-        this.#enqueue(event.task, this.#kind(event.kind), false)
-        this.#kind(event.kind).submitted++
-        this.#kind(event.kind).priority = Math.max(this.#kind(event.kind).priority, event.priority)
-        this.#label(event)
-        this.total.submitted++
+        this.#submit(event)
         break
       case 'ready':
         this.#advance(event.at)
-        this.#becomeReady(event.task)
+        this.#queued.becomeReady(event.task, this.elapsed)
         break
       case 'started':
         this.#advance(event.at)
@@ -207,11 +185,11 @@ export class Statistics {
         break
       case 'blocked':
         this.#advance(event.at)
-        this.#block(event)
+        this.#attempts.block(event, this.elapsed)
         break
       case 'resumed':
         this.#advance(event.at)
-        this.#resume(event)
+        this.#attempts.resume(event, this.elapsed)
         break
       case 'finished':
         this.#advance(event.at)
@@ -273,26 +251,11 @@ export class Statistics {
     }
   }
 
-  /**
-   * Starvation is shared among those that run, without a loop over them: `#blame` is the integral of idle
-   * lanes per running task, and each attempt takes the part of it that falls into its time.
-   */
   #advance(at: number): void {
     const passed = at - this.elapsed
     if (passed <= 0) return
     this.elapsed = at
-    const { running, ready, waiting } = this.total
-    if (running === 0) return
-    const idle = this.nodes.cpus - this.#cpusRunning
-    if (idle > 0 && ready === 0 && waiting > 0) {
-      this.starvedMs += idle * passed
-      this.#blame += (idle * passed) / running
-    }
-  }
-
-  /** How long those that run now have run, all together. */
-  #underWay(now: number): number {
-    return Math.max(0, this.total.running * now - this.#sinceSum)
+    this.#attempts.passed(passed)
   }
 
   #kind(id: number): KindStatistics {
@@ -304,123 +267,24 @@ export class Statistics {
     return kind
   }
 
-  #label(event: Of<'submitted'>): void {
+  #submit(event: Of<'submitted'>): void {
+    const kind = this.#kind(event.kind)
+    this.#queued.add(event.task, kind, false, this.elapsed)
+    kind.submitted++
+    kind.priority = Math.max(kind.priority, event.priority)
+    this.total.submitted++
     const label = labelOf(event)
     if (label !== '') this.#labels.set(event.task, label)
   }
 
-  #enqueue(task: number, kind: KindStatistics, isReady: boolean): void {
-    this.#queued.set(task, kind.kind * 2 + (isReady ? 2 : 1))
-    if (isReady) countHeld(kind, this.elapsed)
-    if (isReady) {
-      kind.ready++
-      this.total.ready++
-    } else {
-      kind.waiting++
-      this.total.waiting++
-    }
-  }
-
-  #dequeue(task: number): KindStatistics | null {
-    const packed = this.#queued.get(task)
-    if (packed === 0) return null
-    this.#queued.delete(task)
-    const kind = this.#kind((packed - 1) >> 1)
-    if (packed % 2 === 0) {
-      countHeld(kind, this.elapsed)
-      kind.ready--
-      this.total.ready--
-    } else {
-      kind.waiting--
-      this.total.waiting--
-    }
-    return kind
-  }
-
-  #becomeReady(task: number): void {
-    const packed = this.#queued.get(task)
-    if (packed % 2 === 1) this.#enqueue(task, this.#dequeue(task)!, true)
-  }
-
   #start(event: Of<'started'>): void {
-    const kind = this.#dequeue(event.task)
-    if (kind === null) return
-    const { task, attempt, node, lane, cpus, at } = event
-    const times = { startedAt: at, since: at, ranMs: 0, blameAt: this.#blame }
-    this.#attempts.set(task, { task, kind, attempt, node, lane, cpus, isBlocked: false, ...times })
-    this.#cpusRunning += cpus
-    this.#sinceSum += at
-    countHeld(kind, this.elapsed)
-    kind.running++
-    this.total.running++
-  }
-
-  #block({ task, at }: Of<'blocked'>): void {
-    const attempt = this.#attempts.get(task)
-    if (attempt === undefined || attempt.isBlocked) return
-    this.#pause(attempt, at)
-    attempt.isBlocked = true
-    attempt.kind.blocked++
-    this.total.blocked++
-  }
-
-  #resume({ task, at, node, lane }: Of<'resumed'>): void {
-    const attempt = this.#attempts.get(task)
-    if (attempt === undefined || !attempt.isBlocked) return
-    attempt.isBlocked = false
-    attempt.since = at
-    attempt.blameAt = this.#blame
-    attempt.node = node
-    attempt.lane = lane
-    this.#cpusRunning += attempt.cpus
-    this.#sinceSum += at
-    attempt.kind.blocked--
-    this.total.blocked--
-    countHeld(attempt.kind, this.elapsed)
-    attempt.kind.running++
-    this.total.running++
-  }
-
-  #pause(attempt: Attempt, at: number): void {
-    const ran = Math.max(0, at - attempt.since)
-    this.#ran.add(attempt.since, at)
-    if (this.#ran.isFull) {
-      this.#ran.add(longestSince(this.#attempts, this.elapsed), this.elapsed)
-      this.#ran.close()
-    }
-    attempt.ranMs += ran
-    attempt.kind.busyMs += ran
-    attempt.kind.blameMs += this.#blame - attempt.blameAt
-    this.total.busyMs += ran
-    this.cpuBusyMs += ran * attempt.cpus
-    this.nodes.ran(attempt.node, ran * attempt.cpus)
-    this.#cpusRunning -= attempt.cpus
-    this.#sinceSum -= attempt.since
-    countHeld(attempt.kind, this.elapsed)
-    attempt.kind.running--
-    this.total.running--
-  }
-
-  #endAttempt(task: number, at: number): Attempt | null {
-    const attempt = this.#attempts.get(task)
-    if (attempt === undefined) return null
-    this.#attempts.delete(task)
-    const { kind } = attempt
-    if (attempt.isBlocked) {
-      kind.blocked--
-      this.total.blocked--
-    } else {
-      this.#pause(attempt, at)
-    }
-    const { ranMs } = attempt
-    if (ranMs > kind.longestMs) kind.longestMs = ranMs
-    if (ranMs > this.total.longestMs) this.total.longestMs = ranMs
-    return attempt
+    const kind = this.#queued.remove(event.task, this.elapsed)
+    if (kind !== null) this.#attempts.start(event, kind, this.elapsed)
   }
 
   #end(task: number, at: number, state: 'done' | 'failed' | 'cancelled' | 'ignored'): Attempt | null {
-    const attempt = this.#endAttempt(task, at)
-    const kind = attempt?.kind ?? this.#dequeue(task)
+    const attempt = this.#attempts.end(task, at, this.elapsed)
+    const kind = attempt?.kind ?? this.#queued.remove(task, this.elapsed)
     this.#labels.delete(task)
     if (kind) {
       kind[state]++
@@ -448,7 +312,7 @@ export class Statistics {
 
   /** It did not run. */
   #keep({ task }: Of<'kept'>): void {
-    const kind = this.#dequeue(task)
+    const kind = this.#queued.remove(task, this.elapsed)
     if (!kind) return
     for (const counts of [kind, this.total]) {
       counts.done++
@@ -477,7 +341,7 @@ export class Statistics {
 
   /** `isUnbegun`: it was called back from its lane, so nothing has failed. */
   #again(task: number, at: number, usage?: TaskUsage, isUnbegun = false): void {
-    const attempt = this.#endAttempt(task, at)
+    const attempt = this.#attempts.end(task, at, this.elapsed)
     if (attempt === null) return
     this.#used(attempt, usage)
     if (!isUnbegun) {
@@ -485,7 +349,7 @@ export class Statistics {
       attempt.kind.retried++
       this.total.retried++
     }
-    this.#enqueue(task, attempt.kind, true)
+    this.#queued.add(task, attempt.kind, true, this.elapsed)
   }
 
   #most(measure: (kind: KindStatistics) => number): KindStatistics | null {
