@@ -165,7 +165,7 @@ export class ClusterRun {
         [...this.#indexOf].flatMap(([member, index]) => {
           const node = runtime.engine.nodes[index]
           if (!node || node.isLost) return []
-          return [{ member, cpus: node.cpus, isIdle: runtime.nodes[index]?.isIdle === true }]
+          return [{ member, cpus: node.cpus, isIdle: runtime.nodes.all[index]?.isIdle === true }]
         }),
       changed: (member, isPaused, left) => changed(member, isPaused, runtime.now() + left),
       dismiss: member => cluster.dismiss(member),
@@ -207,7 +207,7 @@ export class ClusterRun {
         },
       }
     }
-    this.#indexOf.set(member, runtime.addNode(description, { ...ports, attach }))
+    this.#indexOf.set(member, runtime.nodes.join(description, { ...ports, attach }))
     this.#elastic?.told(member)
   }
 

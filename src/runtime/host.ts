@@ -157,7 +157,7 @@ export class EmbeddedHost implements Host {
       const entry = process.argv[1] ? pathToFileURL(process.argv[1]).href : null
       clusterRun.begin(runtime, { id, entry, logs: reporting.logs, startedAt: runtime.startedAt })
     }
-    const warm = runtime.warmUp(formsInUse())
+    const warm = runtime.nodes.warmUp(formsInUse())
     const resuming = openKeeper(runtime, reporting.run, options)
     runtime.keeper = resuming?.keeper ?? null
     const descriptions = nodes.map(({ description }) => description)

@@ -5,6 +5,7 @@ import type { NodeFiles } from '../node/files/node-files.ts'
 import type { TaskNode } from '../node/node.ts'
 import type { Watchdog } from '../node/processes/watchdog.ts'
 import type { Channels } from './channels.ts'
+import type { RunNodes } from './run-nodes.ts'
 import type { Nested } from './nested.ts'
 import type { Keeper } from './resume/keeper.ts'
 import { StandstillWatch } from './standstill-watch.ts'
@@ -19,7 +20,7 @@ const RESOLVED = Promise.resolve()
 /** What the loop drives. */
 export interface LoopParts {
   readonly engine: Pick<Engine, 'decide' | 'root' | 'readyCount' | 'taskCount' | 'io' | 'looks' | 'control'>
-  readonly nodes: readonly TaskNode[]
+  readonly nodes: Pick<RunNodes, 'all' | 'of'>
   readonly files: Pick<NodeFiles, 'discard'> & {
     readonly devices: Pick<NodeFiles['devices'], 'any' | 'sample' | 'look' | 'move'>
   }
@@ -30,8 +31,6 @@ export interface LoopParts {
   now(): number
   /** Null where no results are kept. */
   keeper(): Pick<Keeper, 'starting' | 'look'> | null
-  /** The node that a task was started on. */
-  nodeOf(task: Task): TaskNode
 }
 
 /** Asks the core what to do, and passes it on to nodes, files and waiters. */
@@ -75,7 +74,7 @@ export class Loop {
     } finally {
       this.#deciding = false
     }
-    for (const node of nodes) node.flush()
+    for (const node of nodes.all) node.flush()
     // A program that only has a generator which is held, and takes no value, is at its end.
     const isHeld = channels.any && channels.look() && !this.isAwaited
     this.#ticker.keepAlive(engine.root.live > 0 && !isHeld)
@@ -85,7 +84,7 @@ export class Loop {
   /** No task runs or could start: the program, or a value that is taken, has to come first. */
   get isAtRest(): boolean {
     const { engine, nodes } = this.#parts
-    return engine.readyCount === 0 && engine.looks.count === 0 && nodes.every(node => node.isAtRest)
+    return engine.readyCount === 0 && engine.looks.count === 0 && nodes.all.every(node => node.isAtRest)
   }
 
   /** The program, or a task, waits for a task. */
@@ -106,7 +105,7 @@ export class Loop {
     // Tasks may start processes of their own; a run that is over soon needs no watchdog.
     if (this.#parts.now() > GUARDED_FROM) watchdog.start()
     let isSoon = files.devices.any
-    for (const node of nodes) if (node.tick()) isSoon = true
+    for (const node of nodes.all) if (node.tick()) isSoon = true
     files.devices.sample()
     files.devices.look()
     this.decide()
@@ -118,14 +117,14 @@ export class Loop {
     switch (instruction.type) {
       case 'start':
         this.#parts.keeper()?.starting(instruction.task)
-        return (nodes[instruction.task.node] as TaskNode).start(instruction.task)
+        return (nodes.all[instruction.task.node] as TaskNode).start(instruction.task)
       case 'look':
         return this.#parts.keeper()?.look(instruction.task)
       case 'resume':
         return nested.resume(instruction.task)
       case 'stop':
         nested.cancelCalled(instruction.task)
-        return this.#parts.nodeOf(instruction.task).stop(instruction.task)
+        return nodes.of(instruction.task).stop(instruction.task)
       case 'recall':
         return this.#recall(instruction.tasks, instruction.why)
       case 'discard':
@@ -146,7 +145,7 @@ export class Loop {
   }
 
   #recall(tasks: readonly Task[], why: ReturnWhy): void {
-    for (const [index, node] of this.#parts.nodes.entries()) {
+    for (const [index, node] of this.#parts.nodes.all.entries()) {
       const own = tasks.filter(task => task.node === index)
       if (own.length > 0) node.recall(own, why)
     }

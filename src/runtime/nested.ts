@@ -31,7 +31,7 @@ type Uses = Pick<
   | 'handle'
   | 'idle'
   | 'modules'
-  | 'nodeOf'
+  | 'nodes'
   | 'now'
   | 'paths'
   | 'releases'
@@ -213,7 +213,7 @@ export class Nested {
   }
 
   #answerAtOnce(request: number, question: Question, session: Session, task: Task, lane: number): void {
-    const node = this.#runtime.nodeOf(task)
+    const node = this.#runtime.nodes.of(task)
     const send = (ok: boolean, kept: Stored, isMoved = false): void => {
       if (this.#isCurrent(session, task)) node.answer(lane, request, ok, kept, isMoved)
     }
@@ -240,7 +240,7 @@ export class Nested {
   ): void {
     if (!this.#isCurrent(session, task)) return
     const stored = kept instanceof Stored ? kept : this.#encode(kept === NOTHING ? undefined : kept)
-    const node = this.#runtime.nodeOf(task)
+    const node = this.#runtime.nodes.of(task)
     const go = (): void => node.answer(lane, request, ok, stored, isMoved)
     if (--session.open > 0 || task.state !== 'blocked') return go()
     session.answers.push(go)
@@ -266,7 +266,7 @@ export class Nested {
       case 'file': {
         const datum = runtime.paths.find(Paths.absolute(question.path))
         if (datum && session.task) rejectNestedCycle(session.task, 'waitOnFile', [{ datum, mode: 'in' }])
-        return runtime.nodeOf(task).bringFile(await runtime.waitOnFile(question.path))
+        return runtime.nodes.of(task).bringFile(await runtime.waitOnFile(question.path))
       }
       case 'barrier': {
         if (question.isEnd) runtime.channels.callerEnded(task)

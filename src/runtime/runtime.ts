@@ -8,9 +8,7 @@ import { Datum } from '../core/data/datum.ts'
 import type { Version } from '../core/data/datum.ts'
 import { Engine } from '../core/engine.ts'
 import { MillraceError } from '../core/errors.ts'
-import type { Node, NodeDescription } from '../core/schedule/machine.ts'
 import type { Group } from '../core/tasks/group.ts'
-import type { Form } from '../core/tasks/form.ts'
 import type { Task } from '../core/tasks/task.ts'
 import type { ClosedBy } from '../core/why.ts'
 import { TaskModules } from '../node/threads/modules.ts'
@@ -18,7 +16,6 @@ import { clockOrigin } from '../node/threads/protocol.ts'
 import { argumentsText } from '../model/arguments-text.ts'
 import type { Call } from '../model/capture/call.ts'
 import type { Client } from '../model/client.ts'
-import { formsInUse } from '../model/definition.ts'
 import type { Definition } from '../model/definition.ts'
 import { retriesOf, wishesOf } from '../model/options/demand.ts'
 import { Future } from '../model/future.ts'
@@ -39,7 +36,8 @@ import { createSession } from './session.ts'
 import { Temporaries } from './temporaries.ts'
 import type { Session } from './session.ts'
 import { Nested } from './nested.ts'
-import { FileSink, NodeSink } from './node-sink.ts'
+import { FileSink } from './node-sink.ts'
+import { RunNodes } from './run-nodes.ts'
 import { Releases } from './releases.ts'
 import { commitStreams, makeRequests, makeResults } from './requests.ts'
 import type { RuntimeOptions } from './runtime-options.ts'
@@ -48,13 +46,8 @@ import { ProgramFiles } from './program-files.ts'
 import { Values } from './values.ts'
 import { Waits } from './waits.ts'
 import { NodeFiles } from '../node/files/node-files.ts'
-import { LocalNode } from '../node/local-node.ts'
-import type { AgentEvents, NodePorts, RunParts } from '../node/local-node.ts'
-import type { TaskNode } from '../node/node.ts'
 import { Watchdog } from '../node/processes/watchdog.ts'
-import { Processes } from '../node/processes/processes.ts'
 import { BufferOwnership, copyOut } from '../node/threads/buffer-ownership.ts'
-import { localThreads } from '../node/threads/local-threads.ts'
 
 /** Calls of a program are looked at in bunches of this many while it does not pause; earlier where all CPUs wait for the first. */
 const BUNCH = 512
@@ -70,8 +63,7 @@ export class Runtime implements Client {
   readonly #origin = performance.now()
   readonly #tracker: Tracker
   readonly #kinds: Kinds
-  readonly nodes: TaskNode[] = []
-  readonly #parts: RunParts
+  readonly nodes: RunNodes
   /** Some tasks run on other machines, which may be lost. */
   readonly hasAgents: boolean
   /** Programs are on machines that share no memory with this one: what they stream is read when it is complete. */
@@ -128,13 +120,13 @@ export class Runtime implements Client {
       watchdog,
       host,
       events: new FileSink(this),
-      abort: task => this.nodeOf(task).abort(task),
+      abort: task => this.nodes.of(task).abort(task),
     })
     const { files, modules } = this
     this.hasAgents = options.mayGrow || options.nodes.some(({ ports }) => ports !== null)
-    this.#parts = { run, logs, bind, hasSteps, host, files, watchdog, buffers: this.#buffers, modules }
-    for (const { description, ports } of options.nodes)
-      this.#makeNode(description, ports ?? this.#ownPorts(options, new NodeSink(this, 0)))
+    const buffers = this.#buffers
+    this.nodes = new RunNodes(this, { run, logs, bind, hasSteps, host, files, watchdog, buffers, modules })
+    this.nodes.begin(options)
     const { engine, nested, channels } = this
     this.#loop = new Loop({
       engine,
@@ -146,18 +138,7 @@ export class Runtime implements Client {
       waits: this.#waits,
       now: () => this.now(),
       keeper: () => this.keeper,
-      nodeOf: task => this.nodeOf(task),
     })
-  }
-
-  #makeNode(description: NodeDescription, ports: NodePorts): TaskNode {
-    const index = this.nodes.length
-    const events = new NodeSink(this, index)
-    ports.attach?.(this.#agentEvents(index, description.name))
-    const machine = this.engine.nodes[index] as Node
-    const node = new LocalNode(this.#parts, { machine, description, events, ...ports })
-    this.nodes.push(node)
-    return node
   }
 
   note(level: 'info' | 'warning', text: string): void {
@@ -166,17 +147,7 @@ export class Runtime implements Client {
 
   /** The folder is removed also if this process is killed. */
   cleanUpLater(folder: string): void {
-    this.#parts.watchdog.folder(folder)
-  }
-
-  /** A node takes part from now on. Returns its number. */
-  addNode(description: NodeDescription, ports: NodePorts): number {
-    const { index, name, cpus, memory } = this.engine.membership.joined(description)
-    const node = this.#makeNode(description, ports)
-    void node.warmUp(formsInUse())
-    this.engine.observer?.({ type: 'node-joined', at: this.now(), node: index, name, cpus, memory })
-    this.schedule()
-    return index
+    this.#watchdog.folder(folder)
   }
 
   /** Milliseconds since the run began, in whole microseconds: that is as exact as it is, and journals are smaller. */
@@ -198,40 +169,6 @@ export class Runtime implements Client {
     return this.#tracker.paths
   }
 
-  /** The threads and programs of this machine. */
-  #ownPorts({ id: run, logs, entry }: RuntimeOptions, events: NodeSink): NodePorts {
-    return {
-      openThread: localThreads({ run, logs, entry, startedAt: this.startedAt }),
-      processes: new Processes(text => events.note('warning', text)),
-    }
-  }
-
-  /** The node that a task was started on. */
-  nodeOf(task: Task): TaskNode {
-    return this.nodes[jobOf(task).attempt?.node ?? task.node] as TaskNode
-  }
-
-  #agentEvents(index: number, name: string): AgentEvents {
-    const note = (text: string): void => {
-      this.engine.observer?.({ type: 'note', at: this.now(), level: 'warning', text })
-    }
-    return {
-      note: text => note(`node ${name}: ${text}`),
-      gone: (reason, isLost) => {
-        if (isLost) note(`node ${name} was lost: ${reason}; its tasks begin again on others`)
-        this.engine.observer?.({ type: 'node-left', at: this.now(), node: index, isLost, reason })
-        this.engine.membership.lost(index, this.now())
-        this.schedule()
-      },
-    }
-  }
-
-  /** Starts ahead what the first tasks will need; gives what is worth waiting for. */
-  warmUp(forms: ReadonlySet<Form>): Promise<void> | null {
-    const starts = this.nodes.map(node => node.warmUp(forms)).filter(start => start !== null)
-    return starts.length > 0 ? Promise.all(starts).then(() => undefined) : null
-  }
-
   // --- what programs call ---
 
   call(definition: Definition, args: readonly unknown[]): unknown {
@@ -247,7 +184,7 @@ export class Runtime implements Client {
       throw error
     }
     if (++this.#calls % BUNCH === 0 || (this.#calls < BUNCH && FIRST_BUNCHES.includes(this.#calls))) {
-      for (const node of this.nodes) node.drain()
+      for (const node of this.nodes.all) node.drain()
       this.decide()
     } else this.schedule()
     if (definition.stream) return new Stream(results[0] as Datum)
@@ -394,7 +331,7 @@ export class Runtime implements Client {
   }
 
   #hurry({ producer }: Version): void {
-    if (producer?.state === 'running') this.nodeOf(producer).hurry(producer)
+    if (producer?.state === 'running') this.nodes.of(producer).hurry(producer)
   }
 
   onSettled(version: Version, go: () => void): void {
@@ -474,7 +411,7 @@ export class Runtime implements Client {
 
   async #endNodes(): ReturnType<NodeFiles['end']> {
     this.#loop.end()
-    await Promise.all(this.nodes.map(node => node.end()))
+    await Promise.all(this.nodes.all.map(node => node.end()))
     const stranded = await this.files.end(this.paths.all())
     this.#watchdog.end()
     return stranded
@@ -482,7 +419,7 @@ export class Runtime implements Client {
 
   /** For the end of the process, where nothing can be waited for. */
   endNow(): void {
-    for (const node of this.nodes) node.endNow()
+    for (const node of this.nodes.all) node.endNow()
     this.files.endNow()
     // Threads run to the very end and may still write, and children of commands may have left their group.
     this.#watchdog.release()

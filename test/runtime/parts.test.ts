@@ -117,7 +117,7 @@ test('the loop asks again until there is nothing more to do, and gives each node
         return rounds.shift() ?? []
       },
     },
-    nodes: all,
+    nodes: { all, of: ({ node: at }) => all[at] as TaskNode },
     files: {
       discard: () => undefined,
       devices: { any: false, sample: () => undefined, look: () => undefined, move: () => undefined },
@@ -128,7 +128,6 @@ test('the loop asks again until there is nothing more to do, and gives each node
     watchdog: { start: () => undefined },
     now: () => 0,
     keeper: () => null,
-    nodeOf: ({ node: at }) => all[at] as TaskNode,
   })
   loop.decide()
   assert.deepEqual(log, ['a starts 1', 'a recalls 2', 'b recalls 3 4', 'a flushes', 'b flushes'])

@@ -165,7 +165,7 @@ class StreamRun {
     try {
       announce(this.#runtime, this.#reporting, this.#started)
       this.#warnOfPrograms(commands)
-      await this.#runtime.warmUp(new Set(['command']))
+      await this.#runtime.nodes.warmUp(new Set(['command']))
       this.#tasks.submit(commands, (task, step) => {
         const { logs } = this.#runtime
         if (logs !== null) this.#output.follow(step, `${logs}/${task}.1.log`)
