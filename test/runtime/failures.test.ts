@@ -90,6 +90,25 @@ test('fail stops what has not started, until the program has been told', async (
   assert.equal(await tasks.add(2, 2), 4)
 })
 
+test('of several values, what failed is thrown, and not that one before it was cancelled because of that', async () => {
+  const [one, two] = [newGate(), newGate()]
+  const held = tasks.wait(one, 1)
+  const cancelled = tasks.add(held, 1)
+  const failed = tasks.failsAfter(two)
+  await reached(one)
+  await reached(two)
+  const error = rejection(waitOn([{ cancelled }, failed]))
+  open(two)
+  assert.equal((await rejection(failed)).cause.message, 'failed behind the gate')
+  open(one)
+  assert.ok((await rejection(cancelled)) instanceof CancelledError)
+  const thrown = await error
+  assert.ok(thrown instanceof TaskError, String(thrown))
+  assert.match(thrown.task, /^failsAfter#/)
+  const alone = await rejection(waitOn([cancelled, held]))
+  assert.ok(alone instanceof CancelledError, 'what failed is not among these')
+})
+
 test('a barrier throws a failure that nobody has waited for, once', async () => {
   tasks.fails('unseen')
   const error = await rejection(barrier())

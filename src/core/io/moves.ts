@@ -88,11 +88,12 @@ export class Moves {
     let looked = 0
     for (const version of this.#unread) {
       const { place } = version
+      // Where it is on its way to, it may have to go down again.
+      if (place?.move && version.readers === 0) continue
       if (!place || version.readers > 0 || version.obsolete || this.#isLowest(place.device)) {
         this.#unread.delete(version)
         continue
       }
-      if (place.move) continue
       if (++looked > MOST_LOOKED_AT) return
       const to = place.bytes === 0 ? null : this.#below(version, place)
       if (to) this.#begin(version, place, to, 'flush', now, instruct)

@@ -1,5 +1,6 @@
 import type { Datum, Version } from '../../core/data/datum.ts'
 import { MillraceError } from '../../core/errors.ts'
+import { CancelledError, TaskError } from '../errors.ts'
 import type { Graph } from '../encoding/identity.ts'
 import { Future } from '../future.ts'
 import { Holder, isContainer } from './parts.ts'
@@ -96,19 +97,21 @@ class Wait {
     this.#inside(object, () => take(object), fail)
   }
 
-  /** All are waited for, then the first failure is thrown: no wait is left behind. */
+  /**
+   * All are waited for, then the first failure is thrown: no wait is left behind. What was cancelled because another of them
+   * failed is not the failure, that one is: which of the others had ended by then is chance.
+   */
   #inside(object: object, done: () => void, fail: Take): void {
     const holder = new Holder(object)
     const { items } = holder
     if (items.length === 0) return done()
     this.#holders.push(holder)
     let left = items.length
-    let failedAt = Infinity
-    let failure: unknown
+    const failures: { at: number; error: unknown }[] = []
     const settled = (): void => {
       if (--left > 0) return
-      if (failedAt === Infinity) done()
-      else fail(failure)
+      if (failures.length === 0) return done()
+      fail(causeAmong(failures.sort((a, b) => a.at - b.at).map(({ error }) => error)))
     }
     items.forEach((item, at) => {
       this.resolve(
@@ -118,7 +121,7 @@ class Wait {
           settled()
         },
         error => {
-          if (at < failedAt) [failedAt, failure] = [at, error]
+          failures.push({ at, error })
           settled()
         },
       )
@@ -152,6 +155,14 @@ class Wait {
     }
     this.#fetch(datum, seen, take, fellBack)
   }
+}
+
+/** The first of these failures; or the one of them because of which the first was cancelled. */
+function causeAmong(failures: readonly unknown[]): unknown {
+  const [first] = failures
+  if (!(first instanceof CancelledError && first.cause instanceof TaskError)) return first
+  const { task } = first.cause
+  return failures.find(error => error instanceof TaskError && error.task === task) ?? first
 }
 
 const isList = (value: object): boolean => !(value instanceof Map || value instanceof Set)

@@ -201,6 +201,33 @@ test('prefetch: what ready tasks read should move up when there is room, and the
   assert.equal(rig.device('nvme').used, 0)
 })
 
+test('prefetch: a copy that arrives after its last reader has ended should go again', () => {
+  const rig = rigWith({ prefetch: true, flush: 'idle', ioExecutors: 1 })
+  const input = rig.file()
+  rig.engine.io.locate(input.current, rig.device('pfs'), 30)
+  const busy = rig.write('busy', { bandwidth: 1 * MB })
+  rig.go()
+  const reader = rig.read('r', {}, input)
+  rig.go()
+  const [up] = movesOf(rig) as [Move]
+  rig.finish(busy)
+  assert.deepEqual(devicesOf(rig.go()), ['pfs'], 'the copy is not there yet')
+  rig.finish(reader)
+  rig.go()
+  rig.engine.io.moved(up, rig.now)
+  rig.go()
+  const moves = (): Move[] => movesOf(rig).filter(({ version }) => version === input.current)
+  assert.deepEqual(
+    moves().map(({ from, to }) => `${from.name} -> ${to.name}`),
+    ['pfs -> nvme', 'nvme -> pfs'],
+  )
+  rig.engine.io.moved(moves()[1] as Move, rig.now)
+  rig.engine.io.putBack(input.current)
+  rig.go()
+  assert.equal(moves().length, 2)
+  assert.equal(rig.device('nvme').used, 0)
+})
+
 test('prefetch: nothing should move up where there is not room for twice as much', () => {
   const rig = rigWith({ prefetch: true, ioExecutors: 1, storage: [layers[0]!, layers[2]!] })
   const input = rig.file()
