@@ -11,6 +11,7 @@ import type { Client, Host } from '../model/client.ts'
 import { formsInUse, taskModules } from '../model/definition.ts'
 import { TaskError, CancelledError } from '../model/errors.ts'
 import { placesOf } from '../general/places.ts'
+import { ArgumentNotes } from './argument-notes.ts'
 import { isPolicyFile, launchedPolicy, loadPolicyFile } from './policy-file.ts'
 import type { EventHandlers } from './observers.ts'
 import { Reporting } from './reporting.ts'
@@ -170,7 +171,8 @@ export class EmbeddedHost implements Host {
       ...storageFacts,
     })
     this.#run = { runtime, reporting, options, warm, clusterRun, started, resuming }
-    runtime.tellsArguments = options.dashboard === true
+    if (options.dashboard === true)
+      runtime.argumentNotes = new ArgumentNotes(event => runtime.engine.observer?.(event))
     if (options.control) reporting.controlBy(new RunControl(runtime, () => this.#onSignal('SIGINT')))
     announce(runtime, reporting, started)
     for (const text of resuming?.remarks ?? [])

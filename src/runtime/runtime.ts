@@ -13,7 +13,6 @@ import type { Task } from '../core/tasks/task.ts'
 import type { ClosedBy } from '../core/why.ts'
 import { TaskModules } from '../node/threads/modules.ts'
 import { clockOrigin } from '../node/threads/protocol.ts'
-import { argumentsText } from '../model/arguments-text.ts'
 import type { Call } from '../model/capture/call.ts'
 import type { Client } from '../model/client.ts'
 import type { Definition } from '../model/definition.ts'
@@ -25,6 +24,7 @@ import { Stream } from '../model/value-stream.ts'
 import { Tracker } from '../model/capture/tracker.ts'
 import { resolveInside } from '../model/capture/wait.ts'
 import { bytesIn } from '../storage/location.ts'
+import type { ArgumentNotes } from './argument-notes.ts'
 import { Channels } from './channels.ts'
 import { taskError } from './failure.ts'
 import { Job, jobOf } from '../node/job.ts'
@@ -82,8 +82,8 @@ export class Runtime implements Client {
   readonly temporaries = new Temporaries(this)
   /** Null where no results are kept. */
   keeper: Keeper | null = null
-  /** Observers hear what each task is called with: a page shows it. */
-  tellsArguments = false
+  /** Null where nobody wants to know what tasks are called with. */
+  argumentNotes: ArgumentNotes | null = null
   readonly #group = new AsyncLocalStorage<Group>()
   #usesGroups = false
   #calls = 0
@@ -231,10 +231,7 @@ export class Runtime implements Client {
       accesses,
       this.now(),
     )
-    if (this.tellsArguments && call.given.length > 0) {
-      const text = argumentsText(call.given)
-      this.engine.observer?.({ type: 'arguments', at: this.now(), task: task.id, text })
-    }
+    this.argumentNotes?.called(task.id, call.given, this.now())
     // It needs no CPU: it could begin as soon as that is known.
     if (demand.io) for (const { read } of task.accesses) if (read) this.#hurry(read)
     if (this.channels.any || definition.stream) this.#withStreams(task, call)

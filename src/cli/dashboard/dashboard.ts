@@ -1,4 +1,5 @@
 import { addressLines } from '../../report/dashboard/address.ts'
+import { Allowance } from '../../report/dashboard/allowance.ts'
 import { DashboardServer } from '../../report/dashboard/server.ts'
 import { findRun } from '../../report/journal/runs.ts'
 import { printLines, remark } from '../output.ts'
@@ -8,14 +9,20 @@ import type { Given } from '../spec.ts'
 /** `millrace dashboard`: serves the page of a run until it is interrupted. */
 export async function execute(given: Given): Promise<void> {
   const run = await findRun(process.cwd(), given.operands[0] ?? 'last')
-  await serveUntilInterrupted(run.journal, given)
+  await serveUntilInterrupted(run.journal, given, new Allowance())
 }
 
-export async function serveUntilInterrupted(journal: string, given: Given): Promise<void> {
+/** `allowance`: what it may cost a run that goes on meanwhile. */
+export async function serveUntilInterrupted(
+  journal: string,
+  given: Given,
+  allowance?: Allowance,
+): Promise<void> {
   const port = valueOf(given, 'port')
   const host = valueOf(given, 'host')
   const server = new DashboardServer({
     journal,
+    ...(allowance === undefined ? {} : { allowance }),
     ...(port === undefined ? {} : { port: Number(port) }),
     ...(host === undefined ? {} : { host }),
   })

@@ -2,11 +2,11 @@ import type { ServerResponse } from 'node:http'
 import type { LiveRun } from './live-run.ts'
 import type { SectionName } from './protocol.ts'
 
-/** At least so long between two updates, in milliseconds, … */
+/** So long between two updates, in milliseconds: longer, where more often would cost the run too much. */
 const LEAST_WAIT = 500
-/** … and at least this multiple of the time that the last one took. */
-const REST = 40
 const MOST_WAIT = 5000
+/** Of what an update may cost, sending takes at most one part in so many; the others are for reading. */
+const PARTS = 2
 /** A proxy may cut a connection on which nothing is sent. */
 const SILENCE_MS = 15_000
 
@@ -51,9 +51,19 @@ export class Feed {
     void this.#update()
   }
 
-  /** Sends what is new to all pages at once, for the end of a run. */
+  /** Reads to the end of the journal and sends that, for the end of a run. Pages see a long one being read. */
   async flush(): Promise<void> {
-    await this.#update()
+    // A pass under way may have looked for more just before the last events were written.
+    const reading = this.#run
+      .read()
+      .then(() => this.#run.read())
+      .then(() => true)
+      .catch(() => true)
+    let isRead = false
+    while (!isRead && !this.#isClosed && this.#pages.size > 0) {
+      isRead = await Promise.race([reading, later(false)])
+      this.#send()
+    }
   }
 
   close(): void {
@@ -63,13 +73,14 @@ export class Feed {
   }
 
   async #update(): Promise<void> {
-    const begun = performance.now()
     // Pages see a long journal being read; they do not wait for its end.
     const reading = this.#run.read().catch(() => {})
-    await Promise.race([reading, new Promise(resolve => setTimeout(resolve, LEAST_WAIT))])
+    await Promise.race([reading, later(undefined)])
     if (this.#isClosed) return
+    const { allowance } = this.#run
+    const before = allowance?.spent ?? 0
     this.#send()
-    this.#schedule(performance.now() - begun)
+    this.#schedule((allowance?.spent ?? 0) - before)
   }
 
   #send(): void {
@@ -91,12 +102,18 @@ export class Feed {
     }
   }
 
-  #schedule(took: number): void {
+  /** `cost`: what sending took of the allowance. */
+  #schedule(cost: number): void {
     if (this.#timer !== null || this.#pages.size === 0 || this.#isClosed) return
-    const wait = this.#run.isOver ? MOST_WAIT : Math.max(LEAST_WAIT, Math.min(MOST_WAIT, took * REST))
+    const { allowance, age, isOver } = this.#run
+    const needed = allowance?.until(cost * PARTS, age) ?? 0
+    const wait = isOver ? MOST_WAIT : Math.max(LEAST_WAIT, Math.min(MOST_WAIT, needed))
     this.#timer = setTimeout(() => {
       this.#timer = null
       void this.#update()
     }, wait)
   }
 }
+
+const later = <T>(value: T): Promise<T> =>
+  new Promise(resolve => setTimeout(() => resolve(value), LEAST_WAIT))

@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path'
 import { JournalTail } from '../journal/tail.ts'
 import { isAlive } from '../journal/runs.ts'
 import { cleanLines } from '../text.ts'
+import type { Allowance } from './allowance.ts'
 import { RunModel } from './state/run-model.ts'
 import type { RunSection, SectionName, Sections, TaskFacts } from './protocol.ts'
 import { dataSection, nodesSection, streamsSection } from './sections/data.ts'
@@ -27,12 +28,16 @@ export class LiveRun {
   /** Changes when events were read. */
   revision = 0
   isCaughtUp = false
+  /** What reading and showing a run that goes on may cost; null: whatever it takes. */
+  allowance: Allowance | null
   readonly #tail: JournalTail
   #reading: Promise<void> | null = null
   #isGone = false
+  #isHeldBack = false
 
-  constructor(journal: string) {
+  constructor(journal: string, allowance: Allowance | null = null) {
     this.journal = journal
+    this.allowance = allowance
     this.#tail = new JournalTail(journal)
   }
 
@@ -46,7 +51,18 @@ export class LiveRun {
     const { run, statistics } = this.model
     const { elapsed } = statistics
     if (run === null || this.isOver || run.simulated || !this.isCaughtUp) return elapsed
-    return Math.max(elapsed, Date.now() - Date.parse(run.wallTime))
+    return Math.max(elapsed, this.age)
+  }
+
+  /** Milliseconds since the run began, by the clock. */
+  get age(): number {
+    const { run } = this.model
+    return run === null ? 0 : Date.now() - Date.parse(run.wallTime)
+  }
+
+  /** It stopped reading because more would cost the run too much. */
+  get isHeldBack(): boolean {
+    return this.#isHeldBack
   }
 
   /** Reads what was written since the last call. Calls at one time share one pass. */
@@ -63,7 +79,13 @@ export class LiveRun {
     // First the process, then the journal: what it wrote before its end is then read.
     const isGone = pid !== undefined && !isAlive(pid)
     let begun = performance.now()
+    this.#isHeldBack = false
     for (;;) {
+      if (!isGone && this.allowance !== null && this.allowance.left(this.age) <= 0) {
+        this.#isHeldBack = this.model.run !== null && (await this.#tail.hasMore())
+        this.isCaughtUp &&= !this.#isHeldBack
+        return
+      }
       const events = await this.#tail.next()
       if (events === null) break
       this.revision++
@@ -120,6 +142,7 @@ export class LiveRun {
       nodes: nodes.length,
       devices: storage.devices.length,
       isCaughtUp: this.isCaughtUp,
+      behind: this.isHeldBack ? Math.max(0, this.age - this.now) : 0,
       hasStreams: !streams.isEmpty,
       isPaused: this.model.isPaused && !this.isOver,
       counts: countsOf(statistics.total),

@@ -3,11 +3,12 @@
  * gets the address, and the process ends soon after that run.
  */
 import { setPriority } from 'node:os'
+import { Allowance } from './allowance.ts'
 import type { ControlAnswer, ControlOrder } from './protocol.ts'
 import { DashboardServer } from './server.ts'
 import type { DashboardOptions, PageAddresses } from './server.ts'
 
-export interface DashboardOrder extends Omit<DashboardOptions, 'controls'> {
+export interface DashboardOrder extends Omit<DashboardOptions, 'controls' | 'allowance'> {
   /** Pages may act on the run. */
   control?: boolean
 }
@@ -32,7 +33,11 @@ async function serve({ control = false, ...options }: DashboardOrder): Promise<v
   } catch {
     // It then shares the CPUs as others do.
   }
-  const server = new DashboardServer({ ...options, ...(control ? { controls: passOn } : {}) })
+  const server = new DashboardServer({
+    ...options,
+    allowance: new Allowance(),
+    ...(control ? { controls: passOn } : {}),
+  })
   process.on('disconnect', () => {
     // The last events are in the journal before the run ends.
     void server.close().finally(() => process.exit(0))

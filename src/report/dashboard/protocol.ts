@@ -29,6 +29,8 @@ export interface RunSection {
   devices: number
   /** False while an older part of the journal is still being read. */
   isCaughtUp: boolean
+  /** Milliseconds that the page is behind a run that goes on, because reading faster would cost the run too much. */
+  behind: number
   hasStreams: boolean
   isPaused: boolean
   counts: Counts

@@ -2,6 +2,7 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { MillraceError } from '../../core/errors.ts'
+import type { Allowance } from './allowance.ts'
 import { isForged, readControl } from './control.ts'
 import { Feed } from './feed.ts'
 import { LiveRun } from './live-run.ts'
@@ -21,6 +22,8 @@ export interface DashboardOptions {
   host?: string
   /** 0: any that is free. */
   port?: number
+  /** What it may cost a run that goes on. Without one, whatever it takes: the run and its page do not share CPUs. */
+  allowance?: Allowance
   /** Passes on what pages ask of the run. Without it they can only look. */
   controls?: Controls
 }
@@ -69,7 +72,7 @@ export class DashboardServer {
 
   constructor(options: DashboardOptions) {
     this.#options = options
-    this.run = new LiveRun(options.journal)
+    this.run = new LiveRun(options.journal, options.allowance)
     this.#feed = new Feed(this.run)
     this.#server = createServer((request, response) => {
       this.#answer(request, response).catch((error: unknown) => {
@@ -98,6 +101,8 @@ export class DashboardServer {
 
   /** Sends the last state to all pages, then ends. */
   async close(): Promise<void> {
+    // The run needs its CPUs no longer.
+    this.run.allowance = null
     if (this.#feed.pageCount > 0) await this.#feed.flush()
     this.#feed.close()
     await new Promise<void>(resolve => {

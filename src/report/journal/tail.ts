@@ -30,6 +30,12 @@ export class JournalTail {
     return events
   }
 
+  /** Whether something was written that has not been read. */
+  async hasMore(): Promise<boolean> {
+    if (this.#source) await this.#grow(this.#source)
+    return this.#source !== null && this.#offset < this.#source.size
+  }
+
   async close(): Promise<void> {
     const source = this.#source
     this.#source = null
