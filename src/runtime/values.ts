@@ -1,10 +1,11 @@
 import { nearestValid } from '../core/data/datum.ts'
 import type { Datum, Version } from '../core/data/datum.ts'
 import { MillraceError } from '../core/errors.ts'
+import { Decoder } from '../model/encoding/decode.ts'
+import type { DecodeHooks } from '../model/encoding/decode.ts'
 import type { Fetch } from '../model/capture/wait.ts'
 import { NOTHING, Stored } from '../model/encoding/stored.ts'
 import type { Kept } from '../model/encoding/stored.ts'
-import { decoderOf } from '../node/decode-stored.ts'
 import { versionError } from './failure.ts'
 import type { Runtime } from './runtime.ts'
 import { turn } from './turn.ts'
@@ -18,9 +19,14 @@ type Uses = Pick<
 /** Values on their way out of the run: to the program, or to a task that called others. */
 export class Values {
   readonly #runtime: Uses
+  readonly #hooks: DecodeHooks
 
   constructor(runtime: Uses) {
     this.#runtime = runtime
+    this.#hooks = {
+      findClass: (module, name) => runtime.modules.findClass(module, name),
+      slot: () => undefined,
+    }
   }
 
   /** The value of a datum as a task that called others may have it. */
@@ -41,7 +47,8 @@ export class Values {
   #give(kept: Kept, datum: Datum, take: Parameters<Fetch>[2]): void {
     if (!(kept instanceof Stored)) return take(kept === NOTHING ? undefined : kept, null)
     if (datum.inPlace) return take(undefined, null)
-    const decoder = decoderOf(kept, [], this.#runtime.modules)
+    const decoder = new Decoder(kept.bytes, this.#hooks)
+    decoder.beside(kept.blobs)
     const value = decoder.value()
     take(value, decoder.graph)
   }

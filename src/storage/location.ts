@@ -48,6 +48,8 @@ export class Location {
   isTold = false
   /** The program has waited for it: tasks that are called after this one find it in its place for sure. */
   waitedAfter = Infinity
+  /** What the runtime knows of its content, where results are kept. */
+  known: unknown = null
 
   constructor(home: string) {
     this.home = home
@@ -89,10 +91,18 @@ export class Location {
 class FileRecord {
   /** The version that is at the user's path; null until a task writes the file. */
   inPlace: Version | null = null
+  #written: Set<Version> | null = null
+  #onDevices: Set<Version> | null = null
+
   /** Versions that tasks write, or wrote and others may read. */
-  readonly written = new Set<Version>()
+  get written(): Set<Version> {
+    return (this.#written ??= new Set())
+  }
+
   /** Committed versions on devices: the newest one is what a killed run leaves to its user. */
-  readonly onDevices = new Set<Version>()
+  get onDevices(): Set<Version> {
+    return (this.#onDevices ??= new Set())
+  }
 }
 
 /** The one owner of where files are: a `Location` for each version, and which version is at the user's path. */

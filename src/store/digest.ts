@@ -7,7 +7,7 @@ export type Digest = Buffer
 /** Of bytes that are in memory. */
 export function digestOf(bytes: Uint8Array | string): Digest {
   // By way of a text: memory of its own for each digest would take longer than the digest.
-  return Buffer.from(hash('sha256', bytes, 'hex').slice(0, 2 * KEY_BYTES), 'hex')
+  return Buffer.from(hash('sha256', bytes, 'binary').slice(0, KEY_BYTES), 'latin1')
 }
 
 /** Of several pieces, as if they were one. */

@@ -53,10 +53,9 @@ export function pathArgument(
     const got = value instanceof Future ? 'a future; its path is not known yet' : describePath(value)
     throw new MillraceError('MR_DIRECTION', `${direction} needs a path, and got ${got}`)
   }
-  const path = Paths.absolute(value)
-  if (mode !== 'in') Paths.expectWritable(path)
-  const above = paths.directoryAbove(path)
-  const existing = paths.find(path)
+  const path = mode === 'in' ? Paths.absolute(value) : Paths.writable(value)
+  const spot = paths.at(path)
+  const { above, existing } = spot
   // A directory that tasks only read has no version of its own: the file in it has.
   const isOwn = mode === 'in' && above?.current.number === 0
   if (above && !isOwn && (!existing || existing.current.id < above.current.id)) {
@@ -75,14 +74,14 @@ export function pathArgument(
       path.slice((above.path as string).length + 1),
     )
   }
-  if (mode !== 'out' && paths.wasRemoved(path) && !existsSync(path)) {
+  if (mode !== 'out' && spot.wasRemoved && !existsSync(path)) {
     throw new MillraceError('MR_REMOVED', `${path} was removed`)
   }
   if (kind === 'directory') {
     for (const inner of paths.inside(path)) addSlot(call, inner, 'in', 'file')
   }
-  if (!existing || kind === 'directory') undoable(call, paths.restore(path))
-  const slot = addSlot(call, paths.datum(path, kind === 'directory'), mode, kind)
+  if (!existing || kind === 'directory') undoable(call, spot.restore())
+  const slot = addSlot(call, spot.datum(kind === 'directory'), mode, kind)
   const full = resolve(value)
   if (full !== path) (call.slots[slot] as Slot).named = full
   return SlotArgument.of(slot)

@@ -109,10 +109,12 @@ export class Tracker {
     const dirty = this.writesOf(datum) !== writes
     const seen = dirty ? null : datum.current
     const own = dirty ? objects : null
-    const known = this.#tracked.get(value)
-    const facts = { dirty, seen, own }
-    const tracked = known?.datum === datum ? Object.assign(known, facts) : { datum, ...facts }
-    if (tracked !== known) this.#tracked.set(value, tracked)
+    let tracked = this.#tracked.get(value)
+    if (tracked?.datum === datum) {
+      tracked.dirty = dirty
+      tracked.seen = seen
+      tracked.own = own
+    } else this.#tracked.set(value, (tracked = { datum, dirty, seen, own }))
     if (!dirty) this.#views.drop(tracked)
     else if (ArrayBuffer.isView(value)) this.#views.add(value, tracked, false)
   }

@@ -12,12 +12,19 @@ export interface DecodeHooks {
   stream?(id: number, memory: ArrayBufferLike): unknown
 }
 
+const viewOf = ({ buffer, byteOffset, byteLength }: Uint8Array): DataView =>
+  new DataView(buffer, byteOffset, byteLength)
+
+const bufferOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
+  Buffer.from(buffer as ArrayBuffer, byteOffset, byteLength)
+
 /** Reads what `Encoder` wrote. */
 export class Decoder {
   at = 0
   readonly #bytes: Uint8Array
-  readonly #view: DataView
-  readonly #buffer: Buffer
+  /** Made when they are needed: most values are small, and there are many. */
+  #view: DataView | null = null
+  #buffer: Buffer | null = null
   #blobs: readonly ArrayBufferLike[] = []
   #blobBase = 0
   hooks: DecodeHooks
@@ -27,9 +34,15 @@ export class Decoder {
 
   constructor(bytes: Uint8Array, hooks: DecodeHooks) {
     this.#bytes = bytes
-    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-    this.#buffer = Buffer.from(bytes.buffer as ArrayBuffer, bytes.byteOffset, bytes.byteLength)
     this.hooks = hooks
+  }
+
+  get #asView(): DataView {
+    return this.#view ?? (this.#view = viewOf(this.#bytes))
+  }
+
+  get #asBuffer(): Buffer {
+    return this.#buffer ?? (this.#buffer = bufferOf(this.#bytes))
   }
 
   get length(): number {
@@ -90,14 +103,14 @@ export class Decoder {
   }
 
   double(): number {
-    const value = this.#view.getFloat64(this.at, true)
+    const value = this.#asView.getFloat64(this.at, true)
     this.at += 8
     return value
   }
 
   /** Four bytes. */
   word(): number {
-    const value = this.#view.getUint32(this.at, true)
+    const value = this.#asView.getUint32(this.at, true)
     this.at += 4
     return value
   }
@@ -112,7 +125,7 @@ export class Decoder {
     const head = this.varint()
     if (head & 1) {
       const size = (head - 1) / 2
-      const text = this.#buffer.toString('utf16le', this.at, this.at + size)
+      const text = this.#asBuffer.toString('utf16le', this.at, this.at + size)
       this.at += size
       return text
     }
@@ -131,7 +144,7 @@ export class Decoder {
         return text
       }
     }
-    const text = this.#buffer.toString('utf8', this.at, end)
+    const text = this.#asBuffer.toString('utf8', this.at, end)
     this.at = end
     return text
   }

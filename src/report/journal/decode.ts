@@ -56,6 +56,8 @@ class BlockDecoder {
         return { type: 'committed', at: this.#time(tag), version: this.#count(), bytes: this.#count() }
       case RECORD.released:
         return { type: 'released', at: this.#time(tag), task: this.#count(), version: this.#count() }
+      case RECORD.kept:
+        return { type: 'kept', at: this.#time(tag), task: this.#count() }
       case RECORD.json: {
         const end = this.#skip(this.#count())
         return JSON.parse(this.#bytes.toString('utf8', end.from, end.to)) as RunEvent

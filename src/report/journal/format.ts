@@ -19,9 +19,10 @@
  *   4 finished   time task attempt [usage] [steps]      FINISHED_KEPT: it made nothing
  *   5 committed  time version bytes
  *   6 released   time task version
+ *   7 kept       time task
  *  15 any event  size, then the event as JSON in UTF-8
  *
- * The six are those that come by the million. An event of theirs that does not fit (a number that is no
+ * The seven are those that come by the million. An event of theirs that does not fit (a number that is no
  * count, such as half a cpu) is written as JSON like any other, so every event comes back as it was;
  * fields that are `undefined` come back as absent, -0 as 0.
  *
@@ -49,6 +50,7 @@ export const RECORD = {
   finished: 4,
   committed: 5,
   released: 6,
+  kept: 7,
   json: 15,
 } as const
 export const TAG_KIND = 0x0f

@@ -17,10 +17,8 @@ type Known = ValueDigest | Promise<ValueDigest | null>
 export class Digests {
   readonly #runtime: Runtime
   readonly #files: FileDigests
+  /** Of values; what is known of a file is with its location. */
   readonly #known = new WeakMap<Version, Known>()
-  /** What files looked like when their digests were taken. */
-  readonly #seen = new WeakMap<Version, Seen | null | Promise<Seen | null>>()
-  readonly #written = new WeakMap<Version, string>()
   /** Looks of this moment: those who ask together share one. */
   readonly #looking = new Map<Version, Known>()
   /** Streams whose values are not all there. */
@@ -41,15 +39,16 @@ export class Digests {
 
   /** A file or directory that is in its place, with what it looks like there; `written`: until more is known. */
   setFile(version: Version, content: Content | null | Promise<Content | null>, written?: string): void {
-    if (written !== undefined) this.#written.set(version, written)
+    const file = this.#fileOf(version)
+    if (written !== undefined) file.written = written
     if (content && !(content instanceof Promise)) {
       const seen = seenAs(content) as Seen
-      this.#known.set(version, seen.digest)
-      this.#seen.set(version, seen)
+      file.digest = seen.digest
+      file.seen = seen
       return
     }
-    this.#known.set(version, Promise.resolve(content).then(digestOfContent))
-    this.#seen.set(version, Promise.resolve(content).then(seenAs))
+    file.digest = Promise.resolve(content).then(digestOfContent)
+    file.seen = Promise.resolve(content).then(seenAs)
   }
 
   /** `isTaken`: a task that writes over it may begin at once, and then it is no longer where it was. */
@@ -74,10 +73,15 @@ export class Digests {
 
   // --- files ---
 
+  #fileOf(version: Version): KnownFile {
+    const location = this.#runtime.files.store.locations.of(version)
+    return (location.known ??= new KnownFile()) as KnownFile
+  }
+
   /** The program itself may write to a file between two tasks: each time it is looked at. Those who ask together share a look. */
   #file(version: Version): Known {
     const path = this.#runtime.files.store.pathOf(version)
-    const known = this.#known.get(version)
+    const known = this.#fileOf(version).digest
     if (known && path !== version.datum.path) return known
     let look = this.#looking.get(version)
     if (look) return look
@@ -92,30 +96,29 @@ export class Digests {
     const content = this.#files.atOnce(path)
     if (!content) return null
     const found = seenAs(content)
-    if (found) this.#seen.set(version, found)
+    if (found) this.#fileOf(version).seen = found
     return found?.digest ?? null
   }
 
   /** What was made for it, unless the program has written to it since. There is no time to read it. */
   #taken(version: Version): Known | null {
-    const known = this.#known.get(version)
+    const { digest: known, written } = this.#fileOf(version)
     if (!known) return this.#file(version)
-    const written = this.#written.get(version)
     const path = this.#runtime.files.store.pathOf(version)
-    if (written === undefined || path !== version.datum.path) return known
+    if (written === null || path !== version.datum.path) return known
     const stats = statSync(path, { bigint: true, throwIfNoEntry: false })
     return stats && (stats.isDirectory() || writtenOf(stats) === written) ? known : null
   }
 
   async #fileNow(version: Version, path: string, asked: number): Promise<ValueDigest | null> {
-    const seen = (await this.#seen.get(version)) ?? null
+    const seen = await this.#fileOf(version).seen
     const look = await lookAt(path).catch(() => null)
     if (!look) return null
     if (seen?.look === look.text) return seen.digest
     // A task may have begun to read it before that change.
     if (look.changed > asked) return null
     const found = await this.#files.withLook(path, look).then(seenAs)
-    if (found) this.#seen.set(version, found)
+    if (found) this.#fileOf(version).seen = found
     return found?.digest ?? null
   }
 
@@ -176,6 +179,15 @@ export class Digests {
       if (write && value instanceof Stored && value.exclusive) void this.of(write)
     }
   }
+}
+
+/** What is known of a version of a file. */
+class KnownFile {
+  digest: Known | null = null
+  /** What it looked like when its digest was taken. */
+  seen: Seen | null | Promise<Seen | null> = null
+  /** Until more is known. */
+  written: string | null = null
 }
 
 interface Seen {

@@ -92,8 +92,7 @@ export function readKept(bytes: Buffer): Kept {
   const length = bytes.readUInt32LE(1)
   const count = bytes.readUInt16LE(5)
   let at = 7 + count * 6
-  // A plain array: `slice` of a Buffer is no copy, and the decoder takes copies by it.
-  const encoded = new Uint8Array(bytes.subarray(at, at + length))
+  const encoded = copyOf(bytes, at, length)
   at += length
   const blobs: SharedArrayBuffer[] = []
   for (let i = 0; i < count; i++) {
@@ -104,6 +103,25 @@ export function readKept(bytes: Buffer): Kept {
     at += size
   }
   return new Stored(encoded, blobs)
+}
+
+/** Small values share memory, as a piece of their own takes longer to make than to fill. */
+const POOL = 32 * 1024
+const POOLED = 1024
+let pool = new Uint8Array(0)
+let poolAt = 0
+
+/** A plain array: `slice` of a Buffer is no copy, and the decoder takes copies by it. */
+function copyOf(bytes: Buffer, at: number, length: number): Uint8Array {
+  if (length > POOLED) return new Uint8Array(bytes.subarray(at, at + length))
+  if (poolAt + length > pool.length) {
+    pool = new Uint8Array(POOL)
+    poolAt = 0
+  }
+  const copy = pool.subarray(poolAt, poolAt + length)
+  poolAt += length
+  for (let i = 0; i < length; i++) copy[i] = bytes[at + i] as number
+  return copy
 }
 
 function readPrimitive(text: string): Kept {
