@@ -119,7 +119,7 @@ export class Runtime implements Client {
       version => this.#hurry(version),
     )
     this.#watchdog = new Watchdog(options.id)
-    const { id: run, logs, bind, stepTimes: hasSteps } = options
+    const { id: run, logs, bind, stepTimes } = options
     const host = new RunHost(this)
     const watchdog = this.#watchdog
     this.files = new NodeFiles({
@@ -132,7 +132,7 @@ export class Runtime implements Client {
     })
     const { files, modules } = this
     this.hasAgents = options.mayGrow || options.nodes.some(({ ports }) => ports !== null)
-    this.#parts = { run, logs, bind, hasSteps, host, files, watchdog, buffers: this.#buffers, modules }
+    this.#parts = { run, logs, bind, stepTimes, host, files, watchdog, buffers: this.#buffers, modules }
     for (const { description, ports } of options.nodes)
       this.#makeNode(description, ports ?? this.#ownPorts(options, new NodeSink(this, 0)))
     const { engine, nested, channels } = this
