@@ -27,6 +27,7 @@ export function stepTimes(): Case[] {
         { system: 'millrace', run: () => rate() },
         { system: WITH, run: () => rate(MEASURED) },
       ],
+      goals: [{ of: WITH, against: 'millrace', atLeast: 0.98, orTie: true }],
     },
     ...MILLISECONDS.map((milliseconds): Case => ({
       name: `step-times-${milliseconds}ms`,

@@ -1,25 +1,24 @@
 import type { Policy } from 'millrace'
 
-/** The node that the last task was given, and how many each has been given. */
+/** How many blocks each node has been given, and where the last one went. */
 const given = new Map<number, number>()
-let asked = { task: -1, node: -1, score: -Infinity }
+const last = { task: -1, node: -1 }
 
 /**
- * Tasks that initialise blocks go to the nodes in turn, whatever the blocks are for. All others go to the node that has most of
- * what they read.
+ * Tasks that initialise blocks go to the nodes in turn, and nowhere else. All others go to the node that has most of what
+ * they read.
  */
 export const roundRobin: Policy = {
   name: 'round-robin',
   score: () => 0,
-  place(task, { node, bytes }) {
+  place(task, { node, bytes, all }) {
     if (task.kind.name !== 'initialise') return bytes
-    if (task.id !== asked.task) {
-      if (asked.node >= 0) given.set(asked.node, (given.get(asked.node) ?? 0) + 1)
-      asked = { task: task.id, node: -1, score: -Infinity }
+    if (task.id !== last.task) {
+      const count = (one: number): number => given.get(one) ?? 0
+      const [first] = all.map(place => place.node).sort((a, b) => count(a) - count(b) || a - b)
+      Object.assign(last, { task: task.id, node: first })
+      if (first !== undefined) given.set(first, count(first) + 1)
     }
-    // The node with the fewest, of equal ones the first.
-    const score = -(given.get(node) ?? 0) - node / 1e6
-    if (score > asked.score) asked = { task: task.id, node, score }
-    return score
+    return node === last.node ? Infinity : 0
   },
 }

@@ -19,7 +19,8 @@ import type { NodeEvents, NodeHost } from './node.ts'
 import { commandLine } from './processes/command-line.ts'
 import { isMachineLost } from './processes/command-process.ts'
 import type { TaskForm } from './task-form.ts'
-import { stepsOf } from './steps.ts'
+import { hasSteps, stepsOf } from './steps.ts'
+import type { StepTimes } from './steps.ts'
 import type { BufferOwnership } from './threads/buffer-ownership.ts'
 import type { ThreadSteps } from './threads/results.ts'
 import { clearTimeoutOf } from './timeouts.ts'
@@ -49,7 +50,7 @@ export interface EndingParts {
   readonly logs: string | null
   readonly host: NodeHost
   /** Steps of attempts are measured. */
-  readonly hasSteps: boolean
+  readonly stepTimes: StepTimes
   readonly events: NodeEvents
   formOf(task: Task): TaskForm
 }
@@ -101,7 +102,8 @@ export class Endings {
   }
 
   #finishNow(task: Task, end: GoodEnd, arrivedAt: number, now: number): void {
-    const steps = this.#parts.hasSteps ? stepsOf(attemptOf(task), end, arrivedAt, now) : null
+    const isMeasured = this.#parts.stepTimes !== 'off' && hasSteps(task, end)
+    const steps = isMeasured ? stepsOf(attemptOf(task), end, arrivedAt, now) : null
     this.#parts.formOf(task).collect(task, end.outputs)
     this.#forget(task)
     const { startedAt, took, usage, kept } = end

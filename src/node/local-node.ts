@@ -19,6 +19,7 @@ import type { Watchdog } from './processes/watchdog.ts'
 import type { ProcessPort } from './processes/process-port.ts'
 import { isMachineLost } from './processes/command-process.ts'
 import { Programs } from './processes/programs.ts'
+import type { StepTimes } from './steps.ts'
 import type { TaskForm } from './task-form.ts'
 import type { BufferOwnership } from './threads/buffer-ownership.ts'
 import { Functions } from './threads/functions.ts'
@@ -35,7 +36,7 @@ export interface RunParts {
   /** Which tasks are bound to the CPUs of their lanes. */
   readonly bind: BindSettings
   /** Steps of attempts are measured. */
-  readonly hasSteps: boolean
+  readonly stepTimes: StepTimes
   readonly host: NodeHost
   readonly files: NodeFiles
   readonly watchdog: Watchdog
@@ -77,7 +78,7 @@ export class LocalNode implements TaskNode {
   readonly #description: NodeDescription
   readonly #events: NodeEvents
   readonly #host: NodeHost
-  readonly #hasSteps: boolean
+  readonly #stepTimes: StepTimes
   readonly #endings: Endings
   readonly #apart: ApartFiles | null
   readonly #functions: Functions
@@ -94,9 +95,9 @@ export class LocalNode implements TaskNode {
     this.machine = machine
     this.#description = description
     this.#events = events
-    const { host, files, buffers, modules, logs, hasSteps } = shared
+    const { host, files, buffers, modules, logs, stepTimes } = shared
     this.#host = host
-    this.#hasSteps = hasSteps
+    this.#stepTimes = stepTimes
     const formOf = (task: Task): TaskForm => this.#formOf(task)
     const apart = parts.folder ? new ApartFiles(parts.folder, files.store) : null
     this.#apart = apart
@@ -107,7 +108,7 @@ export class LocalNode implements TaskNode {
       classes: modules,
       logs,
       host,
-      hasSteps,
+      stepTimes,
       events,
       formOf,
     })
@@ -117,7 +118,7 @@ export class LocalNode implements TaskNode {
     this.#functions = new Functions({
       machine,
       binding,
-      hasSteps,
+      stepTimes,
       buffers,
       files: files.tasks,
       host,
@@ -188,7 +189,7 @@ export class LocalNode implements TaskNode {
   }
 
   async #launchAfter(task: Task, form: TaskForm, preparing: Promise<void>): Promise<void> {
-    const at = this.#hasSteps ? this.#host.now() : 0
+    const at = this.#stepTimes !== 'off' ? this.#host.now() : 0
     try {
       await preparing
       if (this.#apart && isLive(task)) await this.#apart.give(task)
@@ -196,7 +197,7 @@ export class LocalNode implements TaskNode {
       if (isMachineLost(error)) return this.#endings.lose(task, false, error.shortMessage)
       return this.#endings.fail(task, error, false)
     }
-    if (this.#hasSteps) attemptOf(task).fetched = { at, took: this.#host.now() - at }
+    if (this.#stepTimes !== 'off') attemptOf(task).fetched = { at, took: this.#host.now() - at }
     if (isLive(task)) this.#launch(task, form, true)
     else this.#endings.lose(task, true, task.reason)
   }

@@ -1,6 +1,35 @@
 import type { AttemptSteps } from '../core/events.ts'
+import type { Task } from '../core/tasks/task.ts'
 import type { Attempt } from './attempt.ts'
 import type { GoodEnd } from './endings.ts'
+import { attemptOf } from './job.ts'
+
+/** Of which attempts the steps are measured: of all, or of a sample of the tasks that are so short that measuring them would show. */
+export type StepTimes = 'off' | 'on' | 'all'
+
+/** Tasks of a kind take less than this (milliseconds), of so many that have ended: then one of every `SAMPLE` is measured. */
+const SHORT = 0.1
+const MANY = 1000
+const SAMPLE = 64
+
+/** Of tasks that run in threads. Tasks with files are never so short. */
+export function measuredBy(stepTimes: StepTimes): (task: Task) => boolean {
+  if (stepTimes === 'off') return () => false
+  if (stepTimes === 'all') return () => true
+  let count = 0
+  return task => {
+    const { ended, mean } = task.implementation
+    if (ended < MANY || mean >= SHORT || attemptOf(task).fetched) return true
+    return ++count % SAMPLE === 0
+  }
+}
+
+export const stepTimesOf = (option: boolean | 'all' | undefined): StepTimes =>
+  option === 'all' ? 'all' : option ? 'on' : 'off'
+
+/** Whether something was measured of an attempt: by its thread, while its files were made ready, or of a command. */
+export const hasSteps = (task: Task, { inThread }: GoodEnd): boolean =>
+  Boolean(inThread) || attemptOf(task).fetched !== null || task.kind.form !== 'function'
 
 /** Where the time of an attempt went whose end was heard of at `arrivedAt`, and whose files were in place at `now`. */
 export function stepsOf(

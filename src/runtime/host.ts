@@ -6,6 +6,7 @@ import type { Observer, Outcome, RunEvent } from '../core/events.ts'
 import { deviceFacts, ioFacts } from '../core/io/facts.ts'
 import { fifo, findPolicy } from '../core/schedule/policy.ts'
 import type { Policy } from '../core/schedule/policy.ts'
+import { stepTimesOf } from '../node/steps.ts'
 import { TaskModules } from '../node/threads/modules.ts'
 import type { Client, Host } from '../model/client.ts'
 import { formsInUse, taskModules } from '../model/definition.ts'
@@ -148,7 +149,7 @@ export class EmbeddedHost implements Host {
       },
       logs: reporting.logs,
       bind: bindSettings(options),
-      stepTimes: options.stepTimes === true,
+      stepTimes: stepTimesOf(options.stepTimes),
       observer: reporting.observer,
       // Node itself passes prints of threads on to our streams, which a display may have diverted. Taking
       // them here would keep a program without main alive for ever.

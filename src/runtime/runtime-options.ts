@@ -4,6 +4,7 @@ import type { NodeDescription } from '../core/schedule/machine.ts'
 import type { Policy } from '../core/schedule/policy.ts'
 import type { BindSettings } from '../node/cpus/binding.ts'
 import type { NodePorts } from '../node/local-node.ts'
+import type { StepTimes } from '../node/steps.ts'
 
 export interface NodeOptions {
   readonly description: NodeDescription
@@ -21,8 +22,8 @@ export interface RuntimeOptions {
   io: IoOptions
   logs: string | null
   bind: BindSettings
-  /** Measure the steps of attempts. */
-  stepTimes: boolean
+  /** Of which attempts the steps are measured. */
+  stepTimes: StepTimes
   observer: Observer | null
   /** The program's own module. */
   entry: string | null

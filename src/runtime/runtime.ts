@@ -111,7 +111,7 @@ export class Runtime implements Client {
       version => this.#hurry(version),
     )
     this.#watchdog = new Watchdog(options.id)
-    const { id: run, logs, bind, stepTimes: hasSteps } = options
+    const { id: run, logs, bind, stepTimes } = options
     const host = new RunHost(this)
     const watchdog = this.#watchdog
     this.files = new NodeFiles({
@@ -125,7 +125,7 @@ export class Runtime implements Client {
     const { files, modules } = this
     this.hasAgents = options.mayGrow || options.nodes.some(({ ports }) => ports !== null)
     const buffers = this.#buffers
-    this.nodes = new RunNodes(this, { run, logs, bind, hasSteps, host, files, watchdog, buffers, modules })
+    this.nodes = new RunNodes(this, { run, logs, bind, stepTimes, host, files, watchdog, buffers, modules })
     this.nodes.begin(options)
     const { engine, nested, channels } = this
     this.#loop = new Loop({

@@ -49,6 +49,9 @@ export interface Work {
 /** The coordinator is gone, in the middle of whatever it did. */
 export class Killed extends Error {}
 
+/** It remembers for which tasks it has said that there is only one node. */
+export type PlayedPolicy = Policy & { only?: (task: Task) => number | undefined }
+
 /** Results of earlier runs, where a program is resumed. */
 export interface Kept {
   wants(task: Task): boolean
@@ -124,9 +127,11 @@ export class FakeMachine {
   /** Tasks that did not run, because their results were known. */
   readonly answered = new Set<Task>()
 
+  readonly #onlyNode: PlayedPolicy['only']
+
   constructor(options: {
     nodes: NodeDescription[]
-    policy?: Policy
+    policy?: PlayedPolicy
     seed: number
     deaths?: number
     kept?: Kept | null
@@ -136,6 +141,7 @@ export class FakeMachine {
     this.random = new Random(options.seed)
     this.deaths = options.deaths ?? 0
     this.#kept = options.kept ?? null
+    this.#onlyNode = options.policy?.only
     this.#steps = options.steps ?? Infinity
     this.engine = new Engine({
       nodes: options.nodes,
@@ -305,6 +311,9 @@ export class FakeMachine {
     for (const { read } of task.accesses) {
       assert(!read || read.state === 'ready', `${task.name} starts before what it reads is there`)
     }
+    // Those that write shared memory together go where the first of them went.
+    const only = task.accesses.some(({ mode }) => mode === 'concurrent') ? undefined : this.#onlyNode?.(task)
+    assert.equal(task.node, only ?? task.node, `${task.name} runs on another node than the only one for it`)
     const lane = this.engine.nodes[task.node]?.lanes[task.lane]
     assert(lane && [...lane.queue].includes(task), `${task.name} is started but not on its lane`)
     this.attempts.set(task, {

@@ -3,12 +3,11 @@ import { nearestValid } from '../../src/core/data/datum.ts'
 import type { Datum } from '../../src/core/data/datum.ts'
 import type { AccessRequest } from '../../src/core/engine.ts'
 import { findPolicy } from '../../src/core/schedule/policy.ts'
-import type { Policy } from '../../src/core/schedule/policy.ts'
 import { Implementation } from '../../src/core/tasks/task.ts'
 import type { Group } from '../../src/core/tasks/group.ts'
 import type { Kind, Task } from '../../src/core/tasks/task.ts'
 import { Box, FakeMachine } from './fake-machine.ts'
-import type { Inside, Kept } from './fake-machine.ts'
+import type { Inside, Kept, PlayedPolicy } from './fake-machine.ts'
 import { checkEnd } from './invariants.ts'
 import { earlyIndex } from './oracle.ts'
 import { INSIDE_DATA, usesOf } from './program.ts'
@@ -223,8 +222,19 @@ interface World {
 const datumOf = ({ data, results }: World, { datum, result }: Omit<Use, 'mode'>): Datum =>
   (result ? results.at(-1 - datum) : data[datum]) as Datum
 
-function policyOf({ policy, seed }: Program): Policy {
+function policyOf({ policy, seed, nodes }: Program): PlayedPolicy {
   if (policy !== 'random') return findPolicy(policy)
   const random = new Random(seed ^ 0x5bd1e995)
-  return { name: 'random', score: () => random.below(5) }
+  // A third of the tasks are for one node only, where they could run there.
+  const only = new Map<number, number>()
+  return {
+    name: 'random',
+    score: () => random.below(5),
+    place({ id }, { node }) {
+      if ((id + seed) % 3 !== 0 || node !== (id >> 1) % nodes.length) return 0
+      only.set(id, node)
+      return Infinity
+    },
+    only: ({ id }) => only.get(id),
+  }
 }

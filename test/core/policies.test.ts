@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { POLICIES, fifo, fifoData, findPolicy, lifo } from '../../src/core/schedule/policy.ts'
 import type { Policy, Situation } from '../../src/core/schedule/policy.ts'
 import type { Task } from '../../src/core/tasks/task.ts'
+import { lost } from '../../src/core/why.ts'
 import { Rig, cpus, fails } from './rig.ts'
 
 /** Names of tasks in the order in which one lane runs them. */
@@ -160,6 +161,78 @@ test('given a policy, we should ask it once per task, with the task that release
     situations.map(({ turn }) => turn),
     [1, 2, 3],
   )
+})
+
+const second: Policy = {
+  name: 'second',
+  score: () => 0,
+  place: ({ kind }, { node }) => (kind.name === 'fixed' && node === 1 ? Infinity : 0),
+}
+
+test('given tasks that a policy wants on one node only, no other node should run them, also where it is idle', () => {
+  const rig = new Rig({ cpus: 1, nodes: [{}, {}, {}], policy: second })
+  const all = ['fixed', 'fixed', 'free', 'fixed', 'free', 'free'].map(name => rig.call(name))
+  const running: Task[] = rig.go()
+  assert.equal(running.length, 3)
+  const order: [string, number][] = []
+  for (let task = running.shift(); task; task = running.shift()) {
+    order.push([task.kind.name, task.node])
+    rig.finish(task)
+    running.push(...rig.go())
+  }
+  assert.equal(order.length, all.length)
+  const fixed = order.filter(([name]) => name === 'fixed')
+  assert.deepEqual(fixed, [
+    ['fixed', 1],
+    ['fixed', 1],
+    ['fixed', 1],
+  ])
+  rig.assertIdle()
+})
+
+const GONE: [string, (rig: Rig) => void][] = [
+  ['is lost', rig => rig.engine.membership.lost(1, ++rig.now)],
+  ['is paused', rig => rig.engine.membership.changed(1, true, Infinity)],
+  ['is about to end', rig => rig.engine.membership.changed(1, false, 1000)],
+]
+for (const [what, change] of GONE) {
+  test(`given tasks for one node only that ${what}, others should run them`, () => {
+    const rig = new Rig({ cpus: 1, nodes: [{}, {}], policy: second })
+    const [first, ...rest] = ['fixed', 'fixed', 'fixed'].map(name => rig.call(name)) as [Task, Task, Task]
+    assert.deepEqual(rig.go(), [first])
+    change(rig)
+    assert.deepEqual(
+      rig.go().map(({ node }) => node),
+      [0],
+    )
+    // One that was there already may come back.
+    rig.engine.returned(first, lost('node'), ++rig.now)
+    rig.drain()
+    for (const task of rest) if (task.state === 'running') rig.finish(task)
+    rig.drain()
+    assert.equal(rig.engine.readyCount, 0)
+    for (const task of [first, ...rest]) assert.equal(task.state, 'done')
+  })
+}
+
+test('given a task for one node only that is large, smaller ones should not go past it there for ever', () => {
+  const policy: Policy = {
+    name: 'large',
+    score: () => 0,
+    place: ({ kind }, { node }) => (kind.name === 'large' && node === 1 ? Infinity : 0),
+  }
+  const rig = new Rig({ cpus: 2, nodes: [{}, {}], policy })
+  const running = ['a', 'b', 'c', 'd'].map(name => rig.call(name))
+  rig.go()
+  const large = rig.call('large', [], { demand: cpus(2) })
+  for (let i = 0; i < 200; i++) rig.call('small')
+  let ended = 0
+  while (large.state !== 'running') {
+    rig.finish(running.shift() as Task)
+    running.push(...rig.go())
+    assert(++ended < 100, 'small tasks went past it')
+  }
+  assert.equal(large.node, 1)
 })
 
 const NONSENSE: [string, unknown][] = [

@@ -78,16 +78,37 @@ test('linalg: blocks that tasks initialise on several nodes give the product and
 })
 
 test('linalg: tasks that initialise blocks are spread over the nodes in turn, others go to what they read', () => {
-  type Asked = Parameters<NonNullable<typeof roundRobin.place>>
-  const best = (id: number, name: string, bytes: readonly number[]): number => {
-    const scores = bytes.map(
-      (own, node) =>
-        roundRobin.place?.({ id, kind: { name } } as Asked[0], { node, bytes: own } as Asked[1]) ?? 0,
-    )
-    return scores.indexOf(Math.max(...scores))
+  type Place = Parameters<NonNullable<typeof roundRobin.place>>[1]
+  type Asked = Parameters<NonNullable<typeof roundRobin.place>>[0]
+  const scores = (id: number, name: string, bytes: readonly number[]): number[] => {
+    const all: Place[] = []
+    bytes.forEach((own, node) => all.push({ node, bytes: own, all } as unknown as Place))
+    return all.map(place => roundRobin.place?.({ id, kind: { name } } as Asked, place) ?? 0)
   }
-  const turns = Array.from({ length: 9 }, (_, id) => best(id + 1, 'initialise', [0, 0, 0]))
+  const turns = Array.from({ length: 9 }, (_, id) =>
+    scores(id + 1, 'initialise', [0, 0, 0]).indexOf(Infinity),
+  )
   assert.deepEqual(turns, [0, 1, 2, 0, 1, 2, 0, 1, 2])
-  assert.equal(best(10, 'multiply', [0, 5, 3]), 1)
-  assert.equal(best(11, 'initialise', [9, 9, 9]), 0)
+  assert.deepEqual(scores(10, 'multiply', [0, 5, 3]), [0, 5, 3])
+  assert.deepEqual(scores(11, 'initialise', [9, 9, 9]), [Infinity, 0, 0])
+})
+
+test('linalg: each node initialises as many blocks as each other, and no other number', async () => {
+  const folder = copyOf('linalg')
+  const env = { SPREAD_N: '192', SPREAD_BLOCK: '32', MILLRACE_NODES: 'local:3x1' }
+  const { code, stdout, stderr } = await millrace(folder, ['run', 'spread.ts', '--json'], env)
+  assert.equal(code, 0, stderr)
+  const events = stdout
+    .split('\n')
+    .filter(Boolean)
+    .map(line => JSON.parse(line) as Record<string, unknown>)
+  const kind = events.find(({ type, name }) => type === 'kind-defined' && name === 'initialise')?.['kind']
+  const tasks = new Set(
+    events.filter(({ type, kind: of }) => type === 'submitted' && of === kind).map(({ task }) => task),
+  )
+  const blocks = new Map<unknown, number>()
+  for (const { type, task, node } of events) {
+    if (type === 'started' && tasks.has(task)) blocks.set(node, (blocks.get(node) ?? 0) + 1)
+  }
+  assert.deepEqual([...blocks.values()], [48, 48, 48])
 })

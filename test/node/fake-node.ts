@@ -160,7 +160,7 @@ export function fakeNode(cpus = 1) {
     run: 'fake',
     logs: null,
     bind: { mode: 'off' as const, hyperThreads: true },
-    hasSteps: false,
+    stepTimes: 'off' as const,
     host,
     files,
     watchdog,

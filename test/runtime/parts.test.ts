@@ -43,7 +43,7 @@ function fakeRuntime(names: readonly string[]) {
     io: {},
     logs: null,
     bind: { mode: 'off', hyperThreads: true },
-    stepTimes: false,
+    stepTimes: 'off',
     observer: event => void events.push(event),
     entry: null,
   })

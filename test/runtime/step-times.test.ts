@@ -67,6 +67,47 @@ for (const nodes of ['here', 'local:1']) {
   })
 }
 
+const SHORT = `
+import { configure, main, task } from 'millrace'
+let [measured, all] = [0, 0]
+configure({
+  journal: false,
+  progress: 'none',
+  stepTimes: JSON.parse(process.argv[2]),
+  observers: [{ finished: ({ steps }) => { all++; if (steps) measured++ } }],
+})
+export const echo = task({ name: 'echo' }, x => x)
+main(async () => {
+  for (let round = 0; round < 20; round++) {
+    const last = []
+    for (let i = 0; i < 500; i++) last.push(echo(i))
+    await Promise.all(last)
+  }
+  console.log(JSON.stringify({ measured, all }))
+})
+`
+
+for (const how of [true, 'all']) {
+  test(
+    `of many short tasks ${how === 'all' ? 'all' : 'some'} are measured with ${how}`,
+    { timeout: 100_000 },
+    async () => {
+      const program = new Program({ 'app.mjs': SHORT })
+      try {
+        program.start('app.mjs', [JSON.stringify(how)])
+        const { code, out, err } = await program.end()
+        assert.equal(code, 0, err)
+        const { measured, all } = JSON.parse(out) as { measured: number; all: number }
+        assert.equal(all, 10_000)
+        if (how === 'all') assert.equal(measured, all)
+        else assert(measured >= 1000, `${measured} were measured`)
+      } finally {
+        program.remove()
+      }
+    },
+  )
+}
+
 test('nothing is measured that was not asked for', { timeout: 100_000 }, async () => {
   const { ended } = await run({})
   assert.deepEqual(

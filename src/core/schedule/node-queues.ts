@@ -31,6 +31,8 @@ export class NodeQueues<Q extends ReadyQueue> {
   readonly locality: Locality
   readonly own: Q[]
   readonly anywhere: Q
+  /** Tasks that run on one node only, by its number. */
+  readonly #fixed = new Map<number, Q>()
   readonly #nodes: readonly Node[]
   readonly #homes = new WeakMap<Task, Q>()
   /** Own queues that are not empty, and the numbers of their nodes. */
@@ -72,13 +74,47 @@ export class NodeQueues<Q extends ReadyQueue> {
     this.#onlyNodes = new WeakMap()
   }
 
+  /** A node that is lost, paused or about to end lets go of the tasks that were to run there only. */
+  changed(node: Node): void {
+    const queue = this.#fixed.get(node.index)
+    if (!queue || isLasting(node)) return
+    this.#fixed.delete(node.index)
+    this.#indexOf.delete(queue)
+    this.#filled.delete(queue)
+    this.size -= queue.size
+    for (let task = queue.take(TAKES_ALL); task; task = queue.take(TAKES_ALL)) {
+      if (task.queueable) this.#queueable--
+      this.#homes.delete(task)
+      this.push(task)
+    }
+  }
+
+  /** The only node on which the task may run, if the policy has said so. */
+  fixedNode(task: Task): Node | undefined {
+    const home = this.#fixed.size > 0 ? this.#homes.get(task) : undefined
+    const index = home && this.#indexOf.get(home)
+    return index !== undefined && this.#fixed.get(index) === home ? this.#nodes[index] : undefined
+  }
+
+  nodesFor(task: Task): readonly Node[] {
+    const fixed = this.fixedNode(task)
+    return fixed ? [fixed] : this.#nodes
+  }
+
+  /** Those that have tasks which could run on a node. */
+  servedBy(node: number): (Q | undefined)[] {
+    return [this.own[node], this.#fixed.get(node), this.anywhere]
+  }
+
   queueOf(task: Task): Q {
     return this.#homes.get(task) ?? this.anywhere
   }
 
   push(task: Task): void {
     // A task that comes again stays in its queue: its stale entry there would be taken for it, and another task lost.
-    const queue = this.#homes.get(task) ?? this.#home(task)
+    const known = this.#homes.get(task)
+    const isThere = known && (known === this.anywhere || this.#indexOf.has(known))
+    const queue = isThere ? known : this.#home(task)
     this.#homes.set(task, queue)
     if (task.priority !== 0 && queue !== this.anywhere) this.#hasPriorities = true
     queue.push(task)
@@ -114,7 +150,9 @@ export class NodeQueues<Q extends ReadyQueue> {
   }
 
   heads(): Head[] {
-    return [this.anywhere, ...this.own].flatMap(queue => (queue.size > 0 ? queue.heads() : []))
+    return [this.anywhere, ...this.own, ...this.#fixed.values()].flatMap(queue =>
+      queue.size > 0 ? queue.heads() : [],
+    )
   }
 
   #home(task: Task): Q {
@@ -140,10 +178,21 @@ export class NodeQueues<Q extends ReadyQueue> {
       if (fitting.length === 0) continue
       const { index, name, cpus, freeLanes: freeCpus, tags } = node
       const implementations = fitting.map(implementation => implementation.name)
-      places.push({ node: index, name, cpus, freeCpus, tags, implementations, bytes: on(index), allBytes })
+      const bytes = on(index)
+      places.push({ node: index, name, cpus, freeCpus, tags, implementations, bytes, allBytes, all: places })
     }
     const wanted = placeOf(this.#policy, task, places)
-    return (wanted === null ? undefined : this.own[wanted]) ?? this.anywhere
+    if (wanted?.isOnly && isLasting(this.#nodes[wanted.node] as Node)) return this.#fixedQueue(wanted.node)
+    return (wanted ? this.own[wanted.node] : undefined) ?? this.anywhere
+  }
+
+  #fixedQueue(index: number): Q {
+    let queue = this.#fixed.get(index)
+    if (queue) return queue
+    queue = this.#make((this.#nodes[index] as Node).cpus)
+    this.#fixed.set(index, queue)
+    this.#indexOf.set(queue, index)
+    return queue
   }
 
   /** The node that a task is for, if no other one is: it counts there, also before anything that it reads does. */
@@ -195,14 +244,30 @@ export class NodeQueues<Q extends ReadyQueue> {
   /** What a node looks into first. */
   #nearby(node: Node, placer: NodePlacer): Q[] {
     const own = this.own[node.index] as Q
+    const fixed = this.#fixed.get(node.index)
     if (this.#hasPriorities) {
       // Others begin what is close to them themselves, where they have a CPU for it.
-      const busy = [...this.#filled].filter(([, index]) => placer.next(index)?.index !== index)
-      return byPriority([own, this.anywhere, ...busy.map(([queue]) => queue)])
+      const busy = this.#stealable().filter(([, index]) => placer.next(index)?.index !== index)
+      const queues = [own, this.anywhere, ...busy.map(([queue]) => queue)]
+      return byPriority(fixed ? [fixed, ...queues] : queues)
     }
     const first = this.#first()
-    if (!first || first.priority < 0) return [own]
-    return this.#isBefore(first, own) ? [this.anywhere, own] : [own, this.anywhere]
+    const queues =
+      !first || first.priority < 0
+        ? [own]
+        : this.#isBefore(first, own)
+          ? [this.anywhere, own]
+          : [own, this.anywhere]
+    if (!fixed || fixed.size === 0) return queues
+    // Nobody else will take what is in it, but the order among tasks of equal priority is that of the policy.
+    const at = queues.findIndex(queue => !this.#isBefore(queue.heads()[0]?.task, fixed))
+    return queues.toSpliced(at < 0 ? queues.length : at, 0, fixed)
+  }
+
+  /** Own queues that are not empty: what is for one node only is not among them. */
+  #stealable(): [Q, number][] {
+    const filled = [...this.#filled]
+    return this.#fixed.size === 0 ? filled : filled.filter(([queue, index]) => this.own[index] === queue)
   }
 
   /** What it steals from, and what comes after all others: one by one, as most find something in the first. */
@@ -210,7 +275,7 @@ export class NodeQueues<Q extends ReadyQueue> {
     const count = this.own.length
     if (this.#filled.size < SCAN_LIMIT) {
       const distance = (other: number): number => (other - index + count) % count
-      const byDistance = [...this.#filled].sort(([, a], [, b]) => distance(a) - distance(b))
+      const byDistance = this.#stealable().sort(([, a], [, b]) => distance(a) - distance(b))
       for (const [queue, other] of byDistance) if (other !== index && !this.#isKept(other)) yield queue
     } else {
       let tries = TRIES
@@ -231,8 +296,9 @@ export class NodeQueues<Q extends ReadyQueue> {
    */
   #isKept(index: number): boolean {
     if (!this.#isAssigned || index < 0) return false
-    const { cpus, freeLanes, isLost, isPaused, until } = this.#nodes[index] as Node
-    const isAtWork = freeLanes < cpus && !isLost && !isPaused && until === Infinity
+    const node = this.#nodes[index] as Node
+    const { cpus, freeLanes } = node
+    const isAtWork = freeLanes < cpus && isLasting(node)
     return isAtWork && (this.own[index] as Q).size <= cpus
   }
 
@@ -240,7 +306,8 @@ export class NodeQueues<Q extends ReadyQueue> {
     return this.anywhere.size > 0 ? this.anywhere.heads()[0]?.task : undefined
   }
 
-  #isBefore(first: Task, own: Q): boolean {
+  #isBefore(first: Task | undefined, own: Q): boolean {
+    if (!first) return false
     if (first.priority !== 0) return first.priority > 0
     if (this.#ownFirst || own.size === 0) return false
     const head = own.heads()[0]?.task
@@ -260,7 +327,7 @@ export class NodeQueues<Q extends ReadyQueue> {
   /** No lane is free, but short tasks may queue on one. */
   #behindOthers(placer: NodePlacer): Task | null {
     let tries = TRIES
-    const all = [this.anywhere, ...this.#filled.keys()]
+    const all = [this.anywhere, ...this.#stealable().map(([queue]) => queue)]
     // A lane that is free was not for these.
     const isFree = this.#isAssigned && placer.next(0) !== null
     for (const queue of this.#hasPriorities ? byPriority(all) : all) {
@@ -283,6 +350,11 @@ export class NodeQueues<Q extends ReadyQueue> {
     if (task.queueable) this.#queueable += by
   }
 }
+
+const TAKES_ALL: Placer = { place: () => true, hold: () => false, inTheWay: () => false }
+
+/** Whether what waits for the node, and for no other one, will run there. */
+const isLasting = ({ isLost, isPaused, until }: Node): boolean => !isLost && !isPaused && until === Infinity
 
 /** By the priority of the first task; among equals as they are given. */
 function byPriority<Q extends ReadyQueue>(queues: readonly Q[]): Q[] {

@@ -101,8 +101,7 @@ export class Placement {
 
   /** The task is to run earlier or later than it was said. It may look at all that are ready, so it is for people. */
   prioritize(task: Task, priority: number, isQueued: boolean): void {
-    if (isQueued && task.demand.io) this.#io.queue.withdraw(task)
-    else if (isQueued) this.queue.withdraw(task)
+    if (isQueued) (task.demand.io ? this.#io.queue : this.queue).withdraw(task)
     task.prioritize(priority)
     this.lanes.added(priority)
     if (isQueued) this.enqueue(task, null)
@@ -115,7 +114,7 @@ export class Placement {
     if (!this.#ranks) return
     this.#settleRanks()
     this.#recency.used(task)
-    const queues = this.#near ? [this.#near.own[task.node], this.#near.anywhere] : [this.queue]
+    const queues = this.#near?.servedBy(task.node) ?? [this.queue]
     for (const queue of queues) if (queue instanceof RankedQueue) queue.record(task, took)
   }
 
@@ -152,6 +151,7 @@ export class Placement {
   /** Whether more may be placed on the node, or when it ends, has changed. */
   changed(node: Node): void {
     this.#free.update(node)
+    this.#near?.changed(node)
     this.#io.storage.nodeChanged(node)
   }
 
@@ -199,17 +199,18 @@ export class Placement {
     if (this.queue.size === 0) return
     this.#settleRanks()
     if (this.#releasing.length > 0) this.#placeSuccessors(start)
-    const placeOn = (task: Task, only: Node | null): boolean => {
+    const placeOn = (task: Task, asking: Node | null): boolean => {
       const busy = this.tokens.busyTeam(task)
       if (busy) {
         this.tokens.park(task, busy)
         park(task)
         return false
       }
+      const fixed = this.#near?.fixedNode(task)
       const team = this.tokens.node(task)
-      if (team) return (only === null || only === team) && this.#place(task, team)
+      if (team) return (fixed || asking === null || asking === team) && this.#place(task, team)
       // The fastest of several implementations may be for another node.
-      return this.#place(task, task.kind.implementations.length > 1 ? null : only)
+      return this.#place(task, fixed ?? (task.kind.implementations.length > 1 ? null : asking))
     }
     const placer: NodePlacer = {
       place: task => placeOn(task, null),
@@ -257,7 +258,7 @@ export class Placement {
       const [first] = lane.released.filter(task => task.state === 'ready').sort(byRank)
       lane.released = []
       if (!first || !lane.free || first.io || first.kind.implementations.length > 1) continue
-      if (this.tokens.node(first)) continue
+      if (this.tokens.node(first) || (this.#near?.fixedNode(first) ?? node) !== node) continue
       const fits =
         !this.#io.bound &&
         !this.tokens.busyTeam(first) &&
@@ -299,7 +300,7 @@ export class Placement {
   }
 
   #hold(task: Task): boolean {
-    for (const node of this.#nodes) if (suits(node, task)) this.#held.add(node)
+    for (const node of this.#near?.nodesFor(task) ?? this.#nodes) if (suits(node, task)) this.#held.add(node)
     return this.#held.size === this.#nodes.length
   }
 

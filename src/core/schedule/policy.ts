@@ -37,6 +37,8 @@ export interface Place {
   readonly bytes: number
   /** Bytes of all that the task reads, as far as they are known. */
   readonly allBytes: number
+  /** All nodes that could run the task, this one among them. */
+  readonly all: readonly Place[]
 }
 
 /** The rank to take a task of, the one with the freshest inputs first, then the last in; null: of all ranks. */
@@ -51,8 +53,9 @@ export interface Policy {
   score(task: Task, situation: Situation): number
   /**
    * How well a node suits a task, where there are several. Asked once for each node that could run it, when it becomes ready; it
-   * then waits for the node with the highest number, and runs elsewhere only when another is idle. Where all are equal it
-   * waits for none. Without this, it waits for the node that has most of what it reads.
+   * then waits for the node with the highest number, and runs elsewhere only when another is idle. `Infinity`: it runs there and
+   * nowhere else, unless that node is lost, paused or about to end. Where all are equal it waits for none. Without this, it waits
+   * for the node that has most of what it reads.
    */
   place?(task: Task, place: Place): number
   /** Tasks released by the task that has just ended on a lane go first on that lane. */
@@ -106,8 +109,12 @@ export function findPolicy(name: string): Policy {
   )
 }
 
-/** The node that a policy of its own wants for a task; null: any. */
-export function placeOf(policy: Policy, task: Task, places: readonly Place[]): number | null {
+/** The node that a policy of its own wants for a task; null: any. `isOnly`: and no other one. */
+export function placeOf(
+  policy: Policy,
+  task: Task,
+  places: readonly Place[],
+): { node: number; isOnly: boolean } | null {
   let best: Place | null = null
   let most = -Infinity
   let isEqual = true
@@ -118,7 +125,8 @@ export function placeOf(policy: Policy, task: Task, places: readonly Place[]): n
     best = place
     most = score
   }
-  return best && !(isEqual && places.length > 1) ? best.node : null
+  if (!best || (isEqual && places.length > 1)) return null
+  return { node: best.node, isOnly: most === Infinity }
 }
 
 /** Checked at the border, so that a wrong policy of a user is named instead of scrambling the queue. */

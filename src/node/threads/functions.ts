@@ -10,6 +10,7 @@ import type { Kept } from '../../model/encoding/stored.ts'
 import type { Endings } from '../endings.ts'
 import type { TaskFiles } from '../files/task-files.ts'
 import { storeOutputs } from '../files/outputs.ts'
+import type { StepTimes } from '../steps.ts'
 import { attemptOf, jobOf } from '../job.ts'
 import type { NodeEvents, NodeHost } from '../node.ts'
 import type { TaskForm } from '../task-form.ts'
@@ -38,7 +39,7 @@ export interface FunctionParts {
   readonly open: OpenThread
   readonly binding: Binding
   /** Steps of attempts are measured. */
-  readonly hasSteps: boolean
+  readonly stepTimes: StepTimes
   findClass(module: string, name: string): Function | null
   /** The attempt has begun: its timeout counts from here. */
   limit(task: Task): void
@@ -66,7 +67,7 @@ export class Functions implements TaskForm {
       isAlone: task => this.#isAlone(task),
       isBeside: task => this.#isBeside(task),
       grant: task => this.#grant(task),
-      hasSteps: parts.hasSteps,
+      stepTimes: parts.stepTimes,
       sparesOthers: task => endings.sparesOthers(task),
       lost: (task, guilty, reason) => endings.lose(task, guilty, reason),
       // Having been woken for one thread, we look at all of them.
@@ -251,7 +252,7 @@ export class Functions implements TaskForm {
       this.#expectPublished(task.id, attempt.memory.published)
     }
     const result = readResult(decoder, end, blobs)
-    if (this.#parts.hasSteps) result.inThread = readSteps(decoder, end)
+    if (this.#parts.stepTimes !== 'off') result.inThread = readSteps(decoder, end)
     if (attempt.lists) this.#extendLists(task, attempt.lists, result)
     // Results come in bunches, and most of a bunch were there when the clock was looked at for the first of them.
     if (result.startedAt + result.took > this.#lookedAt) this.#lookedAt = host.now()

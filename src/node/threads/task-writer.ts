@@ -52,8 +52,7 @@ export class TaskWriter {
   message: MemoryMessage | null = null
   #before = 0
   #flags = 0
-  /** Of all records. */
-  readonly #ownFlags: number
+  readonly #isMeasured: (task: Task) => boolean
   #isRemote = false
   #lane = -1
   /** Values that the task writes, so far. */
@@ -63,15 +62,15 @@ export class TaskWriter {
   readonly #isAlone: (task: Task) => boolean
   readonly #grant: (task: Task) => TaskGrant | null
 
-  /** `isAlone`: no other task can end the thread under it. */
+  /** `isAlone`: no other task can end the thread under it. `isMeasured`: its steps are. */
   constructor(
     buffers: BufferOwnership,
     lists: SentLists | null,
     isAlone: (task: Task) => boolean,
     grant: (task: Task) => TaskGrant | null,
-    hasSteps = false,
+    isMeasured: (task: Task) => boolean = () => false,
   ) {
-    this.#ownFlags = hasSteps ? FLAG.steps : 0
+    this.#isMeasured = isMeasured
     this.#lists = lists
     this.#grant = grant
     this.#buffers = buffers
@@ -143,7 +142,7 @@ export class TaskWriter {
     this.#flags = encoder.length
     const grant = this.#grant(task)
     encoder.byte(
-      this.#ownFlags |
+      (this.#isMeasured(task) ? FLAG.steps : 0) |
         (task.onFailure === 'ignore' ? FLAG.partial : 0) |
         (early ? FLAG.early : 0) |
         (grant ? FLAG.granted : 0),

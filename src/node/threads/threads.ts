@@ -8,6 +8,8 @@ import type { TaskGrant } from './grants.ts'
 import { EnvironmentWatch } from './environment-watch.ts'
 import { IoPlaces, mayAbandon } from './io-places.ts'
 import type { Attempt } from '../attempt.ts'
+import { measuredBy } from '../steps.ts'
+import type { StepTimes } from '../steps.ts'
 import { attemptOf, jobOf } from '../job.ts'
 import type { BufferOwnership } from './buffer-ownership.ts'
 import { SentLists } from './sent-lists.ts'
@@ -33,7 +35,7 @@ export interface ThreadsEvents {
   /** The CPUs and GPUs that it has; null for the many with one CPU. */
   grant(task: Task): TaskGrant | null
   /** Steps of attempts are measured. */
-  readonly hasSteps: boolean
+  readonly stepTimes: StepTimes
   /** Other tasks in its thread could not begin again, were it stopped. */
   sparesOthers(task: Task): boolean
   /** The task could not be written. */
@@ -96,7 +98,7 @@ export class Threads {
       this.#lists,
       task => events.isAlone(task),
       task => events.grant(task),
-      events.hasSteps,
+      measuredBy(events.stepTimes),
     )
     this.#open = open
     this.#events = events

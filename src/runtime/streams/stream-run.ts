@@ -3,6 +3,7 @@ import type { Outcome, RunEvent } from '../../core/events.ts'
 import { fifo } from '../../core/schedule/policy.ts'
 import { messageOf } from '../../general/thrown.ts'
 import { printable } from '../../report/text.ts'
+import { stepTimesOf } from '../../node/steps.ts'
 import { Board } from '../../stream/board/board.ts'
 import { Keeper } from '../../stream/board/keeper.ts'
 import type { Plan } from '../../stream/board/plan.ts'
@@ -132,7 +133,7 @@ class StreamRun {
       io: {},
       logs: this.#reporting.logs,
       bind: { mode: 'off', hyperThreads: true },
-      stepTimes: run.stepTimes === true,
+      stepTimes: stepTimesOf(run.stepTimes),
       observer: event => {
         observer?.(event)
         if (this.#tasks.observe(event)) this.#wake.abort()
