@@ -23,7 +23,7 @@ try {
 const ours = (...words: string[]) => withProgram('mpi.mjs', words)
 
 async function inC(what: string): Promise<number> {
-  const words = [...launchWords(findMpi(), 2, folder), peer, what]
+  const words = [...launchWords(findMpi(), 2, true), peer, what]
   const env = { ...process.env, ...launchVariables(['here']) }
   const { stdout } = await run(words[0] as string, words.slice(1), { cwd: folder, env })
   return Number(stdout.trim().split('\n').at(-1))

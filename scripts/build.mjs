@@ -133,6 +133,7 @@ await bundle(
   {
     thread: 'src/node/threads/thread.ts',
     'mpi-rank': 'src/node/mpi/rank.ts',
+    'mpi-start': 'src/node/mpi/start-there.ts',
     'thread-names': 'src/thread-names.ts',
   },
   [],

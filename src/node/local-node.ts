@@ -13,7 +13,11 @@ import { ApartFiles } from './files/apart-files.ts'
 import type { ApartFolder } from './files/apart-files.ts'
 import type { NodeFiles } from './files/node-files.ts'
 import { attemptOf, beginAttempt, jobOf } from './job.ts'
+import { LocalSite } from './mpi/local-site.ts'
 import { MpiTasks, RANKS } from './mpi/mpi-tasks.ts'
+import type { RankNode } from './mpi/rank-nodes.ts'
+import { rankFacts } from './mpi/rank-facts.ts'
+import type { RankPlace } from './mpi/rank-pools.ts'
 import type { NodeEvents, NodeHost, TaskNode } from './node.ts'
 import type { Watchdog } from './processes/watchdog.ts'
 import type { ProcessPort } from './processes/process-port.ts'
@@ -42,6 +46,8 @@ export interface RunParts {
   readonly watchdog: Watchdog
   readonly buffers: BufferOwnership
   readonly modules: TaskModules
+  /** The nodes on which ranks of MPI tasks can be. */
+  readonly ranks: RankNode[]
 }
 
 /** Where the threads and programs of a node come from: this machine, or an agent on another one. */
@@ -50,6 +56,8 @@ export interface NodePorts {
   readonly processes: ProcessPort
   /** Its agent is on this machine. */
   readonly isLocal?: boolean
+  /** For an agent on another machine: where ranks of MPI tasks are. */
+  readonly ranks?: RankPlace
   /** For an agent: who hears of it. */
   attach?(events: AgentEvents): void
   /** For an agent that does not see our folders: its own. */
@@ -142,7 +150,18 @@ export class LocalNode implements TaskNode {
       decode,
       limit,
     })
-    this.#mpi = new MpiTasks({ ...shared, machine, isHere: isOnHost, binding, events, endings, limit })
+    const { run, watchdog } = shared
+    const here = hostname()
+    const facts = (): ReturnType<typeof rankFacts> => rankFacts(logs, host.now())
+    const place = { node: here, openSite: () => new LocalSite({ node: here, run, watchdog, facts }) }
+    const own = {
+      machine,
+      place: parts.ranks ?? place,
+      isHere: parts.ranks === undefined,
+      isApart: apart !== null,
+    }
+    shared.ranks.push(own)
+    this.#mpi = new MpiTasks({ ...shared, own, nodes: shared.ranks, binding, events, endings, limit })
     this.#forms = { function: this.#functions, command: this.#programs, mpi: this.#mpi }
     this.#all = Object.values(this.#forms)
   }

@@ -272,6 +272,9 @@ export class ClusterRun {
       openThread: (lane, isIo, events) => link.openThread(lane, isIo, events),
       processes: link.processes,
       isLocal: this.#cluster.isLocal(node),
+      ...(this.#cluster.isLocal(node)
+        ? {}
+        : { ranks: { node: link.name, openSite: () => link.ranks.open() } }),
       folder: link.folder,
       attach: events => {
         link.events = events

@@ -18,9 +18,9 @@ export class RunNodes {
   readonly #runtime: Runtime
   readonly #parts: RunParts
 
-  constructor(runtime: Runtime, parts: RunParts) {
+  constructor(runtime: Runtime, parts: Omit<RunParts, 'ranks'>) {
     this.#runtime = runtime
-    this.#parts = parts
+    this.#parts = { ...parts, ranks: [] }
   }
 
   /** Those that the core has known from the start. */

@@ -18,6 +18,8 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { bin } from '../cli/folder.ts'
+import { without } from '../node/mpi-program.ts'
+import { RANKS_SAID, rankArguments } from './mpi-program.ts'
 import { EXPECTED, arguments_, folder, isAlive, sockets, start, until, workers } from './program.ts'
 
 const daemons = ['munged', 'slurmctld', 'slurmd'].map(name => `/usr/sbin/${name}`)
@@ -131,6 +133,27 @@ function states(): string {
 
 const inAllocation = (mode: string): string[] =>
   ['salloc', '-Q', '-N', '2', process.execPath].concat(arguments_('slurm', mode))
+
+test(
+  'in a Slurm allocation ranks of an MPI task are on two nodes',
+  { skip: skip !== false ? skip : without('openmpi'), timeout: 120_000 },
+  async () => {
+    rmSync(join(folder, 'died'), { force: true })
+    const words = [
+      'salloc',
+      '-Q',
+      '-N',
+      '2',
+      '--exclusive',
+      process.execPath,
+      ...rankArguments('slurm', 'all'),
+    ]
+    const { code, text, said } = await start(words, environment).ended
+    assert.equal(code, 0, said)
+    const { clashed: _, waits: __, ...rest } = JSON.parse(text) as Record<string, unknown>
+    assert.deepEqual(rest, RANKS_SAID)
+  },
+)
 
 test(
   'in a Slurm allocation a program has the results of one machine',

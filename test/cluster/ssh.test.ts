@@ -7,6 +7,8 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { bin, makeFolder } from '../cli/folder.ts'
+import { without } from '../node/mpi-program.ts'
+import { RANKS_SAID, rankArguments } from './mpi-program.ts'
 import {
   EXPECTED,
   arguments_,
@@ -113,6 +115,21 @@ test('over ssh a program has the results of one machine', { skip, timeout: 60_00
   assert.equal(readFileSync(join(folder, 'ab'), 'utf8'), 'ab')
   await nothingIsLeft(known)
 })
+
+test(
+  'over ssh ranks of an MPI task are on two hosts',
+  { skip: skip !== false ? skip : without('openmpi'), timeout: 120_000 },
+  async () => {
+    rmSync(join(folder, 'died'), { force: true })
+    const known = sshSockets()
+    const words = [node, ...rankArguments('ssh:127.0.0.1:2,localhost:2', 'all')]
+    const { code, text, said } = await start(words, environment).ended
+    assert.equal(code, 0, said)
+    const { clashed: _, waits: __, ...rest } = JSON.parse(text) as Record<string, unknown>
+    assert.deepEqual(rest, RANKS_SAID)
+    await nothingIsLeft(known)
+  },
+)
 
 test(
   'over ssh an agent and an ssh that are killed cost nothing but time',

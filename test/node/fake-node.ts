@@ -164,6 +164,7 @@ export function fakeNode(cpus = 1) {
     host,
     files,
     watchdog,
+    ranks: [],
   }
   const node = new LocalNode(
     { ...shared, buffers: new BufferOwnership(), modules: new TaskModules() },

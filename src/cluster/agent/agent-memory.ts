@@ -38,6 +38,13 @@ export class AgentMemory {
     return number
   }
 
+  /** Sends what is not needed here. */
+  sendOnce(buffer: ArrayBufferLike): number {
+    const number = (this.#last += 2)
+    this.#outgoing.send({ number, buffer, offset: 0, length: buffer.byteLength })
+    return number
+  }
+
   words(content: FrameReader): void {
     const number = content.varint()
     const index = content.varint()

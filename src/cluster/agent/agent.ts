@@ -1,7 +1,9 @@
 import { existsSync, mkdirSync, rmSync } from 'node:fs'
+import { hostname } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { modulePath } from '../../model/definition.ts'
+import type { LocalSiteParts, RankFacts } from '../../node/mpi/local-site.ts'
 import { Watchdog } from '../../node/processes/watchdog.ts'
 import { ResultPolling } from '../../node/threads/result-polling.ts'
 import { BLOB, FROM_AGENT, TO_AGENT } from '../link/frame-types.ts'
@@ -17,6 +19,7 @@ import type { Peers } from '../transfer/peers.ts'
 import { AgentFiles } from './agent-files.ts'
 import { AgentMemory } from './agent-memory.ts'
 import { AgentProcesses } from './agent-processes.ts'
+import { AgentRanks } from './agent-ranks.ts'
 import { AgentThread } from './agent-thread.ts'
 import { ParcelCache } from './parcel-cache.ts'
 import { lookAround } from './probe.ts'
@@ -45,6 +48,7 @@ export class Agent {
   readonly #options: AgentOptions
   readonly #threads = new Map<number, AgentThread>()
   #processes: AgentProcesses | null = null
+  readonly #ranks = new AgentRanks(this)
   #watchdog: Watchdog | null = null
   #start: AgentStart | null = null
   #clockShift = 0
@@ -125,6 +129,7 @@ export class Agent {
     this.#isOver = true
     if (this.#ticking) clearInterval(this.#ticking)
     this.#processes?.end(false)
+    this.#ranks.end()
     for (const thread of this.#threads.values()) thread.kill(reason)
     // What tasks have started, and what left its process group, is the watchdog's as soon as this process has ended.
     this.#watchdog?.release()
@@ -191,6 +196,10 @@ export class Agent {
         return this.#files.order(content.varint(), unpack(content.block()) as FileOrder)
       case TO_AGENT.fetch:
         return this.#fetch(content)
+      case TO_AGENT.ranks:
+        return this.#ranks.order(content)
+      case TO_AGENT.toRank:
+        return this.#ranks.write(content)
       case TO_AGENT.end:
         return void this.#leave()
       default:
@@ -293,22 +302,26 @@ export class Agent {
     return (this.#processes ??= new AgentProcesses(this))
   }
 
+  /** What threads and ranks here have to know of the program. */
+  #facts() {
+    const { typescript, modules, entry, logs, root, startedAt } = this.#start as AgentStart
+    return {
+      moduleRoot: this.#moduleRoot,
+      typescript,
+      modules: [...modules],
+      entry,
+      logs: logs === null ? null : join(root ?? '/', logs),
+      startedAt: startedAt - this.#clockShift,
+    }
+  }
+
+  siteParts(): LocalSiteParts {
+    const facts = (): RankFacts => ({ ...this.#facts(), cwd: process.cwd() })
+    return { node: hostname(), run: this.mark, watchdog: this.#watchdog as Watchdog, facts }
+  }
+
   #open(lane: number, io: boolean): void {
-    const { typescript, modules, entry, logs, root, startedAt, mark } = this.#start as AgentStart
-    const thread = new AgentThread(
-      {
-        lane,
-        io,
-        moduleRoot: this.#moduleRoot,
-        typescript,
-        modules: [...modules],
-        entry,
-        logs: logs === null ? null : join(root ?? '/', logs),
-        startedAt: startedAt - this.#clockShift,
-        run: mark,
-      },
-      this,
-    )
+    const thread = new AgentThread({ ...this.#facts(), lane, io, run: this.mark }, this)
     this.#threads.set(lane, thread)
   }
 

@@ -141,7 +141,8 @@ export class Cluster {
       memory: isLocal ? Math.floor(totalmem() / local) : (hello?.memory ?? 0),
       tags: [...tags, ...(spec.tags ?? [])],
       ioExecutors: 16,
-      sharesRanks: isLocal,
+      // Ranks on this machine and on others are never of one task.
+      sharesRanks: isLocal === this.#members.every(({ spec: { by } }) => by === 'local'),
       isApart: link.folder !== null,
     }
   }

@@ -14,6 +14,7 @@ import type { NodeFolder } from './node-folder.ts'
 import type { Holders } from './holders.ts'
 import { NodeMemory } from './node-memory.ts'
 import { RemoteProcesses } from './remote-processes.ts'
+import { RemoteRanks } from './remote-ranks.ts'
 import { RemoteThread } from './remote-thread.ts'
 
 export interface NodeLinkEvents {
@@ -30,6 +31,7 @@ export class NodeLink {
   readonly outgoing = new Outgoing(this.writer)
   readonly memory: NodeMemory
   readonly processes = new RemoteProcesses(this)
+  readonly ranks = new RemoteRanks(this)
   events: NodeLinkEvents | null = null
   /** Set where the agent does not see our folders. */
   folder: NodeFolder | null = null
@@ -190,6 +192,7 @@ export class NodeLink {
     }
     for (const thread of this.#threads.values()) thread.cutOff(text)
     this.processes.cutOff()
+    this.ranks.cutOff(text)
     // Programs that wait for its start find out that it is gone.
     this.#haveStarted()
     this.events?.gone(reason, true)
@@ -210,6 +213,10 @@ export class NodeLink {
       case FROM_AGENT.ran:
       case FROM_AGENT.refused:
         return this.processes.receive(type, content)
+      case FROM_AGENT.ranks:
+        return this.ranks.heard(content)
+      case FROM_AGENT.fromRank:
+        return this.ranks.data(content)
       case FROM_AGENT.started:
         return this.#haveStarted()
       case FROM_AGENT.probed:

@@ -28,6 +28,9 @@ export const TO_AGENT = {
   file: 16,
   /** A buffer to be got from another node. */
   fetch: 17,
+  /** Ranks of MPI tasks, and bytes for one of them. */
+  ranks: 18,
+  toRank: 19,
 } as const
 
 /** What an agent says to the coordinator. */
@@ -56,10 +59,13 @@ export const FROM_AGENT = {
   filed: 79,
   /** Whether a buffer of another node is there. */
   fetched: 80,
+  /** Of ranks, and bytes of one of them. */
+  ranks: 81,
+  fromRank: 82,
 } as const
 
 /** Both ways: the content of a buffer that is small enough to go with the messages. */
 export const BLOB = 128
 
 /** Grows whenever frames change: both sides must speak the same. */
-export const PROTOCOL = 4
+export const PROTOCOL = 5

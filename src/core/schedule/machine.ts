@@ -166,6 +166,10 @@ export class Node {
     this.freeLanes -= count
   }
 
+  lanesLentTo(task: Task): number {
+    return this.lanes.filter(({ lentTo }) => lentTo === task).length
+  }
+
   takeBack(task: Task): void {
     for (const lane of this.lanes) {
       if (lane.lentTo !== task) continue

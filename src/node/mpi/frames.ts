@@ -5,7 +5,10 @@ import type { Layout } from '../../model/mpi/form.ts'
  * announces. Large arrays are in files in memory, which the ranks map.
  */
 
-/** A buffer that goes with a record: in a file, behind the header, or the one that came with the task at this place. */
+/**
+ * A buffer that goes with a record: in a file of the folder of its site, behind the header, or the one that came with the task at
+ * this place.
+ */
 export type WireBlob =
   { readonly path: string; readonly size: number } | { readonly size: number } | { readonly given: number }
 
@@ -24,12 +27,14 @@ export interface TaskHeader {
   readonly root: number | null
   readonly layout: Readonly<Record<number, Layout>>
   readonly isGenerator: boolean
-  /** A file for small arrays that the task writes. */
+  /** A file for small arrays that the task writes, in the folder of each site. */
   readonly scratch: { readonly path: string; readonly size: number } | null
   readonly cpus: readonly number[]
   readonly threads: number
   readonly gpus: readonly string[]
   readonly blobs: readonly WireBlob[]
+  /** Of the ranks on several machines: by rank, the number of its machine; null where all are on one. */
+  readonly sites: readonly number[] | null
   readonly record: number
 }
 
@@ -38,6 +43,8 @@ export type ToRank =
   /** The next value of a generator is wanted, or none any more. */
   | { readonly type: 'step'; readonly id: number; readonly isWanted: boolean }
   | { readonly type: 'end' }
+  /** The process that was asked for by `start` has ended. */
+  | { readonly type: 'over'; readonly code: number }
 
 export interface EndHeader {
   readonly type: 'ended'
@@ -70,6 +77,8 @@ export type FromRank =
       readonly mpi: string
     }
   | { readonly type: 'refused'; readonly reason: string }
+  /** A launcher wants this line of a shell to be run on another site. */
+  | { readonly type: 'start'; readonly host: string; readonly line: string }
   | EndHeader
   | ReleasedHeader
 
@@ -127,4 +136,8 @@ export interface RankStart {
   readonly typescript: boolean
   readonly logs: string | null
   readonly startedAt: number
+  /** The working folder. */
+  readonly cwd: string
+  /** Where the modules of the program are, on machines that have a copy of it. */
+  readonly moduleRoot: string | null
 }

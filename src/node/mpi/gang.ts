@@ -19,7 +19,7 @@ export class Gang {
   readonly pool: RankPool
   /** Ranks of the pool. */
   readonly ranks: readonly number[]
-  /** Files that the ranks map, by the place of the buffer; '' for those that went through the socket. */
+  /** Names of files that the ranks map, by the place of the buffer; '' for those that went through the socket. */
   readonly paths: readonly string[]
   readonly sizes: readonly number[]
   /** Memory of the program that is written in place. */
@@ -27,7 +27,7 @@ export class Gang {
   readonly blobs: readonly ArrayBufferLike[]
   readonly results: (Result | null)[]
   /** Reads memory of the ranks, when all of them have ended. */
-  readonly late: (() => void)[] = []
+  readonly late: (() => Promise<void> | null)[] = []
   /** Of generators. */
   stream: GangStream | null = null
   /** It was told to stop. */
@@ -68,6 +68,8 @@ export class Gang {
   /** Why the ranks will never go on, or null. Certain only when nothing has moved for a while. */
   standstill(now: number): string | null {
     const places = this.pool.placesOf(this.ranks)
+    // Nothing new is known of ranks on other machines.
+    if (!places) return null
     const ended = new Set(this.results.flatMap((result, rank) => (result ? [rank] : [])))
     const found = standstill(places, ended)
     const calls = places.map(place => `${place.calls} ${place.call}`).join()

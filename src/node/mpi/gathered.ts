@@ -5,27 +5,28 @@ import type { Kept } from '../../model/encoding/stored.ts'
 import type { TaskModules } from '../threads/modules.ts'
 import type { EndHeader, ReleasedHeader } from './frames.ts'
 import type { Gang } from './gang.ts'
-import { readShared, removeShared } from './shared-files.ts'
+import type { Fetched } from './pool.ts'
 
 /** What a rank sent, from behind the number of the task on, with its buffers. */
 export function recordOf(
   gang: Gang,
   { blobs, record }: EndHeader | ReleasedHeader,
   bytes: Buffer,
+  fetched: Fetched,
   modules: TaskModules,
 ): { decoder: Decoder; buffers: ArrayBufferLike[] } {
   let at = record
   const buffers = blobs.map(blob => {
+    const there = fetched.get(blob)
+    if (there) return there
     const size = 'given' in blob ? (gang.sizes[blob.given] as number) : blob.size
     const memory = new SharedArrayBuffer(size)
     const into = new Uint8Array(memory)
     if ('given' in blob) {
       const path = gang.paths[blob.given] as string
+      // What ranks on several machines wrote is brought together where rank 0 is.
       if (path === '') into.set(new Uint8Array(gang.blobs[blob.given] as ArrayBufferLike))
-      else gang.late.push(() => readShared(path, 0, into))
-    } else if ('path' in blob) {
-      readShared(blob.path, 0, into)
-      removeShared([blob.path])
+      else gang.late.push(() => gang.pool.read(gang.ranks[0] as number, path, 0, into))
     } else into.set(bytes.subarray(at, (at += size)))
     return memory
   })

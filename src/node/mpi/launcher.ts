@@ -4,11 +4,13 @@ import { MillraceError } from '../../core/errors.ts'
 import type { Task } from '../../core/tasks/task.ts'
 import { threadVariables } from '../cpus/binding.ts'
 
+export type MpiKind = 'openmpi' | 'mpich' | 'other'
+
 /** The MPI of this machine: how its programs are compiled and started. */
 export interface Mpi {
   readonly compiler: string | null
   readonly launcher: readonly string[]
-  readonly kind: 'openmpi' | 'mpich' | 'other'
+  readonly kind: MpiKind
 }
 
 let found: Mpi | null = null
@@ -56,23 +58,56 @@ function onPath(name: string): string | null {
   return null
 }
 
-/** The words before those of the program; for ranks that are kept, with their folder. We bind the ranks ourselves, and start no more than there are CPUs. */
-export function launchWords(
-  { launcher, kind }: Mpi,
-  processes: number,
-  folder: string | null = null,
-): string[] {
+type Launcher = Pick<Mpi, 'launcher' | 'kind'>
+
+/** The words before those of the program; `isKept`: for ranks that are kept. We bind the ranks ourselves, and start no more than there are CPUs. */
+export function launchWords({ launcher, kind }: Launcher, processes: number, isKept = false): string[] {
   const words = [...launcher, '-n', String(processes)]
   if (kind === 'openmpi') {
     words.push('--oversubscribe', '--bind-to', 'none')
     // All ranks are on this machine: looking for networks takes most of the time of starting.
-    if (folder !== null) {
-      words.push('--quiet', '--mca', 'pml', 'ob1', '--mca', 'btl', 'self,vader')
-      // What it leaves when it is killed goes with the folder.
-      words.push('--mca', 'btl_vader_backing_directory', folder, '--mca', 'orte_tmpdir_base', folder)
-    }
+    if (isKept) words.push('--quiet', '--mca', 'pml', 'ob1', '--mca', 'btl', 'self,vader')
   }
   return words
+}
+
+/** The name of a site for a launcher. It must not be that of a machine: a launcher starts processes on its own one by itself. */
+const hostName = (site: number): string => `millrace-site-${site}`
+
+export const siteOf = (host: string): number => Number(/^millrace-site-(\d+)$/.exec(host)?.[1] ?? -1)
+
+/** What a launcher reads of the sites, with so many ranks on each. */
+export const hostFile = (kind: MpiKind, counts: readonly number[]): string =>
+  counts
+    .map((count, i) => (kind === 'openmpi' ? `${hostName(i)} slots=${count}\n` : `${hostName(i)}:${count}\n`))
+    .join('')
+
+/** The words that start ranks on several sites: the launcher asks the starter for a process on each of them. */
+export function launchWordsOver(
+  { launcher, kind, starter }: Launcher & { readonly starter: string },
+  processes: number,
+  hosts: string,
+  isOneMachine: boolean,
+): string[] {
+  const words = [...launcher]
+  if (kind === 'openmpi') {
+    words.push('--hostfile', hosts, '--map-by', 'slot', '--oversubscribe', '--bind-to', 'none', '--wdir', '/')
+    for (const [name, value] of [
+      ['plm', 'rsh'],
+      ['plm_rsh_agent', starter],
+      ['plm_rsh_no_tree_spawn', '1'],
+      // Otherwise they leave their process group.
+      ['orte_leave_session_attached', '1'],
+    ] as const) {
+      words.push('--mca', name, value)
+    }
+    // The memory of two sites on one machine gets mixed up there: ranks crash.
+    if (isOneMachine) words.push('--mca', 'btl', 'self,tcp')
+  } else {
+    words.push('-f', hosts, '-launcher', 'rsh', '-launcher-exec', starter, '-genvnone', '-wdir', '/')
+  }
+  // Each site has a path of its own to Node and to what a rank runs.
+  return [...words, '-n', String(processes), '/bin/sh', '-c', 'eval "exec $MILLRACE_RANK_COMMAND"']
 }
 
 /** Open MPI runs for root only if two variables allow it. */
@@ -90,7 +125,7 @@ export function launchVariables(nodes: readonly string[]): Record<string, string
 }
 
 /**
- * All ranks of a task are on one machine. Launchers that see an allocation of a scheduler start them by that instead, on any
+ * We say where ranks are. Launchers that see an allocation of a scheduler start them by that instead, on any
  * of its nodes.
  */
 export const withoutScheduler = (environment: Readonly<Record<string, string>>): Record<string, string> =>

@@ -1,6 +1,4 @@
-import { hostname } from 'node:os'
 import { MillraceError } from '../../core/errors.ts'
-import type { Node } from '../../core/schedule/machine.ts'
 import type { Task } from '../../core/tasks/task.ts'
 import type { MpiForm } from '../../model/mpi/form.ts'
 import { Stored } from '../../model/encoding/stored.ts'
@@ -13,7 +11,7 @@ import type { NodeFiles } from '../files/node-files.ts'
 import { storeOutputs } from '../files/outputs.ts'
 import { attemptOf, jobOf } from '../job.ts'
 import type { NodeEvents, NodeHost } from '../node.ts'
-import type { Watchdog } from '../processes/watchdog.ts'
+import { isMachineLost } from '../processes/command-process.ts'
 import type { TaskForm } from '../task-form.ts'
 import type { GeneratorStart } from '../threads/early-wire.ts'
 import type { BufferOwnership } from '../threads/buffer-ownership.ts'
@@ -26,21 +24,19 @@ import type { EndHeader, ReleasedHeader, TaskHeader, WireBlob } from './frames.t
 import { GangStream } from './gang-stream.ts'
 import { Gang } from './gang.ts'
 import { gathered, rankError, recordOf } from './gathered.ts'
-import type { RankPool } from './pool.ts'
+import type { Fetched, RankPool } from './pool.ts'
 import { RankPools } from './rank-pools.ts'
-import { emptyShared, readShared, removeShared, writeShared } from './shared-files.ts'
+import { spreadShares } from './rank-nodes.ts'
+import type { RankNode } from './rank-nodes.ts'
 
 export interface MpiParts {
-  readonly run: string
-  readonly logs: string | null
-  /** The node is this machine, or an agent on it. */
-  readonly isHere: boolean
-  readonly machine: Node
+  readonly own: RankNode
+  /** All nodes of the run, in their order. */
+  readonly nodes: readonly RankNode[]
   readonly binding: Binding
   readonly buffers: BufferOwnership
   readonly modules: TaskModules
   readonly files: NodeFiles
-  readonly watchdog: Watchdog
   readonly host: NodeHost
   readonly events: NodeEvents
   readonly endings: Endings
@@ -76,18 +72,14 @@ export class MpiTasks implements TaskForm {
       () => false,
       () => null,
     )
-    const { run, logs, machine, watchdog, host } = parts
+    const { place, machine } = parts.own
     this.#pools = new RankPools({
-      run,
-      logs,
-      node: hostname(),
+      place,
       cpus: machine.cpus,
-      watchdog,
-      now: () => host.now(),
       events: pool => ({
-        ended: (header, bytes) => this.#ended(header, bytes),
-        released: (header, bytes) => this.#released(header, bytes),
-        gone: (reason, rank) => this.#gone(pool(), reason, rank),
+        ended: (header, bytes, fetched) => this.#ended(header, bytes, fetched),
+        released: (header, bytes, fetched) => this.#released(header, bytes, fetched),
+        gone: (reason, rank, isMachine) => this.#gone(pool(), reason, rank, isMachine),
       }),
     })
   }
@@ -111,8 +103,10 @@ export class MpiTasks implements TaskForm {
 
   launch(task: Task): void {
     void this.#launch(task).catch((error: unknown) => {
-      if (jobOf(task).attempt && attemptOf(task).state === 'waiting')
-        this.#parts.endings.fail(task, error, false)
+      const { endings } = this.#parts
+      if (!jobOf(task).attempt || attemptOf(task).state !== 'waiting') return
+      if (isMachineLost(error)) endings.lose(task, false, error.shortMessage)
+      else endings.fail(task, error, false)
     })
   }
 
@@ -126,15 +120,14 @@ export class MpiTasks implements TaskForm {
     }
     const form = formOf(task)
     const { cpus } = task.attemptDemand
-    const size = cpus / form.cpus
     const lanes = this.#parts.binding.lanesOf(task)
-    // With lanes of several agents, whose ranks are not one pool.
-    const isOwn = form.isolate || lanes.length < cpus
-    const pool = await this.#ranks(form.isolate, isOwn, size)
+    const isSpread = lanes.length < cpus
+    const pool = await this.#ranks(task, form, cpus / form.cpus, isSpread)
     if (jobOf(task).attempt !== attempt) return
     if (!isLive(task)) return endings.lose(task, true, task.reason)
-    const own = Array.from({ length: size }, (_, i) => lanes[i * form.cpus] as number)
-    const ranks = isOwn ? own.map((_, i) => i) : own
+    // Those that are kept have the number of their lane.
+    const isKept = !form.isolate && !isSpread
+    const ranks = isKept ? lanes.filter((_, i) => i % form.cpus === 0) : pool.inOrder
     attempt.move('sent', task)
     limit(task)
     events.began(task, host.now())
@@ -143,27 +136,28 @@ export class MpiTasks implements TaskForm {
 
   #send(task: Task, form: MpiForm, pool: RankPool, ranks: readonly number[], lanes: readonly number[]): void {
     const { definition, slots } = jobOf(task)
-    const folder = this.#pools.folderOf(pool)
     this.#writer.write(task, 0, true)
     const { encoder, placed } = this.#writer
     const record = encoder.copy()
     const blobs = [...encoder.blobs]
-    const written = task.accesses.filter(({ mode }, i) => mode !== 'in' && slots[i]?.kind === 'value').length
+    const changed = task.accesses.filter(({ mode }, i) => mode !== 'in' && slots[i]?.kind === 'value')
+    const written = changed.length
+    const inPlace = new Set(placed.map(({ blob }) => blob))
     const behind: Uint8Array[] = [record]
     const paths: string[] = []
-    const wire = blobs.map((blob): WireBlob => {
+    const wire = blobs.map((blob, i): WireBlob => {
       const bytes = new Uint8Array(blob)
       if (written === 0 && bytes.length <= INLINE) {
         behind.push(bytes)
         paths.push('')
         return { size: bytes.length }
       }
-      const path = writeShared(folder, bytes)
+      const path = pool.share(bytes, inPlace.has(i))
       paths.push(path)
       return { path, size: bytes.length }
     })
-    const scratch =
-      written > 0 ? { path: emptyShared(folder, written * SCRATCH), size: written * SCRATCH } : null
+    const room = written * SCRATCH
+    const scratch = written > 0 ? { path: pool.make(room), size: room } : null
     const gang = new Gang({
       task,
       pool,
@@ -191,6 +185,7 @@ export class MpiTasks implements TaskForm {
       threads: form.cpus,
       gpus: this.#parts.binding.gpusOf(task),
       blobs: wire,
+      sites: pool.isFar ? ranks.map(rank => pool.siteOf(rank)) : null,
       record: record.length,
     }
     ranks.forEach((rank, i) => {
@@ -237,26 +232,22 @@ export class MpiTasks implements TaskForm {
     this.#answers.delete(request)
   }
 
-  async #ranks(isIsolated: boolean, isOwn: boolean, size: number): Promise<RankPool> {
-    if (!this.#parts.isHere) {
-      throw new MillraceError(
-        'MR_MPI',
-        `MPI tasks do not run on ${this.#parts.machine.name}, another machine`,
-        {
-          hint: 'Run on one machine, without --nodes or with --nodes local:N; or make it a program of its own: command({ mpi: … }).',
-        },
-      )
-    }
-    if (isIsolated) return this.#pools.open(size)
-    return isOwn ? this.#pools.borrow(size) : this.#pools.kept()
+  async #ranks(task: Task, { isolate, cpus }: MpiForm, size: number, isSpread: boolean): Promise<RankPool> {
+    const { own, nodes } = this.#parts
+    const lanes = this.#parts.binding.lanesOf(task)
+    const shares = isSpread
+      ? spreadShares(task, cpus, lanes.length, own, nodes)
+      : [{ place: own.place, count: size }]
+    if (isolate) return this.#pools.open(shares)
+    return isSpread ? this.#pools.borrow(shares) : this.#pools.kept()
   }
 
   // --- ends ---
 
-  #ended(header: EndHeader, bytes: Buffer): void {
+  #ended(header: EndHeader, bytes: Buffer, fetched: Fetched): void {
     const gang = this.#gangs.get(header.id)
     if (!gang?.isCurrent || gang.task.attempt !== header.attempt) return
-    const { decoder, buffers } = recordOf(gang, header, bytes, this.#parts.modules)
+    const { decoder, buffers } = recordOf(gang, header, bytes, fetched, this.#parts.modules)
     const result = readResult(decoder, header.record, buffers)
     if (header.isReleased) result.outputs[0] = undefined
     gang.results[header.rank] = result
@@ -269,10 +260,10 @@ export class MpiTasks implements TaskForm {
   }
 
   /** A rank has released a value, or yielded one. */
-  #released(header: ReleasedHeader, bytes: Buffer): void {
+  #released(header: ReleasedHeader, bytes: Buffer, fetched: Fetched): void {
     const gang = this.#gangs.get(header.id)
     if (!gang?.isCurrent || gang.task.attempt !== header.attempt) return
-    const { decoder, buffers } = recordOf(gang, header, bytes, this.#parts.modules)
+    const { decoder, buffers } = recordOf(gang, header, bytes, fetched, this.#parts.modules)
     decoder.byte()
     const { startedAt, value } = readRelease(decoder, buffers)
     if (!value) return
@@ -293,27 +284,58 @@ export class MpiTasks implements TaskForm {
 
   #complete(gang: Gang): void {
     const { task } = gang
-    const { endings, host, modules } = this.#parts
-    this.#forget(gang)
-    if (task.state === 'stopping' || gang.attempt.isOverdue) return endings.lose(task, true, task.reason)
+    const { endings } = this.#parts
     const results = gang.results as Result[]
     const printed = results.some(result => result.printed)
-    if (gang.failed !== null) {
-      const error = rankError((results[gang.failed] as Result).error, gang.failed, results.length)
+    const isStopped = task.state === 'stopping' || gang.attempt.isOverdue
+    if (isStopped) {
+      this.#forget(gang)
+      return endings.lose(task, true, task.reason)
+    }
+    const error =
+      gang.failed === null
+        ? gang.stream?.atEnd()
+        : rankError((results[gang.failed] as Result).error, gang.failed, results.length)
+    if (gang.failed !== null || error) {
+      this.#forget(gang)
       return this.#fail(gang, error, printed)
     }
-    const wrong = gang.stream?.atEnd()
-    if (wrong) return this.#fail(gang, wrong, printed)
-    for (const read of gang.late) read()
+    const reading = this.#readBack(gang)
+    if (!reading) return this.#conclude(gang)
+    void reading.then(place => {
+      if (this.#gangs.get(task.id) !== gang) return
+      place()
+      this.#conclude(gang)
+    })
+  }
+
+  /** Brings what the ranks have written into memory of the program: at once, where they are on this machine. */
+  #readBack(gang: Gang): Promise<() => void> | null {
+    const { pool, ranks, blobs, paths } = gang
+    const waits = gang.late.map(read => read())
+    const copies: (() => void)[] = []
     for (const { blob, offset, length, isWritten } of gang.placed) {
       if (!isWritten) continue
-      readShared(
-        gang.paths[blob] as string,
-        offset,
-        new Uint8Array(gang.blobs[blob] as ArrayBufferLike, offset, length),
-      )
+      const target = new Uint8Array(blobs[blob] as ArrayBufferLike, offset, length)
+      // Until all of it is here, the program has what it had: its node may be lost.
+      const bytes = this.#parts.own.isHere ? target : new Uint8Array(length)
+      waits.push(pool.read(ranks[0] as number, paths[blob] as string, offset, bytes))
+      if (bytes !== target) copies.push(() => target.set(bytes))
     }
-    removeShared(gang.paths.filter(Boolean))
+    const far = waits.filter(wait => wait !== null)
+    if (far.length === 0) return null
+    return Promise.all(far).then(() => () => {
+      for (const copy of copies) copy()
+    })
+  }
+
+  #conclude(gang: Gang): void {
+    const { task } = gang
+    const { endings, host, modules } = this.#parts
+    const results = gang.results as Result[]
+    const printed = results.some(result => result.printed)
+    this.#drop(gang)
+    this.#forget(gang)
     const { definition } = jobOf(task)
     const returned = results.map(({ outputs }) => outputs[0] as Kept)
     const written = results[0]?.outputs.slice(1) ?? []
@@ -332,8 +354,12 @@ export class MpiTasks implements TaskForm {
     endings.finish(task, ending, host.now())
   }
 
+  #drop(gang: Gang): void {
+    gang.pool.remove(gang.paths.filter(Boolean))
+  }
+
   #fail(gang: Gang, error: unknown, printed: boolean): void {
-    removeShared(gang.paths.filter(Boolean))
+    this.#drop(gang)
     const own = gang.attempt.isOverdue ? timeoutError(gang.task) : error
     this.#parts.endings.fail(gang.task, own, printed)
   }
@@ -366,7 +392,7 @@ export class MpiTasks implements TaskForm {
   }
 
   /** Those that ran in it begin again elsewhere, but for the one whose rank died. */
-  #gone(pool: RankPool, reason: string, died: number | null): void {
+  #gone(pool: RankPool, reason: string, died: number | null, isMachine: boolean): void {
     const { endings, events } = this.#parts
     this.#pools.gone(pool)
     for (const gang of this.#gangs.values()) {
@@ -374,7 +400,7 @@ export class MpiTasks implements TaskForm {
       this.#forget(gang)
       const rank = died === null ? -1 : gang.ranks.indexOf(died)
       if (gang.isStopped || gang.task.state === 'stopping') endings.lose(gang.task, true, gang.task.reason)
-      else if (rank >= 0 || gang.ranks.length === pool.size) {
+      else if (!isMachine && (rank >= 0 || gang.ranks.length === pool.size)) {
         const which = rank >= 0 ? `rank ${rank} of ${gang.ranks.length}` : 'a rank'
         this.#fail(gang, new MillraceError('MR_MPI_RANK', `${which} ended before its time: ${reason}`), true)
       } else endings.lose(gang.task, false, reason)

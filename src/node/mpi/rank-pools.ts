@@ -1,33 +1,30 @@
-import { pathToFileURL } from 'node:url'
-import { MillraceError } from '../../core/errors.ts'
-import { modulePath, taskModules } from '../../model/definition.ts'
-import type { Watchdog } from '../processes/watchdog.ts'
-import { clockOrigin } from '../threads/protocol.ts'
-import { findMpi, withoutScheduler } from './launcher.ts'
-import type { PoolEvents, RankPool } from './pool.ts'
-import { sharedFolder } from './shared-files.ts'
+import type { PoolEvents, RankPool, SiteShare } from './pool.ts'
+import type { RankSite } from './site.ts'
+
+/** A machine with CPUs for ranks: opens a site there. */
+export interface RankPlace {
+  readonly node: string
+  openSite(): RankSite
+}
 
 export interface PoolsParts {
-  readonly run: string
-  readonly logs: string | null
-  /** The name of the node. */
-  readonly node: string
-  /** As many ranks are kept. */
+  /** The machine itself. As many ranks are kept there. */
+  readonly place: RankPlace
   readonly cpus: number
-  readonly watchdog: Watchdog
-  /** Milliseconds since the run began. */
-  now(): number
   events(pool: () => RankPool): PoolEvents
 }
+
+/** Places with numbers of ranks. */
+export type Shares = readonly { readonly place: RankPlace; readonly count: number }[]
 
 /** The processes of ranks: those that are kept, and those of single tasks. */
 export class RankPools {
   readonly #parts: PoolsParts
   #kept: Promise<RankPool> | null = null
-  #spare: RankPool | null = null
+  #spare: { pool: RankPool; key: string } | null = null
   readonly #keptPools = new WeakSet<RankPool>()
   readonly #all = new Set<RankPool>()
-  readonly #folders = new WeakMap<RankPool, string>()
+  readonly #keys = new WeakMap<RankPool, string>()
   #isOver = false
 
   constructor(parts: PoolsParts) {
@@ -36,7 +33,8 @@ export class RankPools {
 
   /** One for each CPU, for all tasks that need none of their own. */
   async kept(): Promise<RankPool> {
-    this.#kept ??= this.open(this.#parts.cpus).catch((error: unknown) => {
+    const { place, cpus } = this.#parts
+    this.#kept ??= this.open([{ place, count: cpus }]).catch((error: unknown) => {
       this.#kept = null
       throw error
     })
@@ -48,73 +46,38 @@ export class RankPools {
   }
 
   /** Ranks for one task. They may have run other tasks before. */
-  async borrow(size: number): Promise<RankPool> {
+  async borrow(shares: Shares): Promise<RankPool> {
     const spare = this.#spare
     this.#spare = null
-    if (spare?.size === size && !spare.isGone) return spare
-    void spare?.end()
-    return this.open(size)
+    if (spare && spare.key === keyOf(shares) && !spare.pool.isGone) return spare.pool
+    void spare?.pool.end()
+    return this.open(shares)
   }
 
   /** A task is over. Of those that were borrowed the last is kept. */
   free(pool: RankPool, isReused: boolean): void {
     if (this.#keptPools.has(pool)) return
     if (!isReused || pool.isGone || this.#isOver) return void pool.end()
-    void this.#spare?.end()
-    this.#spare = pool
-  }
-
-  /** For what the ranks map. */
-  folderOf(pool: RankPool): string {
-    return this.#folders.get(pool) as string
+    void this.#spare?.pool.end()
+    this.#spare = { pool, key: this.#keys.get(pool) as string }
   }
 
   gone(pool: RankPool): void {
     this.#all.delete(pool)
   }
 
-  async open(size: number): Promise<RankPool> {
-    const { run, logs, watchdog, node } = this.#parts
-    const mpi = findMpi()
-    if (!mpi.compiler) {
-      throw new MillraceError(
-        'MR_MPI',
-        'there is no mpicc on this machine, which builds what connects MPI to Node',
-      )
-    }
-    const { mpiAddon } = await import('../../native/mpi-addon.ts')
+  async open(shares: Shares): Promise<RankPool> {
     // Programs without MPI tasks do not load it.
     const { RankPool: Pool } = await import('./pool.ts')
-    const addon = await mpiAddon(mpi.compiler).catch((error: unknown) => {
-      throw new MillraceError(
-        'MR_MPI',
-        `what connects MPI to Node could not be built: ${(error as Error).message}`,
-      )
-    })
-    watchdog.start()
-    const folder = sharedFolder(run)
-    watchdog.folder(folder)
-    const entry = process.argv[1] ? pathToFileURL(process.argv[1]).href : null
-    const modules = [...taskModules()]
-    const all = entry ? [...modules, entry] : modules
-    const typescript = all.some(module => /\.[cm]?tsx?$/.test(modulePath(module)))
-    const startedAt = clockOrigin() + performance.now() - this.#parts.now()
-    const own = withoutScheduler(process.env as Record<string, string>)
-    const environment = { ...own, MILLRACE_RUN: run }
+    const sites: SiteShare[] = shares.map(({ place, count }) => ({ site: place.openSite(), count }))
+    const nodes = shares.map(({ place }) => place.node)
     const pool: RankPool = new Pool(
-      {
-        mpi,
-        size,
-        folder,
-        node,
-        start: { addon, compiler: mpi.compiler, modules, entry, typescript, logs, startedAt },
-        environment,
-        execArgv: ['--conditions=millrace-thread'],
-      },
+      sites,
+      nodes,
       this.#parts.events(() => pool),
     )
     this.#all.add(pool)
-    this.#folders.set(pool, folder)
+    this.#keys.set(pool, keyOf(shares))
     if (this.#isOver) pool.endNow()
     await pool.ready
     return pool
@@ -130,3 +93,5 @@ export class RankPools {
     for (const pool of this.#all) pool.endNow()
   }
 }
+
+const keyOf = (shares: Shares): string => shares.map(({ place, count }) => `${place.node} ${count}`).join()

@@ -8,6 +8,7 @@ import { performance } from 'node:perf_hooks'
 import { MillraceError } from '../../core/errors.ts'
 import { messageOf } from '../../general/thrown.ts'
 import { setHost } from '../../model/client.ts'
+import { globalState } from '../../model/global-state.ts'
 import type { Client } from '../../model/client.ts'
 import type { Variant } from '../../model/definition.ts'
 import { Decoder } from '../../model/encoding/decode.ts'
@@ -34,6 +35,7 @@ import type { FromRank, RankStart, TaskHeader, ToRank, WireBlob } from './frames
 import { loadMpi } from './native.ts'
 import { PLACE_BYTES, WHERE } from './places.ts'
 import { RankComm, isArray } from './rank-comm.ts'
+import { SiteMerge, arraysIn, isFirstOnSite } from './rank-merge.ts'
 import type { CommHost } from './rank-comm.ts'
 import { loadHdf5 } from './rank-hdf5.ts'
 import { RankSteps } from './rank-steps.ts'
@@ -41,7 +43,9 @@ import { Requests } from './requests.ts'
 import { Values } from './values.ts'
 
 const start = JSON.parse(process.env['MILLRACE_MPI'] ?? '{}') as RankStart
-delete process.env['MILLRACE_MPI']
+for (const name of ['MPI', 'RANK_COMMAND', 'NODE', 'START', 'STARTER']) delete process.env[`MILLRACE_${name}`]
+globalState.moduleRoot = start.moduleRoot
+process.chdir(start.cwd)
 /** Results up to this size go through the socket. */
 const INLINE = 64 * 1024
 
@@ -170,7 +174,7 @@ async function run(header: TaskHeader, bytes: Buffer): Promise<void> {
     const definition = await modules.find(header.key, header.module, start.entry)
     let at = header.record
     for (const blob of header.blobs) {
-      if ('path' in blob) given.push(native.map(blob.path, blob.size))
+      if ('path' in blob) given.push(native.map(`${start.folder}/${blob.path}`, blob.size))
       else if ('size' in blob) {
         given.push(new Uint8Array(bytes.subarray(at, at + blob.size)).buffer)
         at += blob.size
@@ -185,7 +189,7 @@ async function run(header: TaskHeader, bytes: Buffer): Promise<void> {
     current = task
     native.bind(Int32Array.from(header.cpus))
     granted = { cpus: header.threads, bound: header.cpus.length > 0 ? header.cpus : null, gpus: header.gpus }
-    const scratch = new Scratch(task, header, given)
+    const written = new Written(task, header, given)
     const comm = native.create(Int32Array.from(header.ranks), header.tag)
     comms.push(comm)
     requests = new Requests(native, here)
@@ -201,7 +205,7 @@ async function run(header: TaskHeader, bytes: Buffer): Promise<void> {
       loadHdf5: () => loadHdf5(start.compiler),
     }
     const ranks = new RankComm(comm, host)
-    scratch.begin(ranks)
+    written.begin(ranks)
     const args = parts(task, header, ranks.size)
     const { run: body } = definition.variants[task.variant] as Variant
     const reduce = definition.mpi?.reduce
@@ -220,7 +224,7 @@ async function run(header: TaskHeader, bytes: Buffer): Promise<void> {
     requests.finish()
     for (const file of files.splice(0).reverse()) file.close()
     if (!steps) result = own(result)
-    scratch.end(ranks)
+    written.end(ranks)
     if (header.rank !== 0) task.written = []
     if (definition.returns > 0 && released(running)) {
       early.expectSame(running.task, header.rank, result)
@@ -260,13 +264,20 @@ const parts = (task: ReceivedTask, { layout, rank }: TaskHeader, size: number): 
     return isArray(value) ? value.subarray(from, to) : value.slice(from, to)
   })
 
-/** Small arrays that a task writes came inside its record: the ranks share them in one file. */
-class Scratch {
+/** Arrays that a task writes. Small ones came inside its record: the ranks of a machine share them in one file. */
+class Written {
+  readonly #header: TaskHeader
   readonly #pairs: { own: Uint8Array; shared: Uint8Array }[] = []
+  /** On several machines: what has to be joined at the end. */
+  readonly #joined = new Set<MpiArray>()
+  #merge: SiteMerge | null = null
 
-  constructor(task: ReceivedTask, { scratch, rank }: TaskHeader, given: readonly ArrayBufferLike[]) {
+  constructor(task: ReceivedTask, header: TaskHeader, given: readonly ArrayBufferLike[]) {
+    this.#header = header
+    const { scratch, sites } = header
     if (!scratch) return
-    const memory = native.map(scratch.path, scratch.size)
+    if (sites) for (const { value } of task.written) arraysIn(value, given, this.#joined)
+    const memory = native.map(`${start.folder}/${scratch.path}`, scratch.size)
     let at = 0
     for (const { value } of task.written) {
       if (!isArray(value) || value.byteLength === 0 || value.byteLength + at > scratch.size) continue
@@ -274,19 +285,22 @@ class Scratch {
       const type = value.constructor as new (buffer: ArrayBuffer, offset: number, length: number) => MpiArray
       const shared = new type(memory, at, value.length)
       at += Math.ceil(value.byteLength / 8) * 8
-      if (rank === 0) bytesOf(shared).set(bytesOf(value))
+      if (isFirstOnSite(header)) bytesOf(shared).set(bytesOf(value))
+      if (sites) this.#joined.add(shared)
       this.#pairs.push({ own: bytesOf(value), shared: bytesOf(shared) })
       task.args = task.args.map(argument => (argument === value ? shared : argument))
     }
   }
 
   begin(ranks: RankComm): void {
-    if (this.#pairs.length > 0) ranks.barrier()
+    if (this.#joined.size > 0) this.#merge = new SiteMerge(this.#header, ranks.dup(), [...this.#joined])
+    if (this.#pairs.length > 0 || this.#merge) ranks.barrier()
   }
 
   end(ranks: RankComm): void {
-    if (this.#pairs.length === 0) return
+    if (this.#pairs.length === 0 && !this.#merge) return
     ranks.barrier()
+    this.#merge?.end()
     for (const { own, shared } of this.#pairs) own.set(shared)
   }
 }
@@ -332,8 +346,8 @@ function beside(
       behind.push(bytes)
       return { size: bytes.length }
     }
-    const path = `${start.folder}/r${world}-${++made}`
-    writeFileSync(path, bytes)
+    const path = `r${world}-${++made}`
+    writeFileSync(`${start.folder}/${path}`, bytes)
     return { path, size: bytes.length }
   })
   return { blobs, behind }
@@ -360,6 +374,7 @@ const frames = new FrameReader<ToRank>((header, bytes) => {
     process.exit(0)
   }
   if (header.type === 'step') return generators.get(header.id)?.ask(header.isWanted)
+  if (header.type === 'over') return
   if (header.isGenerator) generators.set(header.id, new RankSteps())
   void run(header, bytes)
 })

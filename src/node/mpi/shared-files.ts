@@ -24,26 +24,20 @@ export function sharedFolder(run: string): string {
   return mkdtempSync(join(base, `millrace-mpi-${run.slice(0, 40)}-`))
 }
 
-let made = 0
-
-/** A file with these bytes. */
-export function writeShared(folder: string, bytes: Uint8Array): string {
-  const path = join(folder, `t${++made}`)
+/** A new file with these bytes. */
+export function writeShared(path: string, bytes: Uint8Array): void {
   const file = openSync(path, 'wx')
   try {
     for (let at = 0; at < bytes.length;) at += writeSync(file, bytes, at, bytes.length - at)
   } finally {
     closeSync(file)
   }
-  return path
 }
 
-export function emptyShared(folder: string, size: number): string {
-  const path = join(folder, `t${++made}`)
+export function emptyShared(path: string, size: number): void {
   const file = openSync(path, 'wx')
   ftruncateSync(file, size)
   closeSync(file)
-  return path
 }
 
 /** Reads from the file at `from` into the bytes. */
