@@ -39,7 +39,11 @@ export class Program {
   }
 
   ran(): string[] {
+    return this.ranInOrder().sort()
+  }
+
+  ranInOrder(): string[] {
     const log = this.path('ran.log')
-    return existsSync(log) ? readFileSync(log, 'utf8').trim().split('\n').sort() : []
+    return existsSync(log) ? readFileSync(log, 'utf8').trim().split('\n') : []
   }
 }

@@ -2,15 +2,19 @@ import assert from 'node:assert/strict'
 import { existsSync, readFileSync, readdirSync, rmSync } from 'node:fs'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { readHead } from '../../src/runtime/resume/record.ts'
+import { Stores } from '../../src/runtime/resume/stores.ts'
+import { digestOf, hexOf } from '../../src/store/digest.ts'
+import { Store } from '../../src/store/store.ts'
 import { Running } from '../cli/folder.ts'
 import { Program } from './folder.ts'
 
 /**
- * Random programs over values, objects, files, directories, commands, nested tasks, generators and failures. A step is made of numbers, so that a program and
+ * Random programs over values, objects, files, directories, commands, streams, nested tasks, generators and failures. A step is made of numbers, so that a program and
  * what it prints when it is run in sequence follow from the list of steps alone.
  */
 const APP = `
-import { task, command, main, waitOn, waitOnFile, INOUT, IN, FILE_IN, FILE_OUT, FILE_INOUT, DIR_IN, DIR_OUT } from 'millrace'
+import { task, command, stream, main, waitOn, waitOnFile, INOUT, IN, FILE_IN, FILE_OUT, FILE_INOUT, DIR_IN, DIR_OUT } from 'millrace'
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { ran } from './ran.mjs'
 import { steps } from './steps.mjs'
@@ -28,11 +32,14 @@ export const fails = task({ onFailure: 'ignore', defaults: { returns: { n: 5 } }
 export const upper = command({ params: [FILE_IN, FILE_OUT, IN], stdin: 0, stdout: 1 }, (from, to, n) => ['sh', '-c', 'echo upper ' + n + ' >> ran.log; tr a-z A-Z'])
 export const folder = task({ params: [FILE_IN, DIR_OUT, IN] }, (from, to, n) => { ran('folder ' + n); mkdirSync(to + '/in'); writeFileSync(to + '/in/one', readFileSync(from)); writeFileSync(to + '/two', 'two ' + n) })
 export const inside = task({ params: [DIR_IN, IN] }, (path, n) => { ran('inside ' + n); return { n: (readFileSync(path + '/in/one', 'utf8').length * 5 + readFileSync(path + '/two', 'utf8').length + n) % 9973 } })
+export const feed = command({ params: [FILE_OUT, IN] }, (to, n) => ['sh', '-c', 'echo feed ' + n + ' >> ran.log; for i in 1 2 3; do echo line $i ' + n + '; sleep 0.01; done > "$0"', to])
+export const drain = command({ params: [FILE_IN, FILE_OUT], stdout: 1 }, from => ['sort', '-r', from])
 main(async () => {
   const values = [{ n: 1 }, { n: 2 }]
   const list = { items: [], last: 0 }
   const files = []
   let folders = 0
+  let streams = 0
   const at = n => values[n % values.length]
   for (const [kind, a, b, n] of steps) {
     const path = files.length > 0 ? files[a % files.length] : null
@@ -46,6 +53,12 @@ main(async () => {
     else if (kind === 7) values.push(fails(at(a), n))
     else if (kind === 8 && path) { files.push('f' + files.length + '.txt'); upper(path, files.at(-1), n) }
     else if (kind === 9 && path) { const to = 'd' + folders++; folder(path, to, n); values.push(inside(to, n)) }
+    else if (kind === 10) {
+      const from = 's' + streams++ + '.txt'
+      feed(stream(from, { commit: 'on_close', fire: 'no_update' }), n)
+      files.push('f' + files.length + '.txt')
+      drain(from, files.at(-1))
+    }
   }
   await waitOn(list)
   const found = (await waitOn(values)).map(({ n }) => n)
@@ -84,11 +97,12 @@ function sequential(steps: readonly Step[]): Outcome {
     else if (kind === 8 && path >= 0) texts.push((texts[path] as string).toUpperCase())
     else if (kind === 9 && path >= 0)
       found.push(((texts[path] as string).length * 5 + `two ${n}`.length + n) % 9973)
+    else if (kind === 10) texts.push([3, 2, 1].map(i => `line ${i} ${n}\n`).join(''))
   }
   return { found, list, texts }
 }
 
-const step = fc.tuple(fc.nat(9), fc.nat(50), fc.nat(50), fc.nat(900))
+const step = fc.tuple(fc.nat(10), fc.nat(50), fc.nat(50), fc.nat(900))
 
 /** A hunt takes more of them: RESUME_KILLS=300 npm test -- kill */
 const PROGRAMS = Number(process.env['RESUME_KILLS'] ?? 4)
@@ -107,6 +121,7 @@ test('programs that are killed and resumed, again and again, end as if they had 
       // Some of them on agents.
       if (nodes === 0) args.push('--nodes', 'local:2')
       const expected = sequential(steps)
+      const expectNoneTwice = nodes === 0 ? () => undefined : new KeptTasks(program, steps).expectNoneTwice
       for (const [lines, milliseconds] of kills) {
         const run = new Running(program.folder, args)
         // By what it has done; the time only moves it to some place between two lines.
@@ -114,9 +129,11 @@ test('programs that are killed and resumed, again and again, end as if they had 
         await new Promise(resolve => setTimeout(resolve, milliseconds))
         run.process.kill('SIGKILL')
         await run.ended
+        expectNoneTwice()
       }
       const last = await new Running(program.folder, args).ended
       assert.equal(last.code, 0, last.stderr)
+      expectNoneTwice()
       assert.deepEqual(JSON.parse(last.stdout) as Outcome, expected)
       for (const [line, times] of countOf(program.ran()))
         assert.ok(
@@ -127,15 +144,73 @@ test('programs that are killed and resumed, again and again, end as if they had 
       const again = await new Running(program.folder, args).ended
       assert.deepEqual(JSON.parse(again.stdout) as Outcome, expected)
       assert.deepEqual(
-        program.ran().filter(line => !line.startsWith('tree')),
+        program.ran().filter(line => !/^(?:tree|feed) /.test(line)),
         [],
-        'all of it is kept now',
+        'all of it is kept now, but for streams',
       )
       await nothingLeft(program)
     },
   )
   await fc.assert(property, { numRuns: PROGRAMS, endOnFailure: true, includeErrorInReport: true })
 })
+
+/**
+ * Kinds of which each result that is kept spares one call. Not: a task that takes values while they come, and begins before it is
+ * known which they are; one that calls others; and commands, of which a killed run may leave one that still writes its line.
+ */
+const SPARED = ['value', 'write', 'file', 'grow', 'read', 'leaf', 'count', 'fails', 'folder', 'inside']
+
+/** The kinds of the program, as records name them: by their module, and their order among those of their form. */
+const NAMES = new Map(
+  ['task', 'command'].flatMap(form =>
+    [...APP.matchAll(new RegExp(`^export const (\\w+) = ${form}\\(`, 'gm'))].map(([, name = ''], i) => [
+      hexOf(digestOf(JSON.stringify(['app.mjs', form, String(i + 1)]))),
+      name,
+    ]),
+  ) as [string, string][],
+)
+
+/** Follows what is in the store from one run to the next, as somebody who reads its files. */
+class KeptTasks {
+  readonly #program: Program
+  readonly #calls: Map<string, number>
+  #kept = new Map<string, number>()
+  #lines = 0
+
+  constructor(program: Program, steps: readonly Step[]) {
+    this.#program = program
+    this.#calls = countOf(linesOf(steps).map(kindOf))
+  }
+
+  /** After a run: no task has run whose result was in the store when the run began. */
+  readonly expectNoneTwice = (): void => {
+    const all = this.#program.ranInOrder()
+    const ran = countOf(all.slice(this.#lines).map(kindOf))
+    for (const name of SPARED) {
+      const most = (this.#calls.get(name) ?? 0) - (this.#kept.get(name) ?? 0)
+      const times = ran.get(name) ?? 0
+      assert.ok(times <= most, `${name} ran ${times} times, and ${most} were not kept: ${all.join()}`)
+    }
+    this.#lines = all.length
+    this.#kept = this.#inStore()
+  }
+
+  /** Results by kind; no two of one key. */
+  #inStore(): Map<string, number> {
+    const found = new Map<string, number>()
+    if (!existsSync(this.#program.path('.millrace/store'))) return found
+    const store = Store.open(this.#program.path('.millrace/store'), { isReadOnly: true })
+    for (const bytes of new Stores(store, []).results()) {
+      const name = NAMES.get(hexOf(readHead(bytes).kind))
+      assert.ok(name !== undefined)
+      found.set(name, (found.get(name) ?? 0) + 1)
+    }
+    void store.close()
+    return found
+  }
+}
+
+const kindOf = (line: string): string => line.split(' ')[0] ?? ''
 
 function countOf(lines: readonly string[]): Map<string, number> {
   const counts = new Map<string, number>()
@@ -148,7 +223,8 @@ function linesOf(steps: readonly Step[]): string[] {
   let files = 0
   return steps.flatMap(([kind, , , n]) => {
     const has = files > 0
-    if (kind === 2 || (kind === 8 && has)) files++
+    if (kind === 2 || kind === 10 || (kind === 8 && has)) files++
+    if (kind === 10) return [`feed ${n}`]
     if (kind === 5) return [`tree ${n}`, `leaf ${n}`, `leaf ${n + 1000}`]
     if (kind === 6) return [`count ${n}`, `take ${n}`]
     if (kind === 9) return has ? [`folder ${n}`, `inside ${n}`] : []
