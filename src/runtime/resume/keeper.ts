@@ -193,9 +193,11 @@ export class Keeper {
     } else
       this.#later(
         Promise.all([inputs, outputs.made]).then(async ([known, made]) => {
-          if (known && made && (await this.digests.areStill(task, known.digests)))
+          if (known && made && (await this.digests.areStill(task, known.digests))) {
             this.#put(task, this.#keys.of(task, extra, known), made, isIgnored)
-          else
+            // What was written when the task had ended did not have it, and no other task may end for long.
+            this.#soon(took)
+          } else
             this.explanations.notKept(
               task,
               (keeping.why ??= 'what it read or made changed while it was kept'),
