@@ -139,6 +139,9 @@ export class StreamNode {
       limit,
       keep,
       isShared: shared !== undefined,
+      ...(orders.board === undefined
+        ? {}
+        : { name: orders.board, steps: orders.nodes[node]?.steps.map(([step]) => step) ?? [] }),
     })
     const { board, plan, workspace } = open
     const { dir, place } = workspace
@@ -197,7 +200,7 @@ export class StreamNode {
     for (const frame of this.#early ?? []) this.#carried(live, frame)
     this.#early = null
     for (const lost of this.#lost) this.#lose(live, lost)
-    this.#link.say({ say: 'started' })
+    this.#link.say({ say: 'started', begun: { dir, library: tools.library } })
     if (this.#stopping || this.#leaving) return
     for (const command of orders.commands) {
       for (let n = 0; n < command.times; n++)
