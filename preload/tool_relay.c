@@ -1,6 +1,7 @@
 /* millrace-board relay: see tool_relay.h. One thread takes frames, the other looks at the board and sends. */
 #include "tool_relay.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,6 +149,7 @@ int mr_command_relay(const struct mr_options *o)
     if (o->timeout > 0) mr_sight_limit = (u64)(o->timeout * 1e9);
     mr_remote_ok = calloc(mr_used(MR_STEPS) + 1, sizeof *mr_remote_ok);
     mr_remote_failed = calloc(mr_used(MR_STEPS) + 1, sizeof *mr_remote_failed);
+    fcntl(1, F_SETPIPE_SZ, MR_TURN); /* fewer and larger reads, where it is a pipe */
     held = calloc(mr_b->region[MR_FILES].cap, 1);
     pthread_t thread;
     if (pthread_create(&thread, 0, take, 0)) return mr_say(MR_FAILED_COMMAND, "cannot start a thread");

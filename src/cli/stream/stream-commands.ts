@@ -25,6 +25,12 @@ const LIMIT: OptionSpec = {
 }
 const KEEP: OptionSpec = { name: 'keep', help: ['leave temporary files, and say where they are'] }
 
+const NODES: OptionSpec = {
+  name: 'nodes',
+  value: 'NODES',
+  help: ['on several nodes: local:2, ssh:h1,h2 or slurm'],
+}
+
 const load: CommandSpec['load'] = () => import('./stream.ts')
 
 /** `millrace stream …`: each is a command with a name of two words. `recording`: how a run is shown and recorded. */
@@ -91,8 +97,18 @@ export const streamCommands = (recording: readonly OptionSpec[]): readonly Comma
         repeatable: true,
         help: ['how often a step will be started; may be repeated'],
       },
+      NODES,
+      {
+        name: 'at',
+        value: 'STEP=NODE',
+        repeatable: true,
+        help: ['with --nodes: where a step will be started'],
+      },
     ],
-    notes: ['Then start steps with `millrace stream exec`, or with LD_PRELOAD and CAPIO_*.'],
+    notes: [
+      'Then start steps with `millrace stream exec`, or with LD_PRELOAD and CAPIO_*.',
+      'With --nodes it stays until all steps have ended, or Ctrl-C.',
+    ],
     load,
   },
   {
@@ -109,7 +125,7 @@ export const streamCommands = (recording: readonly OptionSpec[]): readonly Comma
     summary: 'what runs, and who waits for whom',
     usage: 'millrace stream ps [--workflow NAME] [--json]',
     operands: [],
-    options: [WORKFLOW, { name: 'json', help: ['one JSON object per line'] }],
+    options: [WORKFLOW, { name: 'json', help: ['one JSON object per line'] }, NODES],
     notes: [],
     load,
   },

@@ -1,7 +1,8 @@
 import { resolve } from 'node:path'
 import { findNodes } from '../../cluster/launch/find-nodes.ts'
 import { StreamNode } from '../../cluster/streams/stream-node.ts'
-import { streamRunOnNodes } from '../../cluster/streams/stream-run.ts'
+import { streamPsOnNodes } from '../../cluster/streams/ps-nodes.ts'
+import { streamRunOnNodes, streamUpOnNodes } from '../../cluster/streams/stream-run.ts'
 import { printable } from '../../report/text.ts'
 import { MillraceError } from '../../core/errors.ts'
 import { shellQuote } from '../../general/shell-quote.ts'
@@ -46,6 +47,16 @@ function carryOut(command: string, given: Given, io: StreamIo, signal: AbortSign
     case 'stream check':
       return streamCheck(config, { graph: flags.get('graph') ?? false }, io)
     case 'stream up':
+      if (given.values.has('nodes')) return upOnNodes(config, given, io, signal)
+      if (given.values.has('at')) {
+        throw new MillraceError(
+          'MR_OPTION',
+          '--at says on which node a step is started, and there are no nodes',
+          {
+            hint: 'Name them by --nodes, or leave out --at.',
+          },
+        )
+      }
       return streamUp(
         config,
         {
@@ -61,6 +72,7 @@ function carryOut(command: string, given: Given, io: StreamIo, signal: AbortSign
         io,
       )
     case 'stream ps':
+      if (given.values.has('nodes')) return psOnNodes(given, io)
       return streamPs({ ...texts(given, 'workflow'), ...switches(given, 'json') }, io)
     case 'stream exec':
       return exec(given, io, signal)
@@ -130,6 +142,41 @@ async function run(config: string, given: Given, io: StreamIo, signal: AbortSign
     processStreams,
     signal,
   )
+}
+
+/** Steps that the user starts, on several nodes. */
+function upOnNodes(config: string, given: Given, io: StreamIo, signal: AbortSignal): Promise<number> {
+  if (given.values.has('grace')) {
+    throw new MillraceError('MR_OPTION', '--grace and --nodes exclude each other', {
+      hint: 'On several nodes each step is started as often as --times says, or once.',
+    })
+  }
+  const specs = findNodes({ nodes: valueOf(given, 'nodes') ?? '', isLaunched: true }) ?? []
+  const byHand = valueOf(given, 'workflow') ?? process.env['CAPIO_WORKFLOW_NAME'] ?? 'CAPIO'
+  const options = {
+    ...texts(given, 'dir'),
+    ...numbers(given, 'limit'),
+    place: resolve(valueOf(given, 'place') ?? process.cwd()),
+    version: packageVersion(),
+    byHand,
+  }
+  const { values } = given
+  return streamUpOnNodes(
+    config,
+    values.get('at') ?? [],
+    values.get('times') ?? [],
+    specs,
+    options,
+    io,
+    signal,
+  )
+}
+
+function psOnNodes(given: Given, io: StreamIo): Promise<number> {
+  const specs = findNodes({ nodes: valueOf(given, 'nodes') ?? '', isLaunched: true }) ?? []
+  const workflow = valueOf(given, 'workflow')
+  const words = workflow === undefined ? [] : ['--workflow', workflow]
+  return streamPsOnNodes(specs, [...words, ...(given.flags.get('json') ? ['--json'] : [])], io)
 }
 
 /** The command line that starts the same steps again. */

@@ -1,9 +1,10 @@
 import type { Readable, Writable } from 'node:stream'
-import { FrameSplitter, FrameWriter } from '../link/frames.ts'
+import { FrameWriter } from '../link/frames.ts'
 import type { FrameReader } from '../link/frames.ts'
 import { JSON_FRAME } from './messages.ts'
 import { PacedOutput } from './paced-output.ts'
 import type { Pauses } from './paced-output.ts'
+import { FrameIntake } from './slabs.ts'
 
 const HEADER = 5
 
@@ -12,7 +13,6 @@ export class FrameLink<In, Out> {
   readonly #output: Writable
   readonly #input: Readable
   readonly #paced: PacedOutput
-  readonly #splitter = new FrameSplitter()
   readonly #writer = new FrameWriter()
 
   constructor(
@@ -28,12 +28,12 @@ export class FrameLink<In, Out> {
     this.#output = output
     this.#paced = new PacedOutput(output)
     output.on('error', () => undefined)
-    input.on('data', (chunk: Buffer) => {
-      this.#splitter.push(chunk, (type, content) => {
-        if (type === JSON_FRAME) events.message(JSON.parse(content.rest().toString()) as In)
-        else events.relayed(type, content.bytes.subarray(content.at - HEADER, content.end), content)
-      })
+    const intake = new FrameIntake((type, content) => {
+      if (type === JSON_FRAME) events.message(JSON.parse(content.rest().toString()) as In)
+      else events.relayed(type, content.bytes.subarray(content.at - HEADER, content.end), content)
     })
+    input.on('data', (chunk: Buffer) => intake.push(chunk))
+    input.on('close', () => intake.end())
   }
 
   say(message: Out): void {

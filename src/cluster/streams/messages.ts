@@ -65,6 +65,8 @@ export interface StreamOrders {
   /** The managed directory, where all nodes see one: bytes go through it. Without it each node has its own. */
   readonly shared?: { readonly dir: string; readonly sight: Sight }
   readonly commands: readonly PlacedCommand[]
+  /** Steps are started by the user, on a board of this name. */
+  readonly board?: string
   /** Which of the nodes this is. */
   readonly node: number
   readonly nodes: readonly NodeOfRun[]
@@ -111,11 +113,18 @@ export interface NodeResult {
   readonly last: Snapshot | undefined
 }
 
+/** What programs on a node need to know. */
+export interface Begun {
+  /** The managed directory. */
+  readonly dir: string
+  readonly library: string
+}
+
 export type FromStreamNode =
   | { readonly say: 'hello'; readonly version: string; readonly cpus: number }
   | { readonly say: 'listening'; readonly addresses: readonly string[] }
   | { readonly say: 'probed'; readonly isWell: boolean }
-  | { readonly say: 'started' }
+  | { readonly say: 'started'; readonly begun: Begun }
   | { readonly say: 'pulse' }
   | { readonly say: 'line'; readonly step: string; readonly text: string; readonly to: 'stdout' | 'stderr' }
   | { readonly say: 'note'; readonly text: string }

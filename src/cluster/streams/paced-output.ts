@@ -1,4 +1,5 @@
 import type { Writable } from 'node:stream'
+import { keep, letGo } from './slabs.ts'
 
 /** Bytes that may wait before the sources are held, and with how few of them they go on. */
 const MOST_WAITING = 8 << 20
@@ -25,6 +26,7 @@ export class PacedOutput {
   constructor(output: Writable) {
     this.#output = output
     output.on('close', () => {
+      for (const frame of this.#frames) letGo(frame)
       this.#frames = []
       this.#waiting = 0
       this.#release()
@@ -34,6 +36,7 @@ export class PacedOutput {
   /** The sources stop while too much waits. */
   write(frame: Buffer, sources: readonly Pauses[]): void {
     if (this.#output.destroyed) return
+    keep(frame)
     this.#frames.push(frame)
     this.#waiting += frame.length
     if (!this.#isWriting) this.#next()
@@ -47,7 +50,7 @@ export class PacedOutput {
 
   /** Leaves all to the stream, so that what is written to it next comes behind. */
   flush(): void {
-    for (const frame of this.#frames) this.#output.write(frame)
+    for (const frame of this.#frames) this.#output.write(frame, () => letGo(frame))
     this.#frames = []
     this.#waiting = 0
     this.#release()
@@ -60,17 +63,17 @@ export class PacedOutput {
     this.#isWriting = count > 0
     if (count === 0) return
     const batch = this.#frames.splice(0, count)
-    this.#output.cork()
-    for (const [i, frame] of batch.entries()) {
-      if (i < count - 1) this.#output.write(frame)
-      else
-        this.#output.write(frame, () => {
-          this.#waiting = Math.max(0, this.#waiting - bytes)
-          this.#next()
-          if (this.#waiting <= FEW_WAITING) this.#release()
-        })
+    const written = (): void => {
+      for (const frame of batch) letGo(frame)
+      this.#waiting = Math.max(0, this.#waiting - bytes)
+      this.#next()
+      if (this.#waiting <= FEW_WAITING) this.#release()
     }
-    this.#output.uncork()
+    const pieces = joined(batch)
+    const last = pieces.length - 1
+    if (last > 0) this.#output.cork()
+    for (const [i, piece] of pieces.entries()) this.#output.write(piece, i === last ? written : undefined)
+    if (last > 0) this.#output.uncork()
   }
 
   #release(): void {
@@ -78,4 +81,16 @@ export class PacedOutput {
     this.#held.clear()
     for (const source of held) source.resume()
   }
+}
+
+/** Frames that lie one behind the other in memory are one piece: TLS makes a copy of several. */
+function joined(frames: readonly Buffer[]): Buffer[] {
+  const pieces: Buffer[] = []
+  for (const frame of frames) {
+    const last = pieces.at(-1)
+    if (last && last.buffer === frame.buffer && last.byteOffset + last.length === frame.byteOffset)
+      pieces[pieces.length - 1] = Buffer.from(frame.buffer, last.byteOffset, last.length + frame.length)
+    else pieces.push(frame)
+  }
+  return pieces
 }

@@ -7,7 +7,7 @@ import type { NodeSpec } from '../launch/node-spec.ts'
 import { FrameLink } from './frame-link.ts'
 import { PULSE } from './messages.ts'
 import type { ProbeOrder } from './sight.ts'
-import type { FromStreamNode, NodeResult, Sent, StreamOrders, ToStreamNode } from './messages.ts'
+import type { Begun, FromStreamNode, NodeResult, Sent, StreamOrders, ToStreamNode } from './messages.ts'
 
 export interface StreamNodeEvents {
   /** A frame for another node, that cannot be reached from there. */
@@ -16,6 +16,8 @@ export interface StreamNodeEvents {
   note(text: string): void
   ended(instance: Instance): void
   looked(): void
+  /** Steps can start. */
+  started(begun: Begun): void
   /** It will say nothing more. `reason` is null when it ended in order. */
   gone(reason: string | null): void
 }
@@ -111,6 +113,7 @@ export class RemoteStreamNode {
             fault = message.hint ? `${message.message} (${message.hint})` : message.message
             return
           case 'started':
+            return events.started(message.begun)
           case 'pulse':
             return
         }

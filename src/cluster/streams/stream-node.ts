@@ -1,6 +1,3 @@
-import { spawn } from 'node:child_process'
-import type { ChildProcessByStdio } from 'node:child_process'
-import type { Readable, Writable } from 'node:stream'
 import { availableParallelism } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { MillraceError } from '../../core/errors.ts'
@@ -23,6 +20,7 @@ import { FrameLink } from './frame-link.ts'
 import { PacedOutput } from './paced-output.ts'
 import { Incoming } from './incoming.ts'
 import { Outgoing } from './outgoing.ts'
+import { Relay } from './relay.ts'
 import { againFrame, carriedId, carryFrame, holdFrame, readCarried, readNumber } from './relay-frame.ts'
 import { takenFrame, wantedFrames } from './relay-frame.ts'
 import { Routes } from './routes.ts'
@@ -40,8 +38,6 @@ const START_LIMIT = 300_000
 /** Milliseconds for one question to the board. */
 const BOARD_LIMIT = 60_000
 const HEADER = 5
-
-type Relay = ChildProcessByStdio<Writable, Readable, null>
 
 /** One node of a streaming workflow: a board, the steps that were placed here, and a relay to the other nodes. */
 export class StreamNode {
@@ -143,10 +139,19 @@ export class StreamNode {
       limit,
       keep,
       isShared: shared !== undefined,
+      ...(orders.board === undefined
+        ? {}
+        : { name: orders.board, steps: orders.nodes[node]?.steps.map(([step]) => step) ?? [] }),
     })
     const { board, plan, workspace } = open
     const { dir, place } = workspace
-    const relay = this.#relay(board, shared)
+    const how = shared === undefined ? [] : [shared.sight === 'synced' ? '--synced' : '--shared']
+    const relay = await Relay.start(board, how, (type, content) =>
+      outgoing.take(type, content.bytes.subarray(content.at - HEADER, content.end), content),
+    )
+    relay.onExit(code => {
+      if (!this.#isOver) this.#fail(new Error(`its relay ended with ${code}`))
+    })
     const toRelay = new PacedOutput(relay.stdin)
     const nameOf = (index: number): string => nodes[index]?.name ?? `${index}`
     const incoming = new Incoming(node, {
@@ -155,7 +160,7 @@ export class StreamNode {
       placedOn: index => instancesOf(nodes.slice(index, index + 1)),
     })
     const routes = new Routes(plan, nodes)
-    const outgoing = new Outgoing(node, routes, this.#channels, relay.stdout, {
+    const outgoing = new Outgoing(node, routes, this.#channels, relay.source, {
       again: () => void relay.stdin.write(againFrame()),
       hold: (path, isHeld) => void relay.stdin.write(holdFrame(path, isHeld)),
       note,
@@ -163,7 +168,6 @@ export class StreamNode {
       isTold: path => incoming.isTold(path),
       byCoordinator: this.#link,
     })
-    this.#send(relay.stdout, outgoing)
     relay.stdin.write(wantedFrames(routes.wantedFrom(node)))
     const own = new Set<string>()
     const keeper = new Keeper(plan, workspace, note, {
@@ -196,34 +200,13 @@ export class StreamNode {
     for (const frame of this.#early ?? []) this.#carried(live, frame)
     this.#early = null
     for (const lost of this.#lost) this.#lose(live, lost)
-    this.#link.say({ say: 'started' })
+    this.#link.say({ say: 'started', begun: { dir, library: tools.library } })
     if (this.#stopping || this.#leaving) return
     for (const command of orders.commands) {
       for (let n = 0; n < command.times; n++)
         runner.start(command, command.first + n, dir, { MILLRACE_PLACE: place })
     }
     void this.#look(live)
-  }
-
-  #relay(board: Board, shared: StreamOrders['shared']): Relay {
-    const how = shared === undefined ? [] : [shared.sight === 'synced' ? '--synced' : '--shared']
-    const relay = spawn(board.tools.board, ['relay', '-w', board.workflow, ...how], {
-      stdio: ['pipe', 'pipe', 'inherit'],
-    })
-    relay.stdin.on('error', () => undefined)
-    relay.on('exit', code => {
-      if (!this.#isOver) this.#fail(new Error(`its relay ended with ${code}`))
-    })
-    return relay
-  }
-
-  #send(stdout: Relay['stdout'], outgoing: Outgoing): void {
-    const splitter = new FrameSplitter()
-    stdout.on('data', (chunk: Buffer) => {
-      splitter.push(chunk, (type, content) =>
-        outgoing.take(type, content.bytes.subarray(content.at - HEADER, content.end), content),
-      )
-    })
   }
 
   /** A frame that came by the coordinator. */

@@ -20,6 +20,7 @@ import type { StepCommand } from '../../stream/run/step-commands.ts'
 import { environmentToSend } from '../launch/environment.ts'
 import type { NodeSpec } from '../launch/node-spec.ts'
 import { newSecret } from '../link/secret.ts'
+import { boardOf, EndsByHand, howToStart, stepsByHand } from './by-hand.ts'
 import { Deadlocks } from './deadlock.ts'
 import { PULSE, SILENCE } from './messages.ts'
 import { Links } from './links.ts'
@@ -44,6 +45,8 @@ export interface StreamNodesOptions {
   readonly silence?: number
   /** What the file system of `dir` promises; without it, it is tried out. */
   readonly sight?: Sight
+  /** Steps are started by the user, with `stream exec` on their nodes; this is the name of the workflow there. */
+  readonly byHand?: string
   /** Whether a node may call another one; without it, all try. */
   readonly mayCall?: (from: number, to: number) => boolean
 }
@@ -67,10 +70,38 @@ export function streamRunOnNodes(
     const { plan, warnings } = loadPlan(file)
     for (const warning of warnings) io.err(`${problemText(warning)}\n`)
     matchCommands(plan, commands)
-    if (signal?.aborted === true) return 130
-    const run = new NodesRun(plan, file, commands, options, io)
-    return run.all(specs, signal)
+    return begin(plan, file, commands, specs, options, io, signal)
   })
+}
+
+/** The same for steps that the user starts: `at` says where, as `STEP=NODE`, and `times` how often, as `STEP=N`. */
+export function streamUpOnNodes(
+  file: string,
+  at: readonly string[],
+  times: readonly string[],
+  specs: readonly NodeSpec[],
+  options: StreamNodesOptions & { readonly byHand: string },
+  io: StreamIo,
+  signal?: AbortSignal,
+): Promise<number> {
+  return watchdog(io, async () => {
+    const { plan, warnings } = loadPlan(file)
+    for (const warning of warnings) io.err(`${problemText(warning)}\n`)
+    return begin(plan, file, stepsByHand(plan, at, times), specs, options, io, signal)
+  })
+}
+
+async function begin(
+  plan: Plan,
+  file: string,
+  commands: readonly StepCommand[],
+  specs: readonly NodeSpec[],
+  options: StreamNodesOptions,
+  io: StreamIo,
+  signal?: AbortSignal,
+): Promise<number> {
+  if (signal?.aborted === true) return 130
+  return new NodesRun(plan, file, commands, options, io).all(specs, signal)
 }
 
 class NodesRun {
@@ -92,6 +123,7 @@ class NodesRun {
   #isCut = false
   #isDeadlocked = false
   readonly #deadlocks = new Deadlocks()
+  readonly #byHand = new EndsByHand()
   #links = new Links([])
   #shared: StreamOrders['shared']
   /** Of a directory that all nodes see. */
@@ -125,7 +157,7 @@ class NodesRun {
     }, PULSE)
     try {
       await this.#reach(specs)
-      this.#start(specs.some(({ by }) => by === 'ssh'))
+      this.#start(specs)
       while (!this.#isCut && this.#running > 0) await this.#news()
       // A node that was cut off in mid-stop has told of its steps by then.
       for (let rounds = 0; this.#running > 0 && rounds < 40; rounds++) await this.#news(100)
@@ -172,7 +204,13 @@ class NodesRun {
         ended: instance => this.#ended(instance, spec.name),
         looked: () => {
           this.#show()
-          this.#watchForDeadlock()
+          if (this.#options.byHand === undefined) this.#watchForDeadlock()
+          else this.#lookForEnds()
+        },
+        started: begun => {
+          const { byHand } = this.#options
+          if (byHand === undefined) return
+          this.#screen.print(howToStart(spec, byHand, this.#placed[i] ?? [], begun))
         },
         gone: reason => this.#gone(i, reason),
       })
@@ -206,7 +244,15 @@ class NodesRun {
     )
   }
 
-  #start(sendsEnvironment: boolean): void {
+  #start(specs: readonly NodeSpec[]): void {
+    const sendsEnvironment = specs.some(({ by }) => by === 'ssh')
+    const { byHand } = this.#options
+    if (byHand !== undefined) {
+      const nodes = counted(specs.length, 'node')
+      this.#screen.print(
+        `${this.#plan.name} comes up on ${nodes}; start each step on its node, in any order and at once:\n`,
+      )
+    }
     const { limit, keep, reserve, place, version, mayCall = () => true } = this.#options
     const nodes = this.#nodes.map(({ name }, i) => {
       const steps = (this.#placed[i] ?? []).map(({ step, times, first }) => [step, times, first] as const)
@@ -220,7 +266,8 @@ class NodesRun {
         file: this.#file,
         text,
         place,
-        commands: this.#placed[i] ?? [],
+        commands: byHand === undefined ? (this.#placed[i] ?? []) : [],
+        ...(byHand === undefined ? {} : { board: boardOf(byHand, specs[i] as NodeSpec) }),
         ...(this.#shared === undefined ? {} : { shared: this.#shared }),
         node: i,
         nodes: nodes.map((one, to) => (mayCall(i, to) ? one : { ...one, addresses: [] })),
@@ -245,6 +292,20 @@ class NodesRun {
     const count = `[${this.#instances.length}/${this.#expected}]`
     this.#screen.print(`${count} ${state} ${instance.step} on ${node} (exit code ${instance.code}) ${time}\n`)
     this.#wake()
+  }
+
+  /** Steps that the user has started. */
+  #lookForEnds(): void {
+    const snapshots = this.#nodes.flatMap(({ snapshot }) => snapshot ?? [])
+    for (const instance of this.#byHand.news(snapshots, this.#instances, Date.now())) {
+      const index = this.#placed.findIndex(placed =>
+        placed.some(
+          ({ step, first, times }) =>
+            step === instance.step && instance.number >= first && instance.number < first + times,
+        ),
+      )
+      this.#ended(instance, this.#nodes[index]?.name ?? '?')
+    }
   }
 
   /** A node is lost: its steps have failed, and so have the files that it had not completed. */

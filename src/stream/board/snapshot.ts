@@ -16,6 +16,8 @@ export interface StepLine {
   endedFailed: number
   ended: boolean
   failed: boolean
+  /** Why it failed. */
+  reason?: string
 }
 
 export interface FileLine {

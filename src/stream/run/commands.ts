@@ -1,5 +1,4 @@
 /** The commands of `millrace stream`, as functions: text goes to `io`, the result is an exit code. */
-import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Board } from '../board/board.ts'
@@ -18,6 +17,7 @@ import { StreamError } from '../stream-error.ts'
 import { counted, planTable } from '../board/table.ts'
 import { planGraph } from '../language/text-graph.ts'
 import { streamTools } from './toolchain.ts'
+import { refuseSecond } from './run-board.ts'
 import { forgetState, readState, writeState } from './up-state.ts'
 import { holdOn, openWorkspace, removeOwn, removeTemporary } from '../board/workspace.ts'
 
@@ -65,12 +65,7 @@ export function streamUp(file: string, options: UpOptions, io: StreamIo): Promis
     const instances = readTimes(checked, options.times ?? [])
     const tools = await streamTools(io.err)
     const board = new Board(tools, nameOf(options))
-    const earlier = await readState(board)
-    const left = earlier?.workspace.own === true && existsSync(earlier.workspace.dir)
-    if (left || (earlier !== undefined && (await board.ps()) !== undefined)) {
-      const message = `'${board.workflow}' is up already, in ${earlier?.workspace.dir}`
-      throw new StreamError('MR_STREAM_BOARD', message, "end it first: 'millrace stream down'")
-    }
+    await refuseSecond(board)
     const { plan, workspace } = await openWorkspace(
       checked,
       options.dir ?? process.env['CAPIO_DIR'],
@@ -188,6 +183,16 @@ export function streamExec(options: ExecOptions, io: StreamIo, signal?: AbortSig
         'MR_STREAM_STEPS',
         `'${board.workflow}' has no step '${options.app}'`,
         `the steps are ${steps.join(', ')}`,
+      )
+    }
+    const here = (await readState(board))?.steps
+    if (here !== undefined && !here.includes(options.app)) {
+      throw new StreamError(
+        'MR_STREAM_STEPS',
+        `step '${options.app}' is not for this node`,
+        here.length === 0
+          ? 'no step is'
+          : `its steps are ${here.join(', ')}; 'stream up' said which node has which`,
       )
     }
     const cwd = options.cwd ?? process.cwd()
