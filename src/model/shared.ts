@@ -3,7 +3,7 @@ import { MillraceError } from '../core/errors.ts'
 import type { Stored } from './encoding/stored.ts'
 import { isCommon } from './encoding/memory.ts'
 import { codeOf, memoryOf } from './encoding/typed-arrays.ts'
-import type { Tracked } from './capture/tracker.ts'
+import type { Tracked } from './capture/tracked-objects.ts'
 
 type SharedType<T> = { new (buffer: SharedArrayBuffer): T; BYTES_PER_ELEMENT: number; name: string }
 

@@ -305,7 +305,7 @@ export class Runtime implements Client {
 
   remove(value: unknown): void {
     if (value instanceof Stream) return this.channels.remove(value.datum)
-    const datum = value instanceof Future ? value.datum : this.#tracker.find(value as object)?.datum
+    const datum = this.#tracker.datumOf(value)
     if (!datum || datum.removed) return
     // The tracker keeps the object, to refuse further uses.
     this.engine.remove(datum, this.now())

@@ -4,7 +4,7 @@ import { bufferOf, isInSharedMemory } from '../shared.ts'
 import { Stream } from '../value-stream.ts'
 import { holds, isContainer, isList } from './parts.ts'
 import type { Search } from './parts.ts'
-import type { Tracked } from './tracker.ts'
+import type { Tracked } from './tracked-objects.ts'
 
 type Find = (value: object) => Tracked | undefined
 

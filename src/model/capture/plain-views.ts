@@ -1,6 +1,6 @@
 import { MillraceError } from '../../core/errors.ts'
 import { codeOf } from '../encoding/typed-arrays.ts'
-import type { Tracked } from './tracker.ts'
+import type { Tracked } from './tracked-objects.ts'
 
 interface Region {
   readonly start: number

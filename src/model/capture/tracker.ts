@@ -2,7 +2,6 @@ import { Datum } from '../../core/data/datum.ts'
 import type { AccessMode, Version } from '../../core/data/datum.ts'
 import { MillraceError } from '../../core/errors.ts'
 import { FORMS } from '../../core/tasks/form.ts'
-import type { Graph } from '../encoding/identity.ts'
 import { NO_SLOTS, SlotArgument, undoable } from './call.ts'
 import type { Argument, Call, Slot } from './call.ts'
 import { Collections } from './collections.ts'
@@ -10,31 +9,21 @@ import type { Definition } from '../definition.ts'
 import { DIRECTIONS } from '../options/directions.ts'
 import type { Direction } from '../options/directions.ts'
 import { BLOB_SIZE, Encoder } from '../encoding/encode.ts'
-import type { ClassNames, EncodeHooks } from '../encoding/encode.ts'
+import type { EncodeHooks } from '../encoding/encode.ts'
+import type { ClassNames } from '../encoding/instance-class.ts'
 import { Future } from '../future.ts'
 import { pathArgument } from './path-arguments.ts'
 import { Paths } from './paths.ts'
-import { PlainViews } from './plain-views.ts'
 import { busy, frozen, mixed, rejectUnshareable } from './refusals.ts'
-import { SharedMemory, isInSharedMemory } from '../shared.ts'
+import { isInSharedMemory } from '../shared.ts'
 import { addSlot, checkRemoved, forgetSlots } from './slots.ts'
 import { Stream } from '../value-stream.ts'
 import { Stored, compareBlobs, isPrimitive, ownBlob, sameStored, shareBlob } from '../encoding/stored.ts'
 import type { Kept } from '../encoding/stored.ts'
-import { bringUpToDate } from './up-to-date.ts'
+import { TrackedObjects, upToDate } from './tracked-objects.ts'
+import type { Tracked } from './tracked-objects.ts'
 import { TAG } from '../encoding/tags.ts'
 import { codeOf } from '../encoding/typed-arrays.ts'
-
-/** What is known of an object that was passed to tasks. */
-export interface Tracked {
-  readonly datum: Datum
-  /** A task writes it, so the object here is out of date until `waitOn`. */
-  dirty: boolean
-  /** The version that the object here has the value of. */
-  seen: Version | null
-  /** Its objects as they were numbered when a task was given it to write, until it is waited for. */
-  own: readonly object[] | null
-}
 
 /**
  * Follows the data of one program: objects by identity, files by path. Turns arguments into what a call
@@ -42,22 +31,13 @@ export interface Tracked {
  */
 export class Tracker {
   readonly paths = new Paths()
-  readonly #tracked = new WeakMap<object, Tracked>()
-  /** Objects inside an object that tasks write: their own value is not known until the whole is waited for. */
-  readonly #partOf = new WeakMap<object, Tracked>()
-  readonly #shared = new SharedMemory()
-  readonly #views = new PlainViews()
-  readonly #collections = new Collections(
-    value => this.#known(value),
-    value => this.isKnownClass(value),
-  )
-  readonly #writes = new WeakMap<Datum, number>()
+  readonly objects: TrackedObjects
+  readonly #collections: Collections
   /** Encoders at rest; capturing one value can need another one captured meanwhile. */
   readonly #encoders: Encoder[] = []
   readonly #classes: ClassNames
   /** Tells the client that the program has given a datum a new value. */
   readonly #wrote: (datum: Datum, value: Kept) => void
-  readonly #afterCancel: ((datum: Datum, seen: Version | null) => void) | null
 
   constructor(
     classes: ClassNames,
@@ -66,66 +46,16 @@ export class Tracker {
   ) {
     this.#classes = classes
     this.#wrote = wrote
-    this.#afterCancel = afterCancel
+    this.objects = new TrackedObjects(afterCancel)
+    this.#collections = new Collections(
+      value => this.objects.known(value),
+      value => this.isKnownClass(value),
+    )
   }
 
-  find(value: object): Tracked | undefined {
-    return isInSharedMemory(value) ? this.#shared.find(value) : this.#known(value)
-  }
-
-  #known(value: object): Tracked | undefined {
-    const same = ArrayBuffer.isView(value) ? this.#views.find(value) : undefined
-    if (same) this.#tracked.set(value, same)
-    return same ?? this.#tracked.get(value)
-  }
-
-  /** For a call: when the program has cancelled what was to write it, its own object may be the value again. */
-  #atCall(value: object): Tracked | undefined {
-    const tracked = this.#known(value)
-    if (tracked?.dirty && tracked.datum.current.state === 'cancelled') {
-      this.#afterCancel?.(tracked.datum, tracked.seen)
-      this.fellBack(value)
-    }
-    return tracked
-  }
-
-  /** Calls so far that write the datum: tells whether it was given away again while someone waited for it. */
-  writesOf(datum: Datum): number {
-    return this.#writes.get(datum) ?? 0
-  }
-
-  /** After a wait: what tasks made of the program's object is put into it. */
-  arrived(value: object, datum: Datum, writes: number, graph: Graph | null): void {
-    const tracked = this.#tracked.get(value)
-    if (!graph || !tracked?.dirty) return this.adopt(value, datum, writes, tracked?.own ?? null)
-    const own = tracked.own ?? [value]
-    const standIns = bringUpToDate(own, graph)
-    this.adopt(value, datum, writes, graph.origins ? own : standIns)
-  }
-
-  /** The program's object is the datum's value again, or what it was `writes` ago; `objects` are those in it. */
-  adopt(value: object, datum: Datum, writes: number, objects: readonly object[] | null): void {
-    if (isInSharedMemory(value)) return
-    const dirty = this.writesOf(datum) !== writes
-    const seen = dirty ? null : datum.current
-    const own = dirty ? objects : null
-    let tracked = this.#tracked.get(value)
-    if (tracked?.datum === datum) {
-      tracked.dirty = dirty
-      tracked.seen = seen
-      tracked.own = own
-    } else this.#tracked.set(value, (tracked = { datum, dirty, seen, own }))
-    if (!dirty) this.#views.drop(tracked)
-    else if (ArrayBuffer.isView(value)) this.#views.add(value, tracked, false)
-  }
-
-  /** After a wait that failed: the datum is what it was before; perhaps that is what the program's object still is. */
-  fellBack(value: object): void {
-    const tracked = this.#tracked.get(value)
-    if (!tracked || tracked.datum.current !== tracked.seen) return
-    tracked.dirty = false
-    tracked.own = null
-    this.#views.drop(tracked)
+  /** What a future stands for, or an object that was passed to tasks. */
+  datumOf(value: unknown): Datum | undefined {
+    return value instanceof Future ? value.datum : this.objects.find(value as object)?.datum
   }
 
   /** Its class is one that tasks know: what is inside an instance counts as what is inside a plain object. */
@@ -232,7 +162,7 @@ export class Tracker {
     // twice in one call: it must be one object there too.
     const datum = new Datum()
     datum.current.value = stored
-    this.#tracked.set(value, { datum, dirty: false, seen: datum.current, own: null })
+    this.objects.add(value, upToDate(datum))
     return SlotArgument.of(addSlot(call, datum, 'in', 'value'))
   }
 
@@ -248,16 +178,21 @@ export class Tracker {
     if (value instanceof Future) {
       checkRemoved(value.datum)
       if (value.object) {
-        this.#claim(value.object, value.datum)
+        this.objects.claim(value.object, value.datum)
         this.#refresh(value.object)
       }
       return addSlot(call, value.datum, 'in', 'value')
     }
-    this.rejectPart(value)
+    this.objects.rejectPart(value)
     if (isInSharedMemory(value)) {
-      return addSlot(call, this.#shared.track(value, () => this.#encode(value, null)).datum, 'in', 'value')
+      return addSlot(
+        call,
+        this.objects.shared.track(value, () => this.#encode(value, null)).datum,
+        'in',
+        'value',
+      )
     }
-    const tracked = this.#atCall(value)
+    const tracked = this.objects.atCall(value)
     if (!tracked || (!tracked.dirty && this.#collections.is(value))) return -1
     checkRemoved(tracked.datum)
     // What is inside another value may have parts in common with it: only large ones are worth a slot of their own.
@@ -266,30 +201,9 @@ export class Tracker {
     return addSlot(call, tracked.datum, 'in', 'value')
   }
 
-  /** What is inside an object that tasks write is known only after the whole is waited for. */
-  rejectPart(value: object, owner: Tracked | null = null): void {
-    const part = this.#partOf.get(value)
-    // What was part of it once may have been taken out since.
-    if (part?.dirty && part !== owner && !part.datum.removed && part.own?.includes(value)) {
-      throw new MillraceError('MR_ALIAS', 'the object is part of another object that a task is writing')
-    }
-    if (ArrayBuffer.isView(value)) this.#views.reject(value, owner)
-  }
-
-  /** What the program has of a future's value may have been written under another name of the same memory. */
-  #claim(value: object, datum: Datum): void {
-    this.rejectPart(value)
-    const tracked = this.#known(value)
-    if (!tracked || tracked.datum === datum) return
-    if (tracked.dirty && !tracked.datum.removed) {
-      throw new MillraceError('MR_ALIAS', 'a task is writing its memory as another array')
-    }
-    this.#tracked.set(value, { datum, dirty: false, seen: datum.current, own: null })
-  }
-
   /** Captures the program's own object again, if it has changed since. */
   #refresh(value: object, toWrite = false): void {
-    const tracked = this.#tracked.get(value)
+    const tracked = this.objects.own(value)
     if (!tracked || tracked.dirty) return
     const before = tracked.datum.current.value as Kept
     const hasLarge = before instanceof Stored && before.blobs.length > 0
@@ -314,13 +228,13 @@ export class Tracker {
     if (value instanceof Future) {
       checkRemoved(value.datum)
       if (value.object) {
-        this.#claim(value.object, value.datum)
+        this.objects.claim(value.object, value.datum)
         this.#refresh(value.object, true)
-        const tracked = this.#tracked.get(value.object)
-        if (tracked) this.#giveAway(call, value.object, tracked)
+        const tracked = this.objects.own(value.object)
+        if (tracked) this.objects.giveAway(call, value.object, tracked)
       }
       const slot = addSlot(call, value.datum, mode === 'out' ? 'inout' : mode, 'value')
-      this.#countWrite(call, value.datum)
+      this.objects.countWrite(call, value.datum)
       return SlotArgument.of(slot)
     }
     if (typeof value !== 'object' || value === null) {
@@ -330,13 +244,13 @@ export class Tracker {
         `${direction} needs an object that the task can write, and got ${what}`,
       )
     }
-    this.rejectPart(value)
+    this.objects.rejectPart(value)
     if (isInSharedMemory(value)) {
       return new SlotArgument(
-        addSlot(call, this.#shared.track(value, () => this.#encode(value, null)).datum, mode, 'value'),
+        addSlot(call, this.objects.shared.track(value, () => this.#encode(value, null)).datum, mode, 'value'),
       )
     }
-    let tracked = this.#atCall(value)
+    let tracked = this.objects.atCall(value)
     if (!tracked?.dirty && this.#collections.isToBeWritten(value)) {
       if (this.#collections.holdsOthers(value)) throw mixed(direction)
       return this.#encode(value, inner => this.#writeElement(call, inner, mode))
@@ -346,40 +260,21 @@ export class Tracker {
       checkRemoved(tracked.datum)
       if (!tracked.dirty && mode !== 'out') this.#refresh(value, true)
     } else {
-      tracked = { datum: new Datum(), dirty: false, seen: null, own: null }
-      tracked.seen = tracked.datum.current
+      tracked = upToDate(new Datum())
       if (mode !== 'out') tracked.datum.current.value = this.#encodeWhole(value, tracked)
-      this.#tracked.set(value, tracked)
+      this.objects.add(value, tracked)
     }
     if (mode === 'concurrent') rejectUnshareable(tracked.datum.current.value)
     const slot = addSlot(call, tracked.datum, mode, 'value')
     if (mode === 'out') (call.slots[slot] as Slot).initial = this.#shapeOf(value, tracked)
-    this.#giveAway(call, value, tracked)
-    this.#countWrite(call, tracked.datum)
+    this.objects.giveAway(call, value, tracked)
+    this.objects.countWrite(call, tracked.datum)
     return SlotArgument.of(slot)
-  }
-
-  /** From here on the program's object is out of date. */
-  #giveAway(call: Call, value: object, tracked: Tracked): void {
-    if (ArrayBuffer.isView(value)) this.#views.add(value, tracked, false)
-    if (tracked.dirty) return
-    tracked.dirty = true
-    undoable(call, () => {
-      tracked.dirty = false
-      tracked.own = null
-      this.#views.drop(tracked)
-    })
   }
 
   #writeElement(call: Call, inner: object, mode: AccessMode): number {
     if (!this.#collections.isElement(inner) && !ArrayBuffer.isView(inner)) return -1
     return (this.#write(call, inner, mode, 'INOUT') as SlotArgument).slot
-  }
-
-  #countWrite(call: Call, datum: Datum): void {
-    const writes = this.writesOf(datum)
-    this.#writes.set(datum, writes + 1)
-    undoable(call, () => this.#writes.set(datum, writes))
   }
 
   /** What a task gets to write into: arrays of the right size, other objects as they are. */
@@ -419,20 +314,11 @@ export class Tracker {
     if (isBusy) throw busy()
   }
 
-  /** Tasks write it; or it is memory that they have in common, and they read it. */
-  #isBusy(inner: object): boolean {
-    if (!isInSharedMemory(inner)) return this.#known(inner)?.dirty ?? false
-    const current = this.#shared.find(inner)?.datum.current
-    return current !== undefined && (!current.settled || current.readers > 0)
-  }
-
   #takePart(inner: object, owner: Tracked): void {
-    if (inner instanceof Future || inner instanceof Stream || this.#isBusy(inner)) {
+    if (inner instanceof Future || inner instanceof Stream || this.objects.isBusy(inner)) {
       throw busy()
     }
-    this.rejectPart(inner, owner)
-    this.#partOf.set(inner, owner)
-    if (ArrayBuffer.isView(inner) && !isInSharedMemory(inner)) this.#views.add(inner, owner, true)
+    this.objects.addPart(inner, owner)
   }
 
   /** An object that tasks write as a whole: what is inside it is written with it. */

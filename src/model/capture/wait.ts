@@ -74,15 +74,15 @@ class Wait {
       if (this.#isOwnOnly) return take(value)
       throw noValue()
     }
-    this.#tracker.rejectPart(value)
-    const tracked = this.#tracker.find(value)
+    this.#tracker.objects.rejectPart(value)
+    const tracked = this.#tracker.objects.find(value)
     if (tracked) {
       const { datum } = tracked
       if (datum.inPlace) return this.#fetch(datum, null, () => take(value), fail)
       if (tracked.dirty) {
-        const writes = this.#tracker.writesOf(datum)
+        const writes = this.#tracker.objects.writesOf(datum)
         return this.#fetchAgain(value, datum, fail, (_latest, graph) => {
-          this.#tracker.arrived(value, datum, writes, graph)
+          this.#tracker.objects.arrived(value, datum, writes, graph)
           take(value)
         })
       }
@@ -130,15 +130,15 @@ class Wait {
 
   #future(future: Future<unknown>, take: Take, fail: Take): void {
     const { object, datum } = future
-    if (object && !(this.#tracker.find(object)?.dirty ?? false)) return take(object)
-    const writes = this.#tracker.writesOf(datum)
+    if (object && !(this.#tracker.objects.find(object)?.dirty ?? false)) return take(object)
+    const writes = this.#tracker.objects.writesOf(datum)
     const arrived = (latest: unknown, graph: Graph | null): void => {
       if (typeof latest !== 'object' || latest === null) return take(latest)
       // Someone else may have waited meanwhile, or an earlier wait gave the program its object.
-      if (future.object) this.#tracker.arrived(future.object, datum, writes, graph)
+      if (future.object) this.#tracker.objects.arrived(future.object, datum, writes, graph)
       else {
         future.object = latest
-        this.#tracker.adopt(latest, datum, writes, graph?.objects ?? null)
+        this.#tracker.objects.adopt(latest, datum, writes, graph?.objects ?? null)
       }
       take(future.object)
     }
@@ -148,9 +148,9 @@ class Wait {
 
   /** What the program has of it becomes what it was before when the newer value fails. */
   #fetchAgain(object: object, datum: Datum, fail: Take, take: TakeGraph): void {
-    const seen = this.#tracker.find(object)?.seen ?? null
+    const seen = this.#tracker.objects.find(object)?.seen ?? null
     const fellBack = (error: unknown): void => {
-      this.#tracker.fellBack(object)
+      this.#tracker.objects.fellBack(object)
       fail(error)
     }
     this.#fetch(datum, seen, take, fellBack)

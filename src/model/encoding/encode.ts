@@ -1,18 +1,9 @@
 import { MillraceError } from '../../core/errors.ts'
 import { ByteWriter } from './byte-writer.ts'
 import { bytesOf, codeOf } from './typed-arrays.ts'
-import {
-  BUILT_IN,
-  hasHidden,
-  hasPrivateFields,
-  hasSymbols,
-  isDetached,
-  isNamed,
-  isSparse,
-} from '../capture/looks.ts'
-import { Future } from '../future.ts'
-import { Stream } from '../value-stream.ts'
-import { OWN_ERRORS } from '../errors.ts'
+import { hasSymbols, isDetached, isNamed, isSparse } from '../capture/looks.ts'
+import { errorClass, instanceClass } from './instance-class.ts'
+import type { ClassName, ClassNames } from './instance-class.ts'
 import { Regions } from './regions.ts'
 import type { Region } from './regions.ts'
 import { isSameOrder, originsOf } from './identity.ts'
@@ -24,11 +15,6 @@ import { ERROR_TYPES, TAG } from './tags.ts'
  * file, to another node. It keeps cycles and shared references, and refuses what it cannot keep, with the
  * path to it. Large arrays are not copied into the bytes: they go beside them as buffers (`blobs`).
  */
-
-export interface ClassNames {
-  /** Where the class can be found by another thread: the module and the name of the export. */
-  nameOf(constructor: Function): { module: string; name: string } | null
-}
 
 export interface EncodeHooks {
   classes: ClassNames | null
@@ -302,7 +288,7 @@ export class Encoder extends ByteWriter {
   #special(value: object, prototype: object): void {
     if (value instanceof Error) {
       const isUsual = ERROR_TYPES.some(type => type.prototype === prototype)
-      const found = isUsual ? null : this.#classOf(prototype)
+      const found = isUsual ? null : errorClass(prototype, this.#hooks?.classes ?? null)
       if (isUsual || found || this.#hooks?.lenient) return this.#error(value, found)
     }
     const isPlainBuiltIn = PLAIN_BUILT_IN.some(type => type.prototype === prototype)
@@ -352,17 +338,7 @@ export class Encoder extends ByteWriter {
     this.#path.length = depth
   }
 
-  /** The class by which others know it, where there is nothing in it that cannot be seen. */
-  #classOf(prototype: object): { module: string; name: string } | null {
-    const { constructor } = prototype
-    if (typeof constructor !== 'function' || constructor.prototype !== prototype) return null
-    const own = OWN_ERRORS.find(type => type === constructor)
-    if (own) return { module: '', name: own.name }
-    const found = this.#hooks?.classes?.nameOf(constructor) ?? null
-    return found && !hasPrivateFields(constructor) ? found : null
-  }
-
-  #error(value: Error, found: { module: string; name: string } | null): void {
+  #error(value: Error, found: ClassName | null): void {
     this.byte(TAG.error)
     const type = ERROR_TYPES.findIndex(one => one.prototype === Object.getPrototypeOf(value))
     this.byte(Math.max(type, 0))
@@ -389,37 +365,9 @@ export class Encoder extends ByteWriter {
   }
 
   #instance(value: object, prototype: object): void {
-    if (value instanceof Promise) return this.#refuse(value, 'a promise', 'Await it, and pass what it gives.')
-    if (value instanceof Future || value instanceof Stream) {
-      const what = value instanceof Future ? 'future' : 'stream'
-      return this.#refuse(value, `the ${what} of a task, not what the task makes`, 'Await it first.')
-    }
-    const constructor = (prototype as { constructor?: unknown }).constructor
-    const isKnown = typeof constructor === 'function' && !this.#hooks?.lenient
-    const found = isKnown ? this.#hooks?.classes?.nameOf(constructor) : null
-    if (!found || (constructor as Function).prototype !== prototype) {
-      const name =
-        typeof constructor === 'function'
-          ? constructor.name || 'an anonymous class'
-          : 'something without a class'
-      return this.#refuse(value, `an instance of ${name}, which no task module exports`)
-    }
-    if (hasPrivateFields(constructor as Function)) {
-      return this.#refuse(
-        value,
-        `an instance of ${found.name}, which has private #fields that cannot be read`,
-      )
-    }
-    if (BUILT_IN.some(type => value instanceof type)) {
-      return this.#refuse(value, `an instance of ${found.name}, which extends a built-in class`)
-    }
-    if (hasHidden(value)) {
-      return this.#refuse(
-        value,
-        `an instance of ${found.name} with properties that are not enumerable, and so are not seen`,
-        'Set them as ordinary properties.',
-      )
-    }
+    const classes = this.#hooks?.lenient ? null : (this.#hooks?.classes ?? null)
+    const found = instanceClass(value, prototype, classes)
+    if ('what' in found) return this.#refuse(value, found.what, found.hint)
     this.byte(TAG.instance)
     this.text(found.module)
     this.text(found.name)

@@ -1,7 +1,7 @@
 import { Decoder } from '../../model/encoding/decode.ts'
 import type { DecodeHooks } from '../../model/encoding/decode.ts'
 import { Encoder } from '../../model/encoding/encode.ts'
-import type { ClassNames } from '../../model/encoding/encode.ts'
+import type { ClassNames } from '../../model/encoding/instance-class.ts'
 
 /** Values as one piece of bytes: the number of buffers and of bytes, the sizes of the buffers, the bytes, the buffers. */
 export class Values {

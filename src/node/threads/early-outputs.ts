@@ -1,5 +1,6 @@
 import { MillraceError } from '../../core/errors.ts'
-import type { Encoder, ClassNames } from '../../model/encoding/encode.ts'
+import type { Encoder } from '../../model/encoding/encode.ts'
+import type { ClassNames } from '../../model/encoding/instance-class.ts'
 import { Future } from '../../model/future.ts'
 import { changed } from './early-wire.ts'
 import { Outlet } from './outlet.ts'

@@ -1,6 +1,7 @@
 import { crc32 } from 'node:zlib'
 import { Encoder } from '../../model/encoding/encode.ts'
-import type { ClassNames, EncodeHooks } from '../../model/encoding/encode.ts'
+import type { EncodeHooks } from '../../model/encoding/encode.ts'
+import type { ClassNames } from '../../model/encoding/instance-class.ts'
 import { isShared } from '../../model/encoding/memory.ts'
 import { STATUS } from './protocol.ts'
 import { writeLength } from './task-outputs.ts'

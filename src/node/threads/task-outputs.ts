@@ -1,6 +1,7 @@
 import { MillraceError } from '../../core/errors.ts'
 import { Encoder } from '../../model/encoding/encode.ts'
-import type { ClassNames, EncodeHooks } from '../../model/encoding/encode.ts'
+import type { EncodeHooks } from '../../model/encoding/encode.ts'
+import type { ClassNames } from '../../model/encoding/instance-class.ts'
 import type { Graph } from '../../model/encoding/identity.ts'
 import { isReaders, isShared } from '../../model/encoding/memory.ts'
 import { shareCopy } from '../../model/encoding/stored.ts'

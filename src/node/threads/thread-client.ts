@@ -223,8 +223,7 @@ export class ThreadClient implements Client {
       const stream = this.#ids.get(value.datum)?.id ?? -1
       return this.#post({ type: 'close-stream', task: task.id, stream, isPassed: false })
     }
-    const datum =
-      value instanceof Future ? value.datum : this.#scope(task).tracker.find(value as object)?.datum
+    const datum = this.#scope(task).tracker.datumOf(value)
     const known = datum && this.#ids.get(datum)
     if (!datum || !known) return
     datum.removed = true

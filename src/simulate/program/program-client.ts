@@ -206,7 +206,7 @@ export class ProgramClient implements Client, Watcher {
   }
 
   remove(value: unknown): void {
-    const datum = value instanceof Future ? value.datum : this.#tracker.find(value as object)?.datum
+    const datum = this.#tracker.datumOf(value)
     if (datum && !datum.removed) this.#simulation.engine.remove(datum, this.#now)
   }
 
