@@ -1,33 +1,57 @@
+import { randomBytes } from 'node:crypto'
+import { createServer } from 'node:net'
 import type { Server, Socket } from 'node:net'
 import { networkInterfaces } from 'node:os'
-import { connect, createServer } from 'node:tls'
+import { connect, createServer as createTlsServer } from 'node:tls'
+import { proveToCaller } from './prove.ts'
 import { clientTls, serverTls } from './secret.ts'
 import type { Secret } from './secret.ts'
 
-/** Milliseconds for one address. */
-const PATIENCE = 5000
+/** Milliseconds for one address, and for the other side to say anything. */
+export const ANSWER_WITHIN = 5000
+
+/** From where others can call: over a socket of this machine that has no port, or over a port of it, or from other machines. */
+export type Reach = 'local-socket' | 'loopback' | 'network'
 
 /** Where other nodes of a run can call this one. Who does not have the secret gets nothing. */
 export class PeerListener {
+  readonly #isRef: boolean
   #server: Server | null = null
   readonly #sockets = new Set<Socket>()
 
-  /** `isFar`: some nodes are on other machines. Returns the addresses at which the port can be reached. */
-  async listen(secret: Secret, isFar: boolean, called: (socket: Socket) => void): Promise<string[]> {
-    const server = createServer(serverTls(secret), socket => {
-      socket.setNoDelay(true)
-      socket.on('error', () => undefined)
-      this.#sockets.add(socket)
-      socket.on('close', () => this.#sockets.delete(socket))
-      called(socket)
-    })
+  /** `isRef`: it keeps the process alive. */
+  constructor(isRef = true) {
+    this.#isRef = isRef
+  }
+
+  /** Returns the addresses at which others can call. */
+  async listen(secret: Secret, reach: Reach, called: (socket: Socket) => void): Promise<string[]> {
+    const path = `\0millrace-${randomBytes(12).toString('hex')}`
+    const accept = (socket: Socket): void => {
+      this.keep(socket)
+      if (reach === 'local-socket') proveToCaller(socket, secret, ANSWER_WITHIN, called)
+      else called(socket)
+    }
+    const server =
+      reach === 'local-socket' ? createServer(accept) : createTlsServer(serverTls(secret), accept)
     server.on('tlsClientError', () => undefined)
     this.#server = server
+    const host = reach === 'network' ? '0.0.0.0' : '127.0.0.1'
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject)
-      server.listen({ port: 0, host: isFar ? '0.0.0.0' : '127.0.0.1' }, resolve)
+      server.listen(reach === 'local-socket' ? { path } : { port: 0, host }, resolve)
     })
-    return addressesOf(server, isFar)
+    if (!this.#isRef) server.unref()
+    return reach === 'local-socket' ? [path] : addressesOf(server, reach === 'network')
+  }
+
+  /** A connection of this node, which `end` closes. */
+  readonly keep = (socket: Socket): void => {
+    this.#sockets.add(socket)
+    socket.on('error', () => undefined)
+    socket.on('close', () => this.#sockets.delete(socket))
+    socket.setNoDelay(true)
+    if (!this.#isRef) socket.unref()
   }
 
   end(): void {
@@ -55,7 +79,7 @@ export async function callPeer(
 ): Promise<Socket> {
   const sockets: Socket[] = []
   const tries = addresses.map(async address => {
-    const socket = await open(address, secret)
+    const socket = await callFar(address, secret)
     sockets.push(socket)
     if (await isIt(socket)) return socket
     throw new Error(`${address}: another node answers there`)
@@ -75,7 +99,12 @@ export async function callPeer(
   }
 }
 
-function open(address: string, secret: Secret): Promise<Socket> {
+/** Calls a node by its port. */
+export function callFar(
+  address: string,
+  secret: Secret,
+  begun: (socket: Socket) => void = () => undefined,
+): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const at = address.lastIndexOf(':')
     const socket = connect({
@@ -83,9 +112,12 @@ function open(address: string, secret: Secret): Promise<Socket> {
       port: Number(address.slice(at + 1)),
       ...clientTls(secret),
     })
-    socket.setTimeout(PATIENCE, () => socket.destroy(new Error(`${address}: no answer`)))
+    socket.setTimeout(ANSWER_WITHIN, () => socket.destroy(new Error(`${address}: no answer`)))
     socket.on('error', reject)
+    socket.once('close', () => reject(new Error(`${address}: the connection was lost`)))
+    begun(socket)
     socket.once('secureConnect', () => {
+      socket.removeAllListeners('timeout')
       socket.setTimeout(0)
       socket.setNoDelay(true)
       resolve(socket)

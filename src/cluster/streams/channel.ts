@@ -61,7 +61,8 @@ export class Channels {
   listen(me: number, token: string, isFar: boolean): Promise<string[]> {
     this.#me = me
     this.#token = token
-    return this.#listener.listen({ token }, isFar, socket => void this.#incoming.add(this.#accept(socket)))
+    const reach = isFar ? 'network' : 'loopback'
+    return this.#listener.listen({ token }, reach, socket => void this.#incoming.add(this.#accept(socket)))
   }
 
   /** From now on. */
