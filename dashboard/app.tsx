@@ -43,10 +43,11 @@ export function App(): preact.JSX.Element {
   const run = useSection('run')
   const [help, setHelp] = useState(false)
   useEffect(() => store.show(['run', ...view.sections]), [store, view.name])
+  const hasFailed = (run?.counts.failed ?? 0) > 0
   // On a phone the tabs are wider than the screen.
   useEffect(() => {
     document.querySelector('.tabs [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' })
-  }, [view.name])
+  }, [view.name, hasFailed])
   useEffect(() => {
     document.title = run?.name ? `${run.name} · ${view.title} · Millrace` : 'Millrace'
   }, [run?.name, view.title])
@@ -83,7 +84,7 @@ export function App(): preact.JSX.Element {
             title={`${one.title} (key ${i + 1})`}
           >
             {one.title}
-            {one.name === 'overview' && run && run.counts.failed > 0 ? (
+            {one.name === 'overview' && run && hasFailed ? (
               <span class="count bad">
                 {formatCount(run.counts.failed)}
                 <span class="sr"> failed</span>

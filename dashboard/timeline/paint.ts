@@ -45,8 +45,10 @@ export function paint(context: CanvasRenderingContext2D, scene: Scene): void {
   context.rect(gutter, AXIS, width - gutter, height - AXIS)
   context.clip()
   grid(context, scene)
-  for (const tile of scene.tiles) paintTile(context, scene, tile)
-  paintOpen(context, scene)
+  const labels = new Labels()
+  for (const tile of scene.tiles) paintTile(context, scene, tile, labels)
+  paintOpen(context, scene, labels)
+  labels.paint(context, scene)
   context.restore()
   axis(context, scene)
   names(context, scene)
@@ -75,7 +77,7 @@ function grid(context: CanvasRenderingContext2D, scene: Scene): void {
   })
 }
 
-function paintTile(context: CanvasRenderingContext2D, scene: Scene, tile: TileAnswer): void {
+function paintTile(context: CanvasRenderingContext2D, scene: Scene, tile: TileAnswer, labels: Labels): void {
   const start = tile.index * tileMs(tile.level)
   const scale = (scene.width - scene.gutter) / (scene.span.to - scene.span.from)
   const part = (bucketMs(tile.level) / PARTS) * scale
@@ -90,8 +92,6 @@ function paintTile(context: CanvasRenderingContext2D, scene: Scene, tile: TileAn
       const left = origin + (items[at] ?? 0) * part
       const wide = (items[at + 1] ?? 0) * part
       const isCut = (items[at] ?? 0) + (items[at + 1] ?? 0) === BUCKETS * PARTS
-      // What goes on from the tile before has its name there.
-      const isNamed = (items[at] ?? 0) > 0 || origin <= gutter
       if (left > width || left + wide < gutter) continue
       if ((items[at + 4] ?? 0) < 0 && (items[at + 3] ?? 0) !== FAILED_OUTCOME && wide <= 4) {
         const shade = Math.round((items[at + 5] ?? 0) / 16)
@@ -116,8 +116,12 @@ function paintTile(context: CanvasRenderingContext2D, scene: Scene, tile: TileAn
         items[at + 4] ?? 0,
         items[at + 5] ?? 0,
         isCut,
-        isNamed,
       )
+      const task = items[at + 4] ?? 0
+      const isMarked = wide > LABELLED || (items[at + 3] ?? 0) === FAILED_OUTCOME
+      // A slice that goes on in the next tile, or began in the one before, has one name for all of its pieces.
+      if (task >= 0 && (isMarked || isCut || items[at] === 0))
+        labels.add(top, left, wide, items[at + 2] ?? 0, items[at + 3] ?? 0, task)
     }
   })
   context.globalAlpha = 1
@@ -134,7 +138,6 @@ function slice(
   task: number,
   fill: number,
   isCut = false,
-  isNamed = true,
 ): void {
   const tall = ROW - 4
   const colour = kindColour(kind)
@@ -154,8 +157,7 @@ function slice(
     context.globalAlpha *= 0.45
     context.fillRect(left, top + tall / 2 - 1.5, drawn, 3)
   }
-  if (state === 'failed') cross(context, left, top, drawn, tall)
-  else if (isNamed && task >= 0 && wide > 34) label(context, scene, left, top, wide, kind, task, colour)
+  if (state === 'failed') failure(context, left, top, drawn, tall, isMerged)
   if (task >= 0 && task === scene.task) {
     context.globalAlpha = 1
     context.strokeStyle = scene.colours.ink
@@ -165,47 +167,81 @@ function slice(
 }
 
 /** Failures have a shape besides their colour, and are seen also where they are narrow. */
-function cross(
+function failure(
   context: CanvasRenderingContext2D,
   left: number,
   top: number,
   wide: number,
   tall: number,
+  isMerged: boolean,
 ): void {
   context.globalAlpha = 1
   context.fillStyle = FAILED
   const shown = Math.max(wide, 3)
   context.fillRect(left, top, shown, tall)
-  if (shown < 9) return
+  if (isMerged) cross(context, left, top, shown)
+}
+
+/** Gives the room that it took. */
+function cross(context: CanvasRenderingContext2D, left: number, top: number, wide: number): number {
+  if (wide < 9) return 0
+  const tall = ROW - 4
   context.strokeStyle = '#ffffff'
   context.lineWidth = 1.5
-  const middle = left + Math.min(shown / 2, 9)
+  const middle = left + Math.min(wide / 2, 9)
   context.beginPath()
   context.moveTo(middle - 4, top + tall / 2 - 4)
   context.lineTo(middle + 4, top + tall / 2 + 4)
   context.moveTo(middle + 4, top + tall / 2 - 4)
   context.lineTo(middle - 4, top + tall / 2 + 4)
   context.stroke()
+  return 12
 }
 
-function label(
-  context: CanvasRenderingContext2D,
-  scene: Scene,
-  left: number,
-  top: number,
-  wide: number,
-  kind: number,
-  task: number,
-  colour: string,
-): void {
-  const from = Math.max(left, scene.gutter)
-  const room = left + wide - from - 8
-  if (room < 26) return
+/** Slices that are narrower have no name. */
+const LABELLED = 34
+
+interface Labelled {
+  left: number
+  right: number
+  top: number
+  kind: number
+  outcome: number
+  task: number
+}
+
+/** Names of slices. Tiles cut slices into pieces; the name stands once, on all of them. */
+class Labels {
+  readonly #slices = new Map<string, Labelled>()
+
+  add(top: number, left: number, wide: number, kind: number, outcome: number, task: number): void {
+    const right = left + wide
+    // An attempt that began again on the same lane is a slice of its own.
+    const key = `${top}/${task}/${outcome}`
+    const known = this.#slices.get(key)
+    if (known && left <= known.right + 1 && right >= known.left - 1) {
+      known.left = Math.min(known.left, left)
+      known.right = Math.max(known.right, right)
+    } else this.#slices.set(known ? `${key}/${left}` : key, { left, right, top, kind, outcome, task })
+  }
+
+  paint(context: CanvasRenderingContext2D, scene: Scene): void {
+    context.globalAlpha = 1
+    for (const slice of this.#slices.values()) label(context, scene, slice)
+  }
+}
+
+function label(context: CanvasRenderingContext2D, scene: Scene, slice: Labelled): void {
+  const { top, right, kind, task } = slice
+  const isFailed = slice.outcome === FAILED_OUTCOME
+  let from = Math.max(slice.left, scene.gutter)
+  if (isFailed) from += cross(context, from, top, right - from)
+  const room = right - from - 8
+  if (right - slice.left <= LABELLED || room < 26) return
   const name = scene.names.get(kind) ?? ''
   const letters = Math.floor(room / 6.2)
   const text = `${name}#${task}`
-  context.globalAlpha = 1
-  context.fillStyle = inkOn(colour)
+  context.fillStyle = isFailed ? '#ffffff' : inkOn(kindColour(kind))
   // Letters of some scripts are wider than is reckoned here.
   context.fillText(
     text.length <= letters ? text : `${text.slice(0, Math.max(1, letters - 1))}…`,
@@ -216,7 +252,7 @@ function label(
 }
 
 /** What runs now, up to now. */
-function paintOpen(context: CanvasRenderingContext2D, scene: Scene): void {
+function paintOpen(context: CanvasRenderingContext2D, scene: Scene, labels: Labels): void {
   const { section } = scene
   for (const [row, since, task, kind] of section.open) {
     const top = y(scene, row) + 2
@@ -225,6 +261,7 @@ function paintOpen(context: CanvasRenderingContext2D, scene: Scene): void {
     const right = x(scene, section.end)
     if (right < scene.gutter || left > scene.width) continue
     slice(context, scene, left, top, Math.max(right - left, 1), kind, 1, task, 255)
+    labels.add(top, left, right - left, kind, 1, task)
     context.fillStyle = scene.colours.accent
     context.globalAlpha = 1
     context.fillRect(right - 2, top, 2, ROW - 4)

@@ -36,7 +36,13 @@ export function StreamsView(): preact.JSX.Element {
   )
 }
 
-const SHAPES: Record<string, string> = { growing: '▶', committed: '✓', failed: '✕', absent: '○' }
+const SHAPES: Record<string, string> = {
+  growing: '▶',
+  committed: '✓',
+  failed: '✕',
+  absent: '○',
+  'cut off': '⊘',
+}
 
 function Stream({ stream, run }: { stream: StreamRow; run: RunSection }): preact.JSX.Element {
   const until = run.elapsed
@@ -49,7 +55,7 @@ function Stream({ stream, run }: { stream: StreamRow; run: RunSection }): preact
       title={stream.name}
       aside={
         <span
-          class={`badge ${stream.state === 'growing' ? 'live' : stream.state === 'committed' ? 'good' : stream.state === 'failed' ? 'bad' : ''}`}
+          class={`badge ${stream.state === 'growing' ? 'live' : stream.state === 'committed' ? 'good' : stream.state === 'failed' ? 'bad' : stream.state === 'cut off' ? 'warn' : ''}`}
         >
           <span aria-hidden="true">{SHAPES[stream.state] ?? '?'}</span> {stream.state}
         </span>

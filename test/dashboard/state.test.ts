@@ -8,6 +8,7 @@ import { Series } from '../../src/report/dashboard/state/series.ts'
 import { ITEM, PARTS, bucketMs, levelFor, tileMs, tileRow } from '../../src/report/dashboard/state/tiles.ts'
 import { dataSection, streamsSection } from '../../src/report/dashboard/sections/data.ts'
 import { criticalPath, graphSection, nearGraph } from '../../src/report/dashboard/sections/graph.ts'
+import { storageSection } from '../../src/report/dashboard/sections/storage.ts'
 import { findTasks, taskFacts } from '../../src/report/dashboard/sections/task-facts.ts'
 import { sampleRun } from '../report/sample-run.ts'
 import { randomRun } from '../report/random-run.ts'
@@ -192,4 +193,36 @@ test('a generator has as many values as it yielded; the stream that holds them i
   assert.deepEqual(rows([1], [1]), [])
   // Results that a task passes on by ready have names from the start.
   assert.deepEqual(rows([1, 2, 3], [1, 2]), [[2, ['count#2']]])
+})
+
+test('after the end of a run nothing waits: devices are idle, and a stream that was not committed is cut off', () => {
+  const model = new RunModel()
+  for (const event of richRun()) {
+    model.observe(event)
+    if (event.type !== 'stream') continue
+    const [stream] = streamsSection(model, event.at).streams
+    assert.equal(stream?.state, 'growing')
+  }
+  const { streams, waits } = streamsSection(model, 3700)
+  const file = streams.find(({ name }) => name.endsWith('grow.dat'))
+  assert.deepEqual([file?.state, file?.rate, waits], ['cut off', 0, []])
+  assert.ok(file?.consumers.every(consumer => !consumer.waits))
+  const [device] = storageSection(model, 3700).devices
+  assert.deepEqual([device?.running, device?.waiting], [0, 0])
+})
+
+test('a move that failed and one that was not needed any more are told apart', () => {
+  const move = { type: 'move', at: 3600, why: 'flush', version: 2, from: 0, to: 1, bytes: 5 } as const
+  const model = modelOf(richRun())
+  model.observe({ ...move, move: 2, phase: 'failed', reason: 'no space left' })
+  model.observe({ ...move, move: 3, phase: 'dropped', reason: 'the run ends' })
+  const { moved, recent } = storageSection(model, 3700)
+  assert.deepEqual([moved.failed, moved.dropped, moved.flush.files], [1, 1, 1])
+  assert.deepEqual(
+    recent.slice(0, 2).map(({ phase, reason }) => [phase, reason]),
+    [
+      ['dropped', 'the run ends'],
+      ['failed', 'no space left'],
+    ],
+  )
 })

@@ -84,17 +84,21 @@ export function nodesSection(model: RunModel, now: number): NodesSection {
 export function streamsSection(model: RunModel, now: number): StreamsSection {
   const rows: StreamRow[] = []
   const waits: string[] = []
+  const isOver = model.statistics.outcome !== null
   for (const { latest, over } of model.streams.files.values()) {
     const points = over.points(now)
-    for (const reader of latest.readers) if (reader.waits !== null) waits.push(clean(reader.waits))
+    for (const reader of latest.readers) if (reader.waits !== null && !isOver) waits.push(clean(reader.waits))
     rows.push({
       name: clean(inFolder(latest.path, model.run?.cwd ?? '')),
-      state: latest.state,
+      state: isOver && latest.state === 'growing' ? 'cut off' : latest.state,
       producers: latest.producers.map(clean),
-      consumers: latest.readers.map(reader => ({ name: clean(reader.name), waits: reader.waits !== null })),
+      consumers: latest.readers.map(reader => ({
+        name: clean(reader.name),
+        waits: reader.waits !== null && !isOver,
+      })),
       frontier: latest.bytes,
       unit: 'bytes',
-      rate: latest.state === 'growing' ? lateRate(points.values) : 0,
+      rate: latest.state === 'growing' && !isOver ? lateRate(points.values) : 0,
       over: points,
     })
   }

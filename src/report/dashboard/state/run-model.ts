@@ -159,7 +159,7 @@ export class RunModel {
         if (event.phase === 'done') this.#moved(event)
         break
       case 'run-ended':
-        this.storage.end()
+        this.storage.end(event.at)
         break
       case 'kept':
         this.tasks.tell(event)

@@ -39,6 +39,10 @@ export class DeviceHistory {
     this.waiting.set(event.at, event.waiting)
   }
 
+  end(at: number): void {
+    if (this.state) this.observe({ ...this.state, at, read: 0, write: 0, running: 0, waiting: 0 })
+  }
+
   hold(path: string, bytes: number, sign: 1 | -1): void {
     const kind = /\.[\w-]{1,12}$/.exec(path)?.[0] ?? 'other'
     const entry = this.content.get(kind) ?? { files: 0, bytes: 0 }
@@ -62,9 +66,10 @@ export class StorageHistory {
     for (const device of facts) this.devices.push(new DeviceHistory(device))
   }
 
-  /** The run has ended: what lay on a device for its time has gone to its place. */
-  end(): void {
+  /** The run has ended: nothing runs or waits there, and what lay on a device for its time has gone to its place. */
+  end(at: number): void {
     for (const device of this.devices) {
+      device.end(at)
       if ((device.state?.used ?? 0) > 0) continue
       device.content.clear()
       device.isEmptied = true
