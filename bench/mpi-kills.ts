@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathOf } from './number-of.ts'
@@ -14,22 +14,31 @@ export interface Kills {
   readonly left: readonly string[]
 }
 
-/** Kills ranks at random moments; see programs/mpi-kill.mjs. */
+export type Victim = 'rank' | 'launcher' | 'proxy' | 'agent'
+
+/** Kills processes of MPI tasks at random moments; see programs/mpi-kill.mjs. */
 export async function killRanks(
   seed: number,
   rounds: number,
   environment: Record<string, string> = {},
+  victim: Victim = 'rank',
 ): Promise<Kills> {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-kills-'))
   const mark = `${process.pid}-${seed}-${Date.now()}`
+  // Agents that are killed stay lost: there have to be two more. They call over the network, as on other machines.
+  const isFar = victim === 'proxy' || victim === 'agent'
+  const nodes = join(folder, 'nodes.yaml')
+  const count = victim === 'agent' ? rounds + 2 : 2
+  writeFileSync(nodes, `nodes:\n  - { name: n, count: ${count}, cpus: 1, launch: '{stdin}' }\n`)
   const env = {
     ...process.env,
+    ...(isFar ? { MILLRACE_NODES: nodes } : {}),
     ...environment,
     MILLRACE_PROGRESS: 'none',
     MILLRACE_CPUS: '2',
     BENCH_KILL: mark,
   }
-  const words = [pathOf('mpi-kill.mjs'), String(seed), String(rounds)]
+  const words = [pathOf('mpi-kill.mjs'), String(seed), String(rounds), victim]
   const child = spawn(process.execPath, words, { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] })
   let [stdout, stderr, isHung] = ['', '', false]
   child.stdout.on('data', (chunk: Buffer) => (stdout += String(chunk)))

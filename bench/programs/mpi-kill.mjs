@@ -1,5 +1,6 @@
-// `mpi-kill.mjs SEED KILLS`: kills a rank at a random moment of a task, again and again: while the ranks start, while they
-// wait, and inside the task. Prints how many results were wrong.
+// `mpi-kill.mjs SEED KILLS VICTIM`: kills a process at a random moment of a task, again and again: while the ranks start, while they
+// wait, and inside the task. The victim is a `rank`, the `launcher` (mpirun), the `proxy` by which that has ranks on another node, or
+// an `agent`. Prints how many results were wrong.
 import { readFileSync, readdirSync } from 'node:fs'
 import { FILE_OUT, INOUT, main, mpi, waitOn, waitOnFile } from 'millrace'
 
@@ -21,13 +22,23 @@ export const count = mpi(
   },
 )
 
-const ranks = () =>
+/** What the program of each kind of victim is, and a word of its command line. */
+const VICTIMS = {
+  rank: { program: /node/, word: 'mpi-rank.js' },
+  launcher: { program: /mpirun|mpiexec|orterun/, word: '' },
+  proxy: { program: /orted|hydra_pmi_proxy/, word: '' },
+  agent: { program: /node/, word: '\0agent\0' },
+}
+const { program, word } = VICTIMS[process.argv[4] ?? 'rank']
+
+const victims = () =>
   readdirSync('/proc').filter(name => {
+    if (name === String(process.pid)) return false
     try {
-      // The launcher has the name of the program in its words too.
+      // The launcher has the name of the program of a rank in its words too.
       return (
-        readFileSync(`/proc/${name}/cmdline`, 'utf8').includes('mpi-rank.js') &&
-        /node/.test(readFileSync(`/proc/${name}/comm`, 'utf8')) &&
+        readFileSync(`/proc/${name}/cmdline`, 'utf8').includes(word) &&
+        program.test(readFileSync(`/proc/${name}/comm`, 'utf8')) &&
         readFileSync(`/proc/${name}/environ`, 'utf8').includes(`BENCH_KILL=${process.env.BENCH_KILL}\0`)
       )
     } catch {
@@ -59,14 +70,14 @@ main(async () => {
       const first = new Float64Array(20000)
       if (!(await isRight(count(first, path), first, path))) wrong++
     }
-    const there = isWarm ? ranks() : null
+    const there = isWarm ? victims() : null
     const a = new Float64Array(20000)
     const future = count(a, path)
     let isOver = false
     const delay = next() * (isWarm ? 30 : 1200)
     const victim = next()
     const timer = setTimeout(() => {
-      const found = isOver ? [] : (there ?? ranks())
+      const found = isOver ? [] : (there ?? victims())
       const pid = found[Math.floor(victim * found.length)]
       if (!pid) return
       try {

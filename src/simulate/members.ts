@@ -1,4 +1,5 @@
 import type { Members } from './failures.ts'
+import { coreNode } from './machine/platform.ts'
 import type { Simulation } from './simulation.ts'
 
 /** What losing and joining does in a simulation: the core gets the same stimuli as in a real run. */
@@ -30,7 +31,7 @@ export const membersOf = (simulation: Simulation): Members => ({
   join: model => {
     const { engine, clock, stores } = simulation
     stores.join(model)
-    const { index, name, cpus, memory } = engine.membership.joined(model)
+    const { index, name, cpus, memory } = engine.membership.joined(coreNode(model))
     engine.observer?.({ type: 'node-joined', at: clock.now, node: index, name, cpus, memory })
     return index
   },

@@ -18,6 +18,7 @@ import { Clock } from './clock.ts'
 import type { Alarm } from './clock.ts'
 import { Execution, computeOf } from './execution.ts'
 import type { Surroundings, Work } from './execution.ts'
+import { coreNode } from './machine/platform.ts'
 import type { Platform } from './machine/platform.ts'
 import { randomFrom } from './machine/random.ts'
 import { Movers } from './machine/movers.ts'
@@ -90,8 +91,7 @@ export class Simulation implements Surroundings {
     this.#bandwidth = bandwidth ?? null
     this.#random = randomFrom(seed ?? 1)
     this.engine = new Engine({
-      // The ranks of one task may be on several of them.
-      nodes: platform.nodes.map(node => ({ ...node, sharesRanks: true })),
+      nodes: platform.nodes.map(coreNode),
       ...(policy ? { policy } : {}),
       ...io,
       observer: observer ?? null,
@@ -292,7 +292,9 @@ export class Simulation implements Surroundings {
   /** Nothing that ran, or waited, on the node counts any more. A task that several nodes were lost under fails. */
   cutOff(node: Node, reason: string): void {
     const why = lost(`node ${node.name}: ${reason}`)
-    const begun = [...(this.#running?.keys() ?? [])].filter(task => task.node === node.index)
+    const begun = [...(this.#running?.keys() ?? [])].filter(
+      task => task.node === node.index || node.lanesLentTo(task) > 0,
+    )
     const behind = node.lanes.flatMap(lane => [...lane.queue].filter(task => task.startedAt < 0))
     for (const task of begun) {
       this.lostTime += (this.clock.now - task.startedAt) * task.attemptDemand.cpus

@@ -2,20 +2,32 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { FILE_OUT, IN } from '../../src/model/options/directions.ts'
+import type { SimulatedOutcome } from '../../src/simulate/outcome.ts'
+import type { FailureOptions } from '../../src/simulate/failures.ts'
 import { setHost } from '../../src/model/client.ts'
 import { mpi } from '../../src/model/mpi/mpi.ts'
 import { task } from '../../src/model/task.ts'
 import { SimulatedHost, programWorkload } from '../../src/simulate/program/program.ts'
 import { simulate } from '../../src/simulate/simulate.ts'
 
-/** Seconds that a program takes on nodes with so many CPUs. */
-async function seconds(cpus: readonly number[], body: () => unknown): Promise<number> {
+/** How a program goes on nodes with so many CPUs. */
+async function outcome(
+  cpus: readonly number[],
+  body: () => unknown,
+  failures?: FailureOptions,
+): Promise<SimulatedOutcome> {
   const host = new SimulatedHost()
   setHost(host)
   const nodes = cpus.map((count, i) => ({ name: `n${i}`, cpus: count, memory: 1e12, tags: [`n${i}`] }))
-  const { tasksEnded } = await simulate(programWorkload('program', body, host), { platform: { nodes } })
-  return tasksEnded
+  return simulate(programWorkload('program', body, host), {
+    platform: { nodes },
+    ...(failures && { failures }),
+  })
 }
+
+/** Seconds that it takes. */
+const seconds = async (...run: Parameters<typeof outcome>): Promise<number> =>
+  (await outcome(...run)).tasksEnded
 
 const never = (): never => {
   throw new Error('never run')
@@ -141,4 +153,70 @@ test('a file that ranks write together should be there once, after their time', 
     (_comm, _value: number, _path: string): number => never(),
   )
   assert.equal(await seconds([2], () => save(1, 'out')), 5)
+})
+
+test('given any wide and narrow tasks, all should end, none before it has its CPUs, and CPUs that a wide one waits for are used meanwhile', () =>
+  fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.integer({ min: 1, max: 4 }), { minLength: 1, maxLength: 4 }),
+      fc.array(fc.record({ ranks: fc.integer({ min: 1, max: 16 }), time: fc.integer({ min: 1, max: 9 }) }), {
+        minLength: 1,
+        maxLength: 12,
+      }),
+      async (cpus, tasks) => {
+        const all = cpus.reduce((sum, count) => sum + count, 0)
+        const fitting = tasks.map(({ ranks, time }) => ({ ranks: Math.min(ranks, all), time }))
+        const took = await seconds(cpus, () => {
+          fitting.forEach(({ ranks, time }, i) => void wide(`w${i}`, ranks, { compute: time })())
+        })
+        const work = fitting.reduce((sum, { ranks, time }) => sum + ranks * time, 0)
+        const oneByOne = fitting.reduce((sum, { time }) => sum + time, 0)
+        assert.ok(took >= work / all - 1e-6, `${took} s for ${work} s on ${all} CPUs`)
+        assert.ok(took <= oneByOne + 1e-6, `${took} s, and ${oneByOne} s one by one`)
+      },
+    ),
+    { numRuns: 200 },
+  ))
+
+test('narrow tasks should run beside a wide one that waits, and it should come to its turn', async () => {
+  const long = task({ name: 'long', cost: { compute: 100 } }, never)
+  const short = task({ name: 'short', cost: { compute: 1 } }, never)
+  const order: string[] = []
+  const took = await seconds([2, 2], async () => {
+    long()
+    const ends = [wide('gang', 4, { compute: 5 })().then(() => order.push('gang'))]
+    for (let i = 0; i < 60; i++) ends.push(short().then(() => order.push('short')))
+    await Promise.all(ends)
+  })
+  assert.equal(order.length, 61)
+  // Some went on before it, on the three CPUs that were free; not all, or it might never have all four.
+  assert.ok(order.indexOf('gang') >= 12 && order.indexOf('gang') <= 30, String(order.indexOf('gang')))
+  assert.ok(took <= 100 + 5 + 60 / 4, `${took} s`)
+})
+
+test('a wide task should begin again when any of its nodes is lost', async () => {
+  for (const node of ['n0', 'n1']) {
+    const took = await seconds([2, 2, 2], () => void wide('gang', 4, { compute: 5 })(), {
+      lose: [{ node, at: 2000 }],
+    })
+    assert.equal(took, 7, node)
+  }
+  // It had nothing on the third.
+  const lose = [{ node: 'n2', at: 2000 }]
+  assert.equal(await seconds([2, 2, 2], () => void wide('gang', 4, { compute: 5 })(), { lose }), 5)
+})
+
+test('no wide task should begin on nodes of which one ends too early', async () => {
+  const failures = { wallTime: 100_000, replaceAfter: 1000 }
+  const { tasksEnded, lostTime } = await outcome(
+    [2, 2],
+    async () => {
+      const gang = wide('gang', 4, { compute: 60 })
+      await gang()
+      await gang()
+    },
+    failures,
+  )
+  // The second one waits for the nodes that come after 101 s.
+  assert.deepEqual([tasksEnded, lostTime], [161, 0])
 })

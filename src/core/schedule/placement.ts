@@ -347,7 +347,8 @@ export class Placement {
 
   /** Over several nodes, all CPUs at once. */
   #spread(task: Task): boolean {
-    const found = this.#held.size > 0 || task.io ? null : findSpread(task, this.#nodes)
+    if (this.#held.size > 0 || task.io) return false
+    const found = findSpread(task, this.#nodes, (one, node) => this.#timeLeft.suffices(one, node, this.#now))
     if (!found) return false
     const { implementation, first, count } = found
     this.#occupy(task, first, implementation, null, demandOf(count, 0, []))

@@ -10,8 +10,15 @@ export interface Spot {
   readonly others: readonly (readonly [Node, number])[]
 }
 
-/** The nodes on which a task can have all its CPUs now: they are filled one by one. */
-export function findSpread(task: Task, nodes: readonly Node[]): Spot | null {
+/**
+ * The nodes on which a task can have all its CPUs now: they are filled one by one. `lasts`: whether a node is there for long
+ * enough.
+ */
+export function findSpread(
+  task: Task,
+  nodes: readonly Node[],
+  lasts: (implementation: Implementation, node: Node) => boolean,
+): Spot | null {
   for (const implementation of task.kind.implementations) {
     const demand = implementation.demand ?? task.demand
     // What is more than CPUs has to be on one node.
@@ -19,7 +26,7 @@ export function findSpread(task: Task, nodes: readonly Node[]): Spot | null {
     const found: [Node, number][] = []
     let left = demand.cpus
     for (const node of nodes) {
-      const count = node.roomFor(demand, left)
+      const count = lasts(implementation, node) ? node.roomFor(demand, left) : 0
       if (count > 0) found.push([node, count])
       left -= count
       if (left === 0) break

@@ -393,14 +393,18 @@ export class MpiTasks implements TaskForm {
 
   /** Those that ran in it begin again elsewhere, but for the one whose rank died. */
   #gone(pool: RankPool, reason: string, died: number | null, isMachine: boolean): void {
-    const { endings, events } = this.#parts
+    const { endings, events, host } = this.#parts
     this.#pools.gone(pool)
     for (const gang of this.#gangs.values()) {
       if (gang.pool !== pool || !gang.isCurrent) continue
       this.#forget(gang)
       const rank = died === null ? -1 : gang.ranks.indexOf(died)
       if (gang.isStopped || gang.task.state === 'stopping') endings.lose(gang.task, true, gang.task.reason)
-      else if (!isMachine && (rank >= 0 || gang.ranks.length === pool.size)) {
+      else if (isMachine) {
+        // One that was there when several nodes were lost is taken for the cause.
+        const isSuspect = host.afterLoss(gang.task, 'node', null) !== 'again'
+        endings.lose(gang.task, isSuspect, isSuspect ? `the third in turn: ${reason}` : reason)
+      } else if (rank >= 0 || gang.ranks.length === pool.size) {
         const which = rank >= 0 ? `rank ${rank} of ${gang.ranks.length}` : 'a rank'
         this.#fail(gang, new MillraceError('MR_MPI_RANK', `${which} ended before its time: ${reason}`), true)
       } else endings.lose(gang.task, false, reason)

@@ -38,6 +38,9 @@ export interface NodeModel extends NodeDescription {
   link?: number
 }
 
+/** What the core knows of it. The ranks of one task may be on several nodes, also on those that join later. */
+export const coreNode = (model: NodeModel): NodeDescription => ({ ...model, sharesRanks: true })
+
 /** What a simulated run runs on. */
 export interface Platform {
   readonly nodes: readonly NodeModel[]
