@@ -1,3 +1,4 @@
+import { algebraRows } from './papers/algebra.ts'
 import { capioRows } from './papers/capio.ts'
 import { copyfileRows } from './papers/copyfile.ts'
 import { eagerRows } from './papers/eager.ts'
@@ -27,6 +28,7 @@ const PARTS: Parts = {
   eager: eagerRows,
   mpi: mpiRows,
   capio: capioRows,
+  algebra: algebraRows,
 }
 
 const asJson = process.argv.includes('--json')

@@ -48,5 +48,12 @@ export const UNSTATED = {
   open: of(0.039, 'capio', 'GALILEO100: seconds to open a file on Lustre'),
   multiplying: of(0.05, 'mpi', 'matrix multiplication: a product, in times of writing it'),
   tail: of(0.36, 'mpi', 'web archives: how few records have most of the words', [0.2, 0.3, 0.42, 0.5]),
+  blocks: of(
+    5000,
+    'algebra',
+    'MareNostrum III: MB/s into a node, with reading and writing blocks',
+    [100, 500, 1000, 2500],
+  ),
+  factorizing: of(1, 'algebra', 'MareNostrum III: QR of blocks, in times of a product of that size'),
   consuming: of(1, 'eager', 'eager release: consuming, in times of producing'),
 } satisfies Record<string, Unstated>
