@@ -341,7 +341,7 @@ test('programs count by their files where a task names them', async () => {
   const program = new Program({
     'app.mjs': `
       import { command, main, waitOnFile, FILE_OUT } from 'millrace'
-      export const tool = command({ params: [FILE_OUT], programs: ['./tool.sh'], stdout: 0 }, () => ['./tool.sh'])
+      export const tool = command({ params: [FILE_OUT], programs: ['./tool.sh', './helper.sh'], stdout: 0 }, () => ['./tool.sh'])
       main(async () => { tool('out.txt'); await waitOnFile('out.txt') })
     `,
     'tool.sh': '#!/bin/sh\necho ran >> ran.log\necho one\n',
@@ -352,4 +352,8 @@ test('programs count by their files where a task names them', async () => {
   writeFileSync(program.path('tool.sh'), '#!/bin/sh\necho ran >> ran.log\necho two\n')
   await program.run('--resume')
   assert.equal(readFileSync(program.path('out.txt'), 'utf8'), 'two\n')
+  // One that was not there counts when it comes.
+  assert.deepEqual((await program.run('--resume')).ran, [])
+  writeFileSync(program.path('helper.sh'), '#!/bin/sh\n')
+  assert.deepEqual((await program.run('--resume')).ran, ['ran'])
 })

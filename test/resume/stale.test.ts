@@ -88,6 +88,67 @@ const CASES: Record<string, Case> = {
     before: { 'beside.txt': '1' },
     after: { 'beside.txt': '2' },
   },
+  'JSON of another folder, by a require of its own': {
+    module: `import { createRequire } from 'node:module'\nconst load = createRequire(import.meta.url)\n${plain(`load('../far-HERE/x.json').x`)}`,
+    before: { '../far-HERE/x.json': '{"x":1}' },
+    after: { '../far-HERE/x.json': '{"x":2}' },
+  },
+  'code by a require of its own': {
+    module: `import { createRequire } from 'node:module'\nconst load = createRequire(import.meta.url)\n${plain(`load('./old.cjs')`)}`,
+    before: { 'old.cjs': 'module.exports = 1' },
+    after: { 'old.cjs': 'module.exports = 2' },
+  },
+  'all that a module hands on': {
+    module: `export * from './handed.mjs'\nimport { x } from './hands.mjs'\n${plain('x')}`,
+    before: { 'hands.mjs': `export * from './handed.mjs'`, 'handed.mjs': 'export const x = 1' },
+    after: { 'handed.mjs': 'export const x = 2' },
+  },
+  'an import with a template': {
+    module:
+      'export const one = task({}, async n => (await import(`./t/part${n}.mjs`)).x)\nexport const work = () => one(1)',
+    before: { 't/part1.mjs': 'export const x = 1' },
+    after: { 't/part1.mjs': 'export const x = 2' },
+  },
+  'a module that is a link': {
+    module: `import { x } from './turned.mjs'\n${plain('x')}`,
+    before: { 'one.mjs': 'export const x = 1', 'two.mjs': 'export const x = 2', 'turned.mjs': '-> one.mjs' },
+    after: { 'turned.mjs': '-> two.mjs' },
+  },
+  'a variable of the environment in the shell of a command': {
+    module: `
+      import { readFileSync } from 'node:fs'
+      export const shell = command({ params: [FILE_OUT], stdout: 0 }, () => ['sh', '-c', 'echo "$SIZE_OF_TEST"'])
+      export const read = task({ params: [FILE_IN] }, path => readFileSync(path, 'utf8'))
+      export const work = () => { shell('HERE/shell.out'); return read('HERE/shell.out') }`,
+  },
+  'a variable of the environment, where all are handed on': {
+    module: plain(
+      'checked.SIZE_OF_TEST',
+      `
+      const check = (all, names) => Object.fromEntries(names.map(name => [name, all[name]]))
+      const checked = check(process.env, ['SIZE_OF_TEST'])\n`,
+    ),
+  },
+  'words of a command that come from elsewhere': {
+    module: `
+      import { readFileSync } from 'node:fs'
+      const width = readFileSync('HERE/width')
+      export const wide = command({ params: [FILE_OUT, IN], stdout: 0 }, (to, n) => ['printf', width + ' ' + n])
+      export const read = task({ params: [FILE_IN] }, path => readFileSync(path, 'utf8'))
+      export const work = () => { wide('HERE/wide.out', 1); return read('HERE/wide.out') }`,
+    before: { width: '10' },
+    after: { width: '20' },
+  },
+  'what a command adds to the environment': {
+    module: `
+      import { readFileSync } from 'node:fs'
+      const width = readFileSync('HERE/added', 'utf8')
+      export const adds = command({ params: [FILE_OUT], stdout: 0, env: { width } }, () => ['printenv', 'width'])
+      export const read = task({ params: [FILE_IN] }, path => readFileSync(path, 'utf8'))
+      export const work = () => { adds('HERE/added.out'); return read('HERE/added.out') }`,
+    before: { added: '10' },
+    after: { added: '20' },
+  },
   'an argument of the program': { module: plain('size', `const size = process.argv[2]\n`) },
   'a variable of the environment': { module: plain('size', `const size = process.env.SIZE_OF_TEST\n`) },
   'a variable of the environment, with brackets': { module: plain(`process.env['SIZE_OF_TEST']`) },
@@ -192,7 +253,7 @@ const CASES: Record<string, Case> = {
 /** Each case has a folder of its own. */
 const write = (program: Program, folder: string, files: Record<string, string> = {}): void => {
   for (const [name, text] of Object.entries(files)) {
-    const path = program.path(join(folder, name))
+    const path = program.path(join(folder, name.replaceAll('HERE', folder)))
     mkdirSync(dirname(path), { recursive: true })
     rmSync(path, { force: true })
     if (text.startsWith('-> ')) {

@@ -253,8 +253,9 @@ export class FileDigests {
   /** Of a program, by its name or its path. */
   program(name: string): Digest {
     const path = name.includes('/') ? name : findProgram(name)
-    if (path === null) return digestOf(`no program ${name}`)
-    const look = lookOf(statSync(path, { bigint: true }))
+    const stats = path === null ? undefined : statSync(path, { bigint: true, throwIfNoEntry: false })
+    if (path === null || !stats?.isFile()) return digestOf(`no program ${name}`)
+    const look = lookOf(stats)
     const remembered = this.#remembered(path, look)
     if (remembered) return Buffer.from(remembered.digest, 'hex')
     const digest = digestOf(readFileSync(path))

@@ -35,7 +35,8 @@ export function importsOf(path: string, text: string): string[] {
     const name = match[1] ?? match[2] ?? match[3] ?? ''
     const isLoaded = LOADS.test(text.slice(Math.max(0, match.index - 80), match.index))
     const files = namesOf(name).flatMap(one => filesAt(resolve(folder, one)))
-    found.push(...files.filter(file => isLoaded || isCode(file)))
+    // A `require` that was made for the module may have any name.
+    found.push(...files.filter(file => isLoaded || isComputed || isCode(file)))
     // The beginning of a name that is computed.
     if (isComputed && files.length === 0) found.push(...filesBelow(folderOf(folder, name), isMeant))
   }
@@ -44,7 +45,7 @@ export function importsOf(path: string, text: string): string[] {
     if (/^(?:\.{1,2}\/|file:|\.{1,2}$|data:|https?:)/.test(name) || isBuiltin(name)) continue
     const known = name.startsWith('#') ? mappedBy(folder) : packagesOf(folder, name)
     if (known) found.push(...known)
-    else if (/^[@~\w]/.test(name) && !name.includes(' ')) unknown += `${name} `
+    else if (/^[@~$\w]/.test(name) && !name.includes(' ')) unknown += `${name} `
   }
   if (isComputed) found.push(...filesBelow(folder, isMeant))
   if (unknown !== '')
@@ -88,6 +89,9 @@ function mappedBy(from: string): string[] {
 /** Arguments of the program that code may look at. */
 export const readsArguments = (text: string): boolean => /\bargv\b|\bparseArgs\s*\(/.test(text)
 
+/** The environment, where what follows does not say which variable is meant. */
+const WHOLE = /\bprocess\s*\??\.\s*env\b(?!\s*(?:\??\.\s*[A-Za-z_]|(?:\?\.)?\[\s*['"`][^'"`$\n]+['"`]))/
+
 /** Variables of the environment that code names. */
 export function variablesIn(text: string): string[] {
   const names = new Set<string>()
@@ -98,5 +102,9 @@ export function variablesIn(text: string): string[] {
     /\{([^{}]*)\}\s*=\s*(?:globalThis\s*\.\s*)?(?:process\s*\.\s*)?env\b/g,
   ))
     for (const [, name = ''] of list.matchAll(/(?:^|,)\s*['"]?([A-Za-z_]\w*)/g)) names.add(name)
+  // Shells of commands have the variables, too.
+  for (const [, name = ''] of text.matchAll(/\$\{?([A-Z_][A-Z\d_]*)\b/g)) names.add(name)
+  // Where all of them are handed on, as to what checks them, any word may be the name of one.
+  if (WHOLE.test(text)) for (const [name] of text.matchAll(/\b[A-Z][A-Z\d_]+\b/g)) names.add(name)
   return [...names]
 }

@@ -13,6 +13,7 @@ import { ENTRY } from '../../store/format.ts'
 import type { Runtime } from '../runtime.ts'
 import { answer } from './answer.ts'
 import type { CodeDigests } from './code.ts'
+import { commandLine } from './command-line.ts'
 import { Digests } from './digests.ts'
 import { Explanations } from './explanations.ts'
 import { FileDigests } from './file-digests.ts'
@@ -79,6 +80,7 @@ export class Keeper {
     this.#keys = new Keys({
       ...options,
       program: name => this.files.program(name),
+      lineOf: task => commandLine(task, options.root, runtime.modules),
       digestOf: (version, isTaken) => this.digests.of(version, isTaken),
     })
     if (options.isLookingUp) runtime.engine.looks.wants = task => this.#isKeepable(task)

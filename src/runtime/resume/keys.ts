@@ -37,6 +37,8 @@ export interface KeyOptions {
   /** Counts in every key. */
   readonly salt: string
   program(name: string): Digest
+  /** The words of a command, where it runs, and what it adds to the environment; nothing for other tasks. */
+  lineOf(task: Task): string
   /** What is in a version; null when that cannot be known. `isTaken`: the task writes over it. */
   digestOf(version: Version, isTaken: boolean): ValueDigest | Promise<ValueDigest | null> | null
 }
@@ -90,7 +92,7 @@ export class Keys {
   /** The text of the arguments; what is in slots comes apart. */
   #args(task: Task): ArgumentText | Promise<ArgumentText> {
     const { args } = jobOf(task)
-    let text = ''
+    let text = this.#options.lineOf(task)
     let hasClasses = false
     const late: Promise<ValueDigest>[] = []
     for (const argument of args) {
