@@ -15,7 +15,7 @@ const program = join(folder, 'app.mjs')
 writeFileSync(
   program,
   `
-import { writeFileSync, appendFileSync, readFileSync } from 'node:fs'
+import { existsSync, writeFileSync, appendFileSync, readFileSync } from 'node:fs'
 import { task, command, main, waitOn, barrier, IN, INOUT, FILE_IN, FILE_OUT, shared, stream, CONCURRENT } from ${JSON.stringify(pathToFileURL(join(root, 'dist', 'index.js')).href)}
 const [mode = 'all', folder = '.'] = process.argv.slice(2)
 const spin = ms => { const end = performance.now() + ms; while (performance.now() < end); }
@@ -51,9 +51,10 @@ main(async () => {
     await barrier()
     console.log(JSON.stringify({ word: said, pids: pids.size, self: pids.has(process.pid), sums, memory: [...memory], own: own[19_999], team: team[0], streamed, nested, last: readFileSync(folder + '/last', 'utf8') }))
   } else if (mode === 'kill') {
-    const made = Array.from({ length: 60 }, (_, i) => slow(i, folder + '/log'))
     for (let i = 0; i < 20; i++) shell(i, folder + '/s' + i)
-    const all = await waitOn(made)
+    let all
+    // Nodes come when they come: there is work until the test has ended what it ends.
+    do all = await waitOn(Array.from({ length: 60 }, (_, i) => slow(i, folder + '/log'))); while (!existsSync(folder + '/killed'))
     await barrier()
     console.log(JSON.stringify(all))
   } else await bad(folder + '/bad')
@@ -124,8 +125,26 @@ export function start(words: readonly string[], environment: NodeJS.ProcessEnv =
   return { pid: run.pid ?? 0, ended }
 }
 
-export async function until(isTrue: () => boolean): Promise<void> {
-  while (!isTrue()) await new Promise(resolve => setTimeout(resolve, 10))
+/** Resolves when it is so; fails when that can no longer be, because the run has ended. The limit is a watchdog. */
+export async function until(isTrue: () => boolean, run?: Running): Promise<void> {
+  let ended: string | null = null
+  void run?.ended.then(({ code, said }) => (ended = `the run has ended with exit code ${code}: ${said}`))
+  const end = Date.now() + 100_000
+  while (!isTrue()) {
+    if (ended !== null) throw new Error(ended)
+    if (Date.now() > end) throw new Error(`has not happened: ${isTrue.toString()}`)
+    await new Promise(resolve => setTimeout(resolve, 10))
+  }
+}
+
+/** Before a run of the mode `kill`. */
+export function forget(): void {
+  for (const name of ['log', 'killed']) rmSync(join(folder, name), { force: true })
+}
+
+/** All that is to be killed has been: a run of the mode `kill` may end. */
+export function allKilled(): void {
+  writeFileSync(join(folder, 'killed'), '')
 }
 
 /** The processes in which tasks of the mode `kill` have run so far, in the order of their first tasks. */

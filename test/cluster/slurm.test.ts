@@ -20,7 +20,18 @@ import { after, before, test } from 'node:test'
 import { bin } from '../cli/folder.ts'
 import { without } from '../node/mpi-program.ts'
 import { RANKS_SAID, rankArguments } from './mpi-program.ts'
-import { EXPECTED, arguments_, folder, isAlive, sockets, start, until, workers } from './program.ts'
+import {
+  EXPECTED,
+  allKilled,
+  arguments_,
+  folder,
+  forget,
+  isAlive,
+  sockets,
+  start,
+  until,
+  workers,
+} from './program.ts'
 
 const daemons = ['munged', 'slurmctld', 'slurmd'].map(name => `/usr/sbin/${name}`)
 const hasSlurm = [...daemons, '/usr/bin/salloc', '/usr/bin/srun'].every(path => existsSync(path))
@@ -116,7 +127,8 @@ before(async () => {
 })
 
 after(async () => {
-  const gone = started.map(child => new Promise(resolve => child.on('exit', resolve)))
+  const running = started.filter(child => child.exitCode === null && child.signalCode === null)
+  const gone = running.map(child => new Promise(resolve => child.on('exit', resolve)))
   for (const child of started.toReversed()) child.kill()
   await Promise.all(gone)
 })
@@ -157,7 +169,7 @@ test(
 
 test(
   'in a Slurm allocation a program has the results of one machine',
-  { skip, timeout: 60_000 },
+  { skip, timeout: 120_000 },
   async () => {
     const { code, text, said } = await start(inAllocation('all'), environment).ended
     assert.equal(code, 0, said)
@@ -170,12 +182,13 @@ test(
   },
 )
 
-test('in a Slurm allocation a killed agent costs nothing but time', { skip, timeout: 60_000 }, async () => {
-  rmSync(join(folder, 'log'), { force: true })
+test('in a Slurm allocation a killed agent costs nothing but time', { skip, timeout: 120_000 }, async () => {
+  forget()
   const run = start(inAllocation('kill'), environment)
-  await until(() => workers().length === 2)
+  await until(() => workers().length === 2, run)
   const all = workers()
   process.kill(all[0] ?? 0, 'SIGKILL')
+  allKilled()
   const { code, text, said } = await run.ended
   assert.equal(code, 0, said)
   assert.deepEqual(
@@ -186,10 +199,10 @@ test('in a Slurm allocation a killed agent costs nothing but time', { skip, time
   assert.deepEqual(readdirSync(sockets), [])
 })
 
-test('in a Slurm allocation a killed coordinator leaves nothing', { skip, timeout: 60_000 }, async () => {
-  rmSync(join(folder, 'log'), { force: true })
+test('in a Slurm allocation a killed coordinator leaves nothing', { skip, timeout: 120_000 }, async () => {
+  forget()
   const run = start(inAllocation('kill'), environment)
-  await until(() => workers().length === 2)
+  await until(() => workers().length === 2, run)
   const children = execFileSync('ps', ['-o', 'pid=', '--ppid', String(run.pid)], { encoding: 'utf8' })
   process.kill(Number(children.trim()), 'SIGKILL')
   await run.ended
@@ -199,12 +212,14 @@ test('in a Slurm allocation a killed coordinator leaves nothing', { skip, timeou
 
 test(
   'nodes are asked for by sbatch while work waits, and nothing is left of them',
-  { skip, timeout: 90_000 },
+  { skip, timeout: 120_000 },
   async () => {
-    rmSync(join(folder, 'log'), { force: true })
+    forget()
     const words = [process.execPath, ...arguments_('0..2', 'all')]
     words.splice(words.indexOf('--nodes'), 0, '--slurm', 'partition=all,time=5m')
-    const { code, text, said } = await start(words, environment).ended
+    const own = join(folder, 'own')
+    mkdirSync(own)
+    const { code, text, said } = await start(words, environment, own).ended
     assert.equal(code, 0, said)
     const { pids, self, ...rest } = JSON.parse(text) as Record<string, unknown>
     assert.ok(Number(pids) >= 1)
@@ -214,13 +229,14 @@ test(
     const queue = (): string =>
       execFileSync('squeue', ['-h'], { encoding: 'utf8', env: { ...process.env, ...environment } })
     await until(() => queue() === '')
-    assert.ok(!existsSync('.millrace') || readdirSync('.millrace').every(name => !name.startsWith('agents-')))
+    const kept = join(own, '.millrace')
+    assert.ok(!existsSync(kept) || readdirSync(kept).every(name => !name.startsWith('agents-')))
   },
 )
 
 test(
   'a partition that does not exist is refused before anything is run',
-  { skip, timeout: 60_000 },
+  { skip, timeout: 120_000 },
   async () => {
     const words = [process.execPath, ...arguments_('0..2', 'all')]
     words.splice(words.indexOf('--nodes'), 0, '--slurm', 'partition=nowhere')
@@ -232,7 +248,7 @@ test(
   },
 )
 
-test('in an allocation the nodes are found without being named', { skip, timeout: 90_000 }, async () => {
+test('in an allocation the nodes are found without being named', { skip, timeout: 120_000 }, async () => {
   const words = [process.execPath, ...arguments_('slurm', 'all')]
   words.splice(words.indexOf('--nodes'), 2)
   const { code, text, said } = await start(['salloc', '-N2', '-Q', ...words], environment).ended
@@ -243,7 +259,7 @@ test('in an allocation the nodes are found without being named', { skip, timeout
   assert.deepEqual(rest, EXPECTED)
 })
 
-test('outside of an allocation slurm is refused', { skip, timeout: 60_000 }, async () => {
+test('outside of an allocation slurm is refused', { skip, timeout: 120_000 }, async () => {
   const words = [process.execPath, ...arguments_('slurm', 'all')]
   const { code, said } = await start(words, environment).ended
   assert.equal(code, 2)

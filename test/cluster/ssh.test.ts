@@ -11,8 +11,10 @@ import { without } from '../node/mpi-program.ts'
 import { RANKS_SAID, rankArguments } from './mpi-program.ts'
 import {
   EXPECTED,
+  allKilled,
   arguments_,
   folder,
+  forget,
   isAlive,
   sockets,
   sshSockets,
@@ -103,7 +105,7 @@ async function nothingIsLeft(known: readonly string[]): Promise<void> {
   await until(() => sshSockets().every(name => known.includes(name)))
 }
 
-test('over ssh a program has the results of one machine', { skip, timeout: 60_000 }, async () => {
+test('over ssh a program has the results of one machine', { skip, timeout: 120_000 }, async () => {
   const known = sshSockets()
   const words = [node, ...arguments_('ssh:127.0.0.1:1,localhost:1', 'all')]
   const { code, text, said } = await start(words, environment).ended
@@ -133,13 +135,13 @@ test(
 
 test(
   'over ssh an agent and an ssh that are killed cost nothing but time',
-  { skip, timeout: 60_000 },
+  { skip, timeout: 120_000 },
   async () => {
     const known = sshSockets()
-    rmSync(join(folder, 'log'), { force: true })
+    forget()
     const hosts = 'ssh:127.0.0.1:1,localhost:1,127.0.0.1:1'
     const run = start([node, ...arguments_(hosts, 'kill')], environment)
-    await until(() => workers().length === 3)
+    await until(() => workers().length === 3, run)
     const all = workers()
     const ssh = sshOf(run.pid, 0)
     assert.ok(ssh > 0)
@@ -147,6 +149,7 @@ test(
     process.kill(ssh, 'SIGKILL')
     await until(() => all.filter(isAlive).length === 2)
     process.kill(all.find(isAlive) ?? 0, 'SIGKILL')
+    allKilled()
     const { code, text, said } = await run.ended
     assert.equal(code, 0, said)
     assert.deepEqual(
@@ -158,18 +161,18 @@ test(
   },
 )
 
-test('over ssh a coordinator that is killed leaves nothing', { skip, timeout: 60_000 }, async () => {
+test('over ssh a coordinator that is killed leaves nothing', { skip, timeout: 120_000 }, async () => {
   const known = sshSockets()
-  rmSync(join(folder, 'log'), { force: true })
+  forget()
   const run = start([node, ...arguments_('ssh:127.0.0.1:1,localhost:1', 'kill')], environment)
-  await until(() => workers().length === 2)
+  await until(() => workers().length === 2, run)
   const connections = [0, 1].map(index => sshOf(run.pid, index))
   process.kill(run.pid, 'SIGKILL')
   await until(() => ![...workers(), ...connections].some(isAlive))
   await nothingIsLeft(known)
 })
 
-test('a host that cannot be reached is named', { skip, timeout: 60_000 }, async () => {
+test('a host that cannot be reached is named', { skip, timeout: 120_000 }, async () => {
   const known = sshSockets()
   const wrong = environment['MILLRACE_SSH_OPTIONS']?.replace(/-i \S+/, '-i /dev/null')
   const words = [node, ...arguments_('ssh:127.0.0.1:1', 'all')]
