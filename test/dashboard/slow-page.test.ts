@@ -4,6 +4,7 @@ import type { ServerResponse } from 'node:http'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
+import { finished } from 'node:stream/promises'
 import { after, test } from 'node:test'
 import type { RunEvent } from '../../src/core/events.ts'
 import { Feed } from '../../src/report/dashboard/feed.ts'
@@ -93,6 +94,34 @@ test('what waits for a page that does not read stays small, and other pages have
   assert.equal(slow.latest<Counted>('run').counts.submitted, 4000)
 })
 
+test('a page that is behind when the run ends has the end when it has read the rest', async () => {
+  const path = join(folder, 'behind', 'journal')
+  const journal = createJournal(path, { flushEvery: Infinity })
+  journal.observe({ ...runStarted, pid: process.pid } as RunEvent)
+  const run = new LiveRun(path)
+  const feed = new Feed(run)
+  const slow = new Connection(false)
+  // What it has not read fills its connection.
+  slow.write('x'.repeat(32 * 1024))
+  feed.join(slow.response, ['run', 'overview', 'timeline', 'storage'])
+  const events = [...manyTasks(1000)].slice(1, -1)
+  for (let i = 0; i < 10; i++) {
+    for (const event of events.slice(i * 400, (i + 1) * 400)) journal.observe(event)
+    journal.flushSync()
+    await feed.flush()
+  }
+  const ended: RunEvent = [...manyTasks(1000)].at(-1) as RunEvent
+  assert.equal(ended.type, 'run-ended')
+  journal.observe(ended)
+  journal.flushSync()
+  await feed.flush()
+  feed.close()
+  slow.readAll()
+  await finished(slow)
+  assert.notEqual(slow.latest<{ state: string }>('run').state, 'running')
+  await Promise.all([run.close(), journal.close()])
+})
+
 const BUSY = `
 import { command, main, task, IN } from 'millrace'
 const gate = command({ name: 'gate', params: [IN] }, (n: number) => ['sh', '-c', 'while [ ! -e go ]; do sleep 0.05; done'])
@@ -125,7 +154,8 @@ test('a run ends, and so does its page, while a page never reads', async () => {
   }
   for (const [, data] of text.matchAll(/^event: run\ndata: (.*)$/gm))
     states.push((JSON.parse(data as string) as { state: string }).state)
-  assert.equal(states.at(-1), 'ok')
+  // What became of the run says more than its page.
   const { code, stderr } = await running.ended
   assert.equal(code, 0, stderr)
+  assert.equal(states.at(-1), 'ok')
 })

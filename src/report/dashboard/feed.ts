@@ -69,6 +69,8 @@ export class Feed {
   close(): void {
     this.#isClosed = true
     if (this.#timer !== null) clearTimeout(this.#timer)
+    // A page that is behind gets the end, too: it comes after what it has not read yet.
+    this.#send(true)
     for (const { response } of this.#pages) response.end()
   }
 
@@ -83,11 +85,11 @@ export class Feed {
     this.#schedule((allowance?.spent ?? 0) - before)
   }
 
-  #send(): void {
+  #send(isLast = false): void {
     const texts = new Map<SectionName, string>()
     for (const page of this.#pages) {
       for (const name of page.sections) {
-        if (page.isBehind) break
+        if (page.isBehind && !isLast) break
         let text = texts.get(name)
         if (text === undefined) texts.set(name, (text = JSON.stringify(this.#run.section(name))))
         if (page.sent.get(name) === text) continue
