@@ -1,19 +1,19 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { streamRunOnNodes } from '../src/cluster/streams/stream-run.ts'
-import { packageVersion } from '../src/runtime/version.ts'
 import { bench, type Case } from './harness.ts'
-import { programPath } from './run-program.ts'
 import { Namespaces } from './stream/namespaces.ts'
+import { batchOver, inFolder, seconds, streamedOver, transfer, withNodes } from './stream/over-nodes.ts'
+import type { Spread } from './stream/over-nodes.ts'
+import { genomes, manyToOne, mapReduce } from './stream/spreads.ts'
 import { stepProgram } from './stream/workflow.ts'
 
 const MIB = 2 ** 20
-const PORT = 7070
 const STREAMED = 'millrace'
 const WIRE = 'the bytes over TCP, nothing else'
 const BATCH = 'batch through a folder of the same rate'
+const FAR = 'batch through a folder with 2 ms per open and close'
 const ONE = 'millrace, 1 to 1'
+const SMALL = 'millrace, an eighth of the bytes'
 
 interface Shape {
   readonly files: number
@@ -34,74 +34,23 @@ const wordsOf = ({ files, size, compute }: Shape, way: 'OUT' | 'IN'): string[] =
   `data#:0:${files}:1:${size}`,
 ]
 
-async function inFolder<T>(root: string, body: (folder: string) => Promise<T>): Promise<T> {
-  const folder = mkdtempSync(join(root, 'millrace-bench-nodes-'))
-  try {
-    return await body(folder)
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
-}
-
-async function withNodes<T>(count: number, body: (nodes: Namespaces) => Promise<T>): Promise<T> {
-  const nodes = Namespaces.make(count)
-  try {
-    return await body(nodes)
-  } finally {
-    nodes.end()
-  }
-}
-
-/** Seconds from the begin of the writer to the end of the last reader: without starting the nodes, which all runs pay once. */
-function streamed(shape: Shape): Promise<number> {
+/** One step that writes, and one on each of the other nodes that reads all. */
+const spreadOf = (shape: Shape): Spread => {
+  const outputs = ['data*']
   const readers = Array.from({ length: shape.readers ?? 1 }, (_, i) => i + 2)
-  return withNodes(readers.length + 1, nodes =>
-    inFolder(tmpdir(), async place => {
-      const streaming = [{ name: 'data*', committed: 'on_close', mode: 'no_update' }]
-      const graph = [
-        { name: 'writer', output_stream: ['data*'], streaming },
-        ...readers.map(i => ({ name: `reader${i}`, input_stream: ['data*'], output_stream: [`end${i}`] })),
-      ]
-      const file = join(place, 'Config.json')
-      writeFileSync(file, JSON.stringify({ name: 'bench', IO_Graph: graph, permanent: ['end*'] }))
-      const line = (way: 'OUT' | 'IN'): string =>
-        [stepProgram(), ...wordsOf(shape, way)].map(word => `'${word}'`).join(' ')
-      const steps = [
-        {
-          step: 'writer',
-          nodes: [nodes.nameOf(1)],
-          run: `date +%s.%N > $MILLRACE_PLACE/begun; ${line('OUT')}`,
-        },
-        ...readers.map(i => ({
-          step: `reader${i}`,
-          nodes: [nodes.nameOf(i)],
-          run: `${line('IN')} && date +%s.%N > end${i}`,
-        })),
-      ]
-      let told = ''
-      const io = { out: () => undefined, err: (text: string) => void (told += text) }
-      const options = { place, version: packageVersion() }
-      const code = await streamRunOnNodes(file, steps, nodes.specs, options, io)
-      if (code !== 0 || told.includes('no direct connection')) throw new Error(told)
-      const time = (name: string): number => Number(readFileSync(join(place, name), 'utf8'))
-      return Math.max(...readers.map(i => time(`end${i}`))) - time('begun')
-    }),
-  )
+  const read = (node: number) => ({
+    name: `reader${node}`,
+    node,
+    args: wordsOf(shape, 'IN'),
+    inputs: outputs,
+  })
+  return {
+    nodes: readers.length + 1,
+    stages: [[{ name: 'writer', node: 1, args: wordsOf(shape, 'OUT'), outputs }], readers.map(read)],
+  }
 }
 
-async function transfer(nodes: Namespaces, from: number, to: number, bytes: number): Promise<void> {
-  const wire = programPath('wire.mjs')
-  await Promise.all([
-    nodes.run(to, process.execPath, [wire, 'take', String(PORT), String(bytes)]),
-    nodes.run(from, process.execPath, [wire, 'send', nodes.addressOf(to), String(PORT), String(bytes)]),
-  ])
-}
-
-const seconds = async (body: () => Promise<void>): Promise<number> => {
-  const began = performance.now()
-  await body()
-  return (performance.now() - began) / 1000
-}
+const streamed = (shape: Shape): Promise<number> => streamedOver(spreadOf(shape))
 
 const bytesOf = ({ files, size }: Shape): number => files * size
 
@@ -125,6 +74,56 @@ const batch = (shape: Shape): Promise<number> =>
   )
 
 const arm = (system: string, run: () => Promise<number>): Case['arms'][number] => ({ system, missing, run })
+
+/** Empty when it is not there any more. */
+function readOr(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
+}
+
+/** The largest memory that the processes of a node had for themselves together, without the steps, in MiB. */
+async function memoryOf(shape: Shape): Promise<number> {
+  let most = 0
+  await streamedOver(spreadOf(shape), nodes => {
+    for (const node of [1, 2]) {
+      const sizes = nodes.pids(node).map(pid => {
+        const status = readOr(`/proc/${pid}/cmdline`).includes('stream-step')
+          ? ''
+          : readOr(`/proc/${pid}/status`)
+        return Number(/^RssAnon:\s*(\d+)/m.exec(status)?.[1] ?? 0) / 1024
+      })
+      most = Math.max(
+        most,
+        sizes.reduce((sum, size) => sum + size, 0),
+      )
+    }
+  })
+  return most
+}
+
+/** Streamed against batch, over several nodes. */
+const workflowCase = (
+  name: string,
+  about: string,
+  spread: Spread,
+  against: { system: string; far: number; rounds: number },
+  goal: { atMost: number } | { atLeast: number },
+): Case => ({
+  name,
+  about: `${about}; 1 Gbit/s between namespaces; every byte checked`,
+  unit: 's',
+  better: 'lower',
+  take: 'median',
+  rounds: against.rounds,
+  arms: [
+    arm(STREAMED, () => streamedOver(spread)),
+    arm(against.system, () => batchOver(spread, against.far)),
+  ],
+  goals: [{ of: STREAMED, against: against.system, ...goal }],
+})
 
 const oneCase = (name: string, about: string, shape: Shape, goals: Case['goals']): Case => ({
   name,
@@ -174,5 +173,36 @@ await bench('stream-nodes', [
     rounds: 3,
     arms: [arm(STREAMED, () => streamed({ ...toFour, readers: 4 })), arm(ONE, () => streamed(toFour))],
     goals: [{ of: STREAMED, against: ONE, atMost: 1.3 }],
+  },
+  workflowCase(
+    'many',
+    '10,000 x 100 KB from 4 nodes to one',
+    manyToOne(4, 10_000, 100_000),
+    { system: FAR, far: 2000, rounds: 1 },
+    { atMost: 1 / 8 },
+  ),
+  workflowCase(
+    'mapreduce',
+    '192 MiB in 24 parts, 2 map-reducers, 24 results, 4 nodes (the paper: 33 % less time)',
+    mapReduce(192, 24),
+    { system: BATCH, far: 0, rounds: 3 },
+    { atMost: 0.67 },
+  ),
+  workflowCase(
+    'genomes',
+    '4 directories of 2,504 files of 4 kB merged into one, 4 nodes (the paper: 39 % less time)',
+    genomes(2504, 4000),
+    { system: BATCH, far: 0, rounds: 3 },
+    { atMost: 0.61 },
+  ),
+  {
+    name: 'memory',
+    about: 'memory of the processes of a node while 1 GiB goes from node to node: a window, not the file',
+    unit: 'MiB',
+    better: 'lower',
+    take: 'median',
+    rounds: 1,
+    arms: [arm(STREAMED, () => memoryOf(large)), arm(SMALL, () => memoryOf({ ...large, size: 128 * MIB }))],
+    goals: [{ of: STREAMED, against: SMALL, atMost: 1.5 }],
   },
 ])

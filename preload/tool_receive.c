@@ -2,12 +2,13 @@
 #include "tool_relay.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define ROOM_TRIES 300
-#define SIGHT_US 2000
+#define SIGHT_NS 1000000u
 
 struct content {
     const u8 *at, *end;
@@ -113,37 +114,87 @@ static ssize_t write_at(struct mr_file *f, const char *path, const u8 *bytes, u6
     }
 }
 
-/* In a shared directory: waits until the file has as many bytes here as another node has told. Opening it makes the file
- * system ask for its size again. 0: it was failed instead. */
-static int is_seen(u32 file, const char *path, u64 size)
+/* ---- what this node does not see yet ---- */
+
+/* In a shared directory: a frame that tells of bytes which are not there on this node yet, and those of the same file behind it.
+ * Other files do not wait for them; the end of a step comes behind all that was sent before it. */
+struct aside {
+    struct aside *next;
+    u64 since; /* it is waited for; 0: for one of the same file before it */
+    u32 file, length;
+    u8 type, content[];
+};
+
+static struct aside *asides, **asides_end = &asides;
+
+static int has_aside(u32 file)
+{
+    for (const struct aside *a = asides; a; a = a->next)
+        if (a->file == file) return 1;
+    return 0;
+}
+
+static void put_aside(u32 file, u8 type, const u8 *content, u32 length)
+{
+    struct aside *last = 0;
+    for (struct aside *a = asides; a; a = a->next)
+        if (a->file == file) last = a;
+    if (last && last->type == MR_FRAME_DATA && type == MR_FRAME_DATA && last->length == length && !last->since) {
+        memcpy(last->content, content, length); /* it tells of more */
+        return;
+    }
+    struct aside *a = malloc(sizeof *a + length);
+    if (!a) return; /* its reader will wait until the file is complete */
+    *a = (struct aside){.file = file, .type = type, .length = length};
+    memcpy(a->content, content, length);
+    *asides_end = a;
+    asides_end = &a->next;
+}
+
+enum { NOT_SEEN = -1, SEEN, UNSEEN_TOO_LONG };
+
+/* Whether the file has as many bytes here as another node has told. Opening it makes the file system ask for its size again. */
+static int is_seen(u32 file, const char *path, u64 size, u64 since)
 {
     char why[200];
-    u64 began = mr_now();
-    long long found = -1;
-    for (;;) {
-        struct stat st;
-        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-        found = fd >= 0 && fstat(fd, &st) == 0 ? (long long)st.st_size : -1;
-        if (fd >= 0) close(fd);
-        if (found >= 0 && (u64)found >= size) return 1;
-        if (mr_now() - began >= mr_sight_limit || mr_load(&mr_b->gone)) break;
-        usleep(SIGHT_US);
-    }
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    long long found = fd >= 0 && fstat(fd, &st) == 0 ? (long long)st.st_size : -1;
+    if (fd >= 0) close(fd);
+    if (found >= 0 && (u64)found >= size) return SEEN;
+    if (!since || mr_now() - since < mr_sight_limit) return NOT_SEEN;
     if (found < 0) snprintf(why, sizeof why, "MR_STREAM_UNSEEN: another node has written it, and it is not there on this node");
     else snprintf(why, sizeof why, "MR_STREAM_UNSEEN: another node has written %llu bytes, and %lld are there on this node", (unsigned long long)size, found);
     fail(file, why);
+    return UNSEEN_TOO_LONG;
+}
+
+/* In a shared directory: 0, or NOT_SEEN. */
+static int data_seen(u32 file, const char *path, struct content c, u64 since)
+{
+    struct mr_file *f = mr_file_at(file);
+    u64 to = number(&c, 8), from = mr_load(&f->frontier);
+    if (f->mode != MR_NO_UPDATE || mr_load(&f->state) != MR_GROWING || to <= from) return 0;
+    int seen = is_seen(file, path, to, since);
+    if (seen == SEEN) mr_publish(f, from, to);
+    return seen == NOT_SEEN ? NOT_SEEN : 0;
+}
+
+static int complete_seen(u32 file, const char *path, struct content c, u64 since)
+{
+    struct mr_guard g;
+    u64 size = number(&c, 8);
+    if (mr_load(&mr_file_at(file)->state) >= MR_COMMITTED) return 0;
+    int seen = size == ~(u64)0 ? SEEN : is_seen(file, path, size, since);
+    if (seen != SEEN) return seen == NOT_SEEN ? NOT_SEEN : 0;
+    mr_lock(&g);
+    mr_file_complete(file);
+    mr_unlock(&g);
     return 0;
 }
 
 static int data(u32 file, const char *path, struct content c)
 {
-    if (mr_is_shared) {
-        struct mr_file *f = mr_file_at(file);
-        u64 to = number(&c, 8), from = mr_load(&f->frontier);
-        if (f->mode != MR_NO_UPDATE || mr_load(&f->state) != MR_GROWING || to <= from) return 0;
-        if (is_seen(file, path, to)) mr_publish(f, from, to);
-        return 0;
-    }
     struct mr_file *f = mr_file_at(file);
     u64 from = number(&c, 8), at = from, size = (u64)(c.end - c.at);
     for (int tries = 0; size;) {
@@ -169,14 +220,12 @@ static int complete(u32 file, const char *path, struct content c)
     struct mr_guard g;
     u64 size = number(&c, 8);
     u32 mode = (u32)number(&c, 4);
-    if (mr_is_shared) {
-        if (mr_load(&mr_file_at(file)->state) >= MR_COMMITTED || (size != ~(u64)0 && !is_seen(file, path, size))) return 0;
-    } else if (size == ~(u64)0) unlink(path);
+    if (size == ~(u64)0) unlink(path);
     else if (truncate(path, (off_t)size) < 0) {
         fail(file, strerror(errno));
         return 0;
     }
-    if (!mr_is_shared && mode && chmod(path, mode) < 0) mode = 0; /* it can still be read */
+    if (mode && chmod(path, mode) < 0) mode = 0; /* it can still be read */
     mr_lock(&g);
     mr_file_complete(file);
     mr_unlock(&g);
@@ -221,7 +270,8 @@ static int ended(const char *name, struct content c)
     return 0;
 }
 
-int mr_take_frame(u8 type, const u8 *content, u32 length)
+/* `since`: it is waited for, 0: it has just come. `file` gets the record it is about. 0, an exit code, or NOT_SEEN. */
+static int take(u8 type, const u8 *content, u32 length, u64 since, u32 *about)
 {
     struct content c = {content, content + length};
     char name[1024], path[2200];
@@ -230,17 +280,19 @@ int mr_take_frame(u8 type, const u8 *content, u32 length)
     memcpy(name, c.at, size);
     name[size] = 0;
     c.at += size;
-    if (type == MR_FRAME_ENDED) return ended(name, c);
+    if (type == MR_FRAME_ENDED) return !since && asides ? NOT_SEEN : ended(name, c);
     if (!is_inside(name)) return mr_say(MR_FAILED_COMMAND, "another node speaks of a file outside: %s", name);
     u32 file = record_of(name);
     if (file == MR_NONE) return 0;
+    *about = file;
+    if (!since && has_aside(file)) return NOT_SEEN;
     mr_path_of(path, sizeof path, name);
     if (type == MR_FRAME_BEGIN || type == MR_FRAME_CUT) number(&c, 4); /* the generation: relays have nothing to compare it with */
     if (type == MR_FRAME_BEGIN) return begin(file, path, (u8)number(&c, 1));
     if (!(mr_file_at(file)->marks & MR_REMOTE)) return 0; /* it was refused when it began */
     switch (type) {
-    case MR_FRAME_DATA: return data(file, path, c);
-    case MR_FRAME_COMPLETE: return complete(file, path, c);
+    case MR_FRAME_DATA: return mr_is_shared ? data_seen(file, path, c, since) : data(file, path, c);
+    case MR_FRAME_COMPLETE: return mr_is_shared ? complete_seen(file, path, c, since) : complete(file, path, c);
     case MR_FRAME_CUT: return cut(file, path, (int)number(&c, 1));
     case MR_FRAME_FAIL: {
         char why[256];
@@ -252,4 +304,40 @@ int mr_take_frame(u8 type, const u8 *content, u32 length)
     }
     default: return mr_say(MR_FAILED_COMMAND, "a frame of type %u came from another node", type);
     }
+}
+
+int mr_take_frame(u8 type, const u8 *content, u32 length)
+{
+    u32 file = MR_NONE;
+    int code = take(type, content, length, 0, &file);
+    if (code != NOT_SEEN) return code;
+    put_aside(file, type, content, length);
+    return 0;
+}
+
+int mr_has_aside(void) { return asides != 0; }
+
+int mr_take_aside(void)
+{
+    static u64 last;
+    struct aside **at = &asides;
+    int code = 0;
+    u64 now = mr_now();
+    if (now - last < SIGHT_NS) return 0; /* also when frames come without a pause */
+    last = now;
+    for (struct aside *a; !code && (a = *at);) {
+        int is_first = a->file != MR_NONE || a == asides;
+        for (const struct aside *b = asides; b != a && is_first; b = b->next) is_first = a->file != b->file;
+        if (is_first && !a->since) a->since = now;
+        code = is_first ? take(a->type, a->content, a->length, a->since, &a->file) : NOT_SEEN;
+        if (code == NOT_SEEN) {
+            at = &a->next;
+            code = 0;
+            continue;
+        }
+        *at = a->next;
+        if (!*at) asides_end = at;
+        free(a);
+    }
+    return code;
 }

@@ -2,6 +2,7 @@
 #include "tool_relay.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 
 #define LOOK_BUSY_US 300
 #define LOOK_IDLE_US 2000
+#define SIGHT_MS 2
 #define REAP_NS 200000000u
 
 u32 *mr_remote_ok, *mr_remote_failed;
@@ -106,7 +108,13 @@ static void *take(void *unused)
     u8 head[5], *content = 0;
     u32 size = 0;
     (void)unused;
-    while (!code && read_all(head, sizeof head)) {
+    for (;;) {
+        struct pollfd in = {.fd = 0, .events = POLLIN};
+        while (!code && mr_has_aside() && !mr_load(&mr_b->gone)) {
+            code = mr_take_aside();
+            if (poll(&in, 1, SIGHT_MS) > 0) break;
+        }
+        if (code || !read_all(head, sizeof head)) break;
         u32 length;
         memcpy(&length, head, 4);
         if (length > MR_FRAME_MAX + 4096) {

@@ -55,5 +55,8 @@ int mr_send_news(void);
 
 /* tool_receive.c: takes one frame. 0, or an exit code with a message. */
 int mr_take_frame(u8 type, const u8 *content, u32 length);
+/* Frames that tell of what this node does not see yet: whether there are any, and a look whether that has changed. */
+int mr_has_aside(void);
+int mr_take_aside(void);
 
 #endif

@@ -1,13 +1,13 @@
 /* A step of a workflow: reads files and checks every byte and the length of each, writes files, computes.
  *
- *   stream-step [-b BUFFER] [-f US_PER_FILE] [-m US_PER_MIB] [-p PART/PARTS] [-s] [-z] [IN GROUP…] [OUT GROUP…]
+ *   stream-step [-b BUFFER] [-f US_PER_FILE] [-l US] [-m US_PER_MIB] [-p PART/PARTS] [-s] [-z] [IN GROUP…] [OUT GROUP…]
  *
  * A group is PATH:FIRST:COUNT:STRIDE:SIZE; a # in PATH stands for the number. Files of several input groups
  * take turns. An output is written when its share of the input has been read, so a step can be a pipeline.
  * Compute time is CPU time, spent per input when there are inputs, else per output. With -s what was written is
  * on the device before the step ends, and not in the page cache. With -p only that part of each input is read, after
  * a seek. With -z the last byte of an output is written first, after a seek, so that the file is sparse until the rest is
- * there. The path - is standard input or output. */
+ * there. With -l each open and each close of a file takes that long, as on storage that is far away. The path - is standard input or output. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdint.h>
@@ -27,7 +27,7 @@ struct group {
 };
 
 static unsigned char table[PRIME + MOST], buffer[MOST];
-static long block = MOST, us_per_file, us_per_mib, sync_all, part, parts = 1, sparse;
+static long block = MOST, us_far, us_per_file, us_per_mib, sync_all, part, parts = 1, sparse;
 
 static void fail(const char *what, const char *path)
 {
@@ -73,6 +73,11 @@ static void compute(long us)
     while ((b.tv_sec - a.tv_sec) * 1000000000L + b.tv_nsec - a.tv_nsec < us * 1000);
 }
 
+static void far_away(void)
+{
+    if (us_far) usleep((useconds_t)us_far);
+}
+
 /* Output: all groups as one sequence of bytes, written up to a limit. */
 static struct group outs[GROUPS];
 static int out_count, out_group, out_fd = -1;
@@ -86,6 +91,7 @@ static int out_open(void)
     if (out_group == out_count) return 0;
     struct group *g = &outs[out_group];
     out_seed = name_of(g, g->next, out_path, sizeof out_path);
+    far_away();
     out_fd = strcmp(out_path, "-") ? open(out_path, O_WRONLY | O_CREAT | O_TRUNC, 0644) : 1;
     if (out_fd < 0) fail("cannot be made", out_path);
     if (out_fd == 1) fcntl(1, F_SETPIPE_SZ, 1 << 20);
@@ -99,6 +105,7 @@ static int out_open(void)
 
 static void out_close(int with_compute)
 {
+    far_away();
     if (out_fd != 1 && close(out_fd) < 0) fail("cannot be closed", out_path);
     outs[out_group].next++;
     out_fd = -1;
@@ -145,6 +152,7 @@ static void read_file(const struct group *g, long index, long *read_in_all, long
 {
     char path[4096];
     uint64_t seed = name_of(g, index, path, sizeof path);
+    far_away();
     int fd = strcmp(path, "-") ? open(path, O_RDONLY) : 0;
     if (fd < 0) fail("cannot be opened", path);
     long at = g->size / parts * part, end = part + 1 == parts ? g->size : g->size / parts * (part + 1);
@@ -167,6 +175,7 @@ static void read_file(const struct group *g, long index, long *read_in_all, long
         exit(1);
     }
     if (sync_all) posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+    far_away();
     if (fd) close(fd);
     compute(us_per_file);
 }
@@ -189,9 +198,10 @@ int main(int argc, char **argv)
     int in_count = 0, option;
     long in_total = 0, done = 0, most = 0;
     fill_table();
-    while ((option = getopt(argc, argv, "+b:f:m:p:sz")) > 0) {
+    while ((option = getopt(argc, argv, "+b:f:l:m:p:sz")) > 0) {
         if (option == 'b') block = atol(optarg);
         else if (option == 'f') us_per_file = atol(optarg);
+        else if (option == 'l') us_far = atol(optarg);
         else if (option == 'm') us_per_mib = atol(optarg);
         else if (option == 'p' && sscanf(optarg, "%ld/%ld", &part, &parts) == 2 && part >= 0 && part < parts) continue;
         else if (option == 's') sync_all = 1;

@@ -91,6 +91,11 @@ export class Namespaces {
     return `10.213.77.${node}`
   }
 
+  /** Processes in one of them. */
+  pids(node: number): number[] {
+    return ip('netns', 'pids', this.nameOf(node)).split('\n').filter(Boolean).map(Number)
+  }
+
   get specs(): NodeSpec[] {
     return Array.from({ length: this.#count }, (_, i) => {
       const name = this.nameOf(i + 1)

@@ -143,6 +143,54 @@ describe('a managed directory that all nodes share', { skip, timeout: 300_000 },
     }
   })
 
+  test('a file that is not seen yet lets others go on, and is complete when it is seen', async () => {
+    assert.ok(tools)
+    const dir = folderOf({ f: '12345', g: '1' })
+    const config = configOf({ ...pipe, more: { out: ['g'] }, use: { in: ['f', 'g'], out: ['out'] } })
+    const { plan } = checkText(config, 'Config.json')
+    assert.ok(plan)
+    const board = new Board(tools, `test.aside${process.pid}`)
+    await board.create(planLines(plan, { dir, workflow: board.workflow }), process.pid)
+    try {
+      const words = ['relay', '-w', board.workflow, '--shared', '--timeout', '60']
+      const relay = spawn(tools.board, words, { stdio: ['pipe', 'ignore', 'inherit'] })
+      const tell = (type: number, name: string, ...fields: [size: 1 | 4 | 8, value: number][]): void =>
+        void relay.stdin.write(
+          frameOf(type, name, writer => {
+            for (const [size, value] of fields) {
+              const bytes = Buffer.alloc(8)
+              bytes.writeBigUInt64LE(BigInt(value))
+              writer.raw(bytes.subarray(0, size))
+            }
+          }),
+        )
+      const until = async (name: string, state: string): Promise<Record<string, string>> => {
+        for (; ; await sleep(20)) {
+          const snapshot = await board.ps()
+          const all = Object.fromEntries((snapshot?.files ?? []).map(one => [one.path, one.state]))
+          const make = snapshot?.steps.find(one => one.name === 'make')
+          if (all[name] === state) return { ...all, ends: String(make?.endedOk) }
+        }
+      }
+      relay.stdin.write(wantedFrames([]))
+      tell(RELAY.begin, 'f', [4, 0], [1, 0])
+      tell(RELAY.data, 'f', [8, 7])
+      tell(RELAY.data, 'f', [8, 9])
+      tell(RELAY.complete, 'f', [8, 9], [4, 0o644])
+      tell(RELAY.ended, 'make', [4, 1], [4, 0])
+      tell(RELAY.begin, 'g', [4, 0], [1, 0])
+      tell(RELAY.complete, 'g', [8, 1], [4, 0o644])
+      assert.deepEqual(await until('g', 'committed'), { f: 'growing', g: 'committed', ends: '0' })
+      writeFileSync(join(dir, 'f'), '123456789')
+      const { f } = await until('f', 'committed')
+      assert.equal(f, 'committed')
+      while ((await board.ps())?.steps.find(one => one.name === 'make')?.endedOk !== 1) await sleep(20)
+      relay.stdin.end()
+    } finally {
+      await board.destroy(true)
+    }
+  })
+
   test('what another node has told of, and is not there, fails with a code', async () => {
     assert.ok(tools)
     const dir = folderOf({ f: '12345' })
