@@ -1,9 +1,11 @@
 import { hostname } from 'node:os'
+import type { Access, Version } from '../core/data/datum.ts'
 import type { Node, NodeDescription } from '../core/schedule/machine.ts'
 import type { Form } from '../core/tasks/form.ts'
 import type { Task } from '../core/tasks/task.ts'
+import { lost } from '../core/why.ts'
 import type { ReturnWhy } from '../core/why.ts'
-import type { Stored } from '../model/encoding/stored.ts'
+import { Stored } from '../model/encoding/stored.ts'
 import { isLive } from './attempt.ts'
 import { Binding } from './cpus/binding.ts'
 import type { BindSettings } from './cpus/binding.ts'
@@ -87,6 +89,7 @@ export class LocalNode implements TaskNode {
   readonly #events: NodeEvents
   readonly #host: NodeHost
   readonly #stepTimes: StepTimes
+  readonly #buffers: BufferOwnership
   readonly #endings: Endings
   readonly #apart: ApartFiles | null
   readonly #functions: Functions
@@ -106,6 +109,7 @@ export class LocalNode implements TaskNode {
     const { host, files, buffers, modules, logs, stepTimes } = shared
     this.#host = host
     this.#stepTimes = stepTimes
+    this.#buffers = buffers
     const formOf = (task: Task): TaskForm => this.#formOf(task)
     const apart = parts.folder ? new ApartFiles(parts.folder, files.store) : null
     this.#apart = apart
@@ -194,6 +198,10 @@ export class LocalNode implements TaskNode {
   // --- starting and stopping ---
 
   start(task: Task): void {
+    if (this.#buffers.elsewhere) for (const { read } of task.accesses) if (read) this.#host.want(read)
+    if (task.accesses.some(isUnmade)) {
+      return this.#events.returned(task, lost('what it reads was lost with a node'))
+    }
     this.#endings.running.add(task)
     const attempt = beginAttempt(task)
     const { definition } = jobOf(task)
@@ -202,12 +210,23 @@ export class LocalNode implements TaskNode {
     if (form.beginsAtOnce(task) && (task.demand.io || this.#headOf(task.lane) === task)) {
       this.#events.began(task, this.#host.now())
     }
-    const preparing = form.prepare(task)
+    const preparing = together(form.prepare(task), this.#home(task))
     if (preparing) void this.#launchAfter(task, form, preparing)
     else this.#launch(task, form, false)
   }
 
-  async #launchAfter(task: Task, form: TaskForm, preparing: Promise<void>): Promise<void> {
+  /** Threads of the node get values from where they are. All others, and memory that several tasks write, need them here. */
+  #home({ kind, accesses }: Task): Promise<unknown> | null {
+    if (!this.#buffers.elsewhere) return null
+    const homes = accesses.flatMap(({ mode, read }) => {
+      if (kind.form === 'function' && mode !== 'concurrent') return []
+      const home = read?.value instanceof Stored ? this.#buffers.home(read.value) : null
+      return home ? [home] : []
+    })
+    return homes.length > 0 ? Promise.all(homes) : null
+  }
+
+  async #launchAfter(task: Task, form: TaskForm, preparing: Promise<unknown>): Promise<void> {
     const at = this.#stepTimes !== 'off' ? this.#host.now() : 0
     try {
       await preparing
@@ -255,6 +274,14 @@ export class LocalNode implements TaskNode {
       return this.#events.kept(tasks)
     }
     for (const task of tasks) {
+      if (task.state === 'running' && jobOf(task).attempt) this.#formOf(task).recall(task, why)
+    }
+  }
+
+  inputsLost(versions: ReadonlySet<Version>, why: ReturnWhy): void {
+    const reads = ({ accesses }: Task): boolean =>
+      accesses.some(({ read }) => read !== null && versions.has(read))
+    for (const task of [...this.#endings.running].filter(reads)) {
       if (task.state === 'running' && jobOf(task).attempt) this.#formOf(task).recall(task, why)
     }
   }
@@ -331,4 +358,11 @@ export class LocalNode implements TaskNode {
   endNow(): void {
     for (const form of this.#all) form.endNow()
   }
+}
+
+/** It was made, was lost with a node since, and is made again. */
+const isUnmade = ({ read }: Access): boolean => read?.state === 'pending' && read.growth === null
+
+function together(one: Promise<unknown> | null, other: Promise<unknown> | null): Promise<unknown> | null {
+  return one && other ? Promise.all([one, other]) : (one ?? other)
 }

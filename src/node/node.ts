@@ -76,6 +76,9 @@ export interface TaskNode {
    */
   recall(tasks: readonly Task[], why: ReturnWhy): void
 
+  /** These versions are not there any more: tasks that still wait for them on their lanes are `returned`. */
+  inputsLost(versions: ReadonlySet<Version>, why: ReturnWhy): void
+
   /** Ends the program of a task that has lost its input; `returned` follows. Does nothing for one without a program. */
   abort(task: Task): void
 
@@ -194,6 +197,10 @@ export interface NodeHost {
   filesMade(task: Task): Promise<void> | null
   /** There is no further attempt at the task. */
   lastAttempt(task: Task): void
+  /** Buffers from this size on that it makes may stay on their machine, because it can make them again; 0: none. Bytes. */
+  staysFrom(task: Task): number
+  /** It is about to be read: what was lost with a node is made again, and is not there for now. */
+  want(version: Version): void
   /** What an attempt that starts now has to know of values that earlier ones released; null for nearly all tasks. */
   earlyStart(task: Task): EarlyStart | null
   /** How many tasks have been called so far. */

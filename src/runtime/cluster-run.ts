@@ -137,6 +137,7 @@ export class ClusterRun {
     runtime.streamsOnCommit = this.#cluster.isFar || this.mayGrow || isApart
     this.#logs = facts.logs
     const cluster = this.#cluster
+    runtime.lineage.begin(cluster.holders)
     for (const i of cluster.links.keys()) {
       this.#indexOf.set(i, i)
       this.#tell(i, facts)
@@ -167,8 +168,11 @@ export class ClusterRun {
           if (!node || node.isLost) return []
           return [{ member, cpus: node.cpus, isIdle: runtime.nodes.all[index]?.isIdle === true }]
         }),
-      changed: (member, isPaused, left) => changed(member, isPaused, runtime.now() + left),
-      dismiss: member => cluster.dismiss(member),
+      changed: (member, isPaused, left) => {
+        changed(member, isPaused, runtime.now() + left)
+        if (isPaused) void runtime.lineage.leave(member)
+      },
+      dismiss: member => void runtime.lineage.leave(member).then(() => cluster.dismiss(member)),
       giveUp: reason => {
         runtime.note('warning', reason)
         runtime.engine.membership.close(runtime.now())

@@ -9,7 +9,7 @@ import type { Runtime } from './runtime.ts'
 /** What it uses of the runtime. */
 type Uses = Pick<
   Runtime,
-  'channels' | 'engine' | 'keeper' | 'modules' | 'nested' | 'now' | 'releases' | 'schedule'
+  'channels' | 'engine' | 'keeper' | 'lineage' | 'modules' | 'nested' | 'now' | 'releases' | 'schedule'
 >
 
 /** Tells the core what happens to the files of a run. */
@@ -66,6 +66,7 @@ export class NodeSink extends FileSink implements NodeEvents {
     const runtime = this.#runtime
     if (jobOf(task).definition.returns > 0) runtime.releases.finishing(task)
     runtime.nested.ended(task)
+    runtime.lineage.finished(task)
     runtime.keeper?.finished(task, took)
     const at = Math.max(task.startedAt, Math.min(startedAt + took, now))
     runtime.engine.finished(task, at, took, ending)

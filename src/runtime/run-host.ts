@@ -1,15 +1,26 @@
 import type { Datum, Version } from '../core/data/datum.ts'
+import { DIRECT } from '../cluster/transfer/outgoing.ts'
 import type { AfterFailure } from '../core/events.ts'
 import type { AfterLoss, LostWith } from '../core/tasks/losses.ts'
 import type { Task } from '../core/tasks/task.ts'
 import type { NodeHost } from '../node/node.ts'
 import type { EarlyStart } from '../node/threads/early-wire.ts'
+import { canRepeat } from './lineage.ts'
 import type { Runtime } from './runtime.ts'
 
 /** What it uses of the runtime. */
 type Uses = Pick<
   Runtime,
-  'engine' | 'keeper' | 'now' | 'paths' | 'releases' | 'settled' | 'timeOf' | 'unread'
+  | 'channels'
+  | 'engine'
+  | 'keeper'
+  | 'lineage'
+  | 'now'
+  | 'paths'
+  | 'releases'
+  | 'settled'
+  | 'timeOf'
+  | 'unread'
 >
 
 /** What nodes ask of the run. */
@@ -46,6 +57,18 @@ export class RunHost implements NodeHost {
 
   lastAttempt(task: Task): void {
     this.#runtime.engine.lastAttempt(task)
+  }
+
+  staysFrom(task: Task): number {
+    const { keeper, channels } = this.#runtime
+    // Values of a stream are taken once.
+    const takes = channels.any && task.accesses.some(({ read }) => read && channels.of(read.datum))
+    if (takes || !canRepeat(task)) return 0
+    return keeper === null ? DIRECT : keeper.staysFrom(task, DIRECT)
+  }
+
+  want(version: Version): void {
+    this.#runtime.lineage.want(version)
   }
 
   earlyStart(task: Task): EarlyStart | null {

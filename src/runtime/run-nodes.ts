@@ -78,6 +78,7 @@ export class RunNodes {
           runtime.note('warning', `node ${name} was lost: ${reason}; its tasks begin again on others`)
         engine.observer?.({ type: 'node-left', at: runtime.now(), node: index, isLost, reason })
         engine.membership.lost(index, runtime.now())
+        runtime.lineage.lost(name)
         runtime.schedule()
       },
     }

@@ -31,6 +31,7 @@ import { Job, jobOf } from '../node/job.ts'
 import { Groups } from './groups.ts'
 import type { Keeper } from './resume/keeper.ts'
 import { Kinds } from './kinds.ts'
+import { Lineage } from './lineage.ts'
 import { Loop } from './loop.ts'
 import { createSession } from './session.ts'
 import { Temporaries } from './temporaries.ts'
@@ -75,6 +76,7 @@ export class Runtime implements Client {
   readonly values = new Values(this)
   readonly #programFiles = new ProgramFiles(this)
   readonly #buffers = new BufferOwnership()
+  readonly lineage = new Lineage(this, this.#buffers)
   readonly #watchdog: Watchdog
   readonly #waits: Waits
   readonly #loop: Loop
@@ -320,7 +322,8 @@ export class Runtime implements Client {
 
   /** A copy of a value for the program, or for a task that called the one that made it. */
   copyOut(version: Version): Kept | Promise<Kept> {
-    return copyOut(version, this.#buffers)
+    const kept = copyOut(version, this.#buffers)
+    return kept instanceof Promise ? this.lineage.arrived(version, kept) : kept
   }
 
   settled(version: Version): Promise<void> {

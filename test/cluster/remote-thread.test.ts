@@ -25,7 +25,15 @@ function linked(): { link: NodeLink; types: number[]; said(write: (writer: Frame
   return { link, types, said }
 }
 
-const task = { id: 7, record: new Uint8Array(8), length: 8, blobs: [], placed: [], keepsFailed: false }
+const task = {
+  id: 7,
+  record: new Uint8Array(8),
+  length: 8,
+  blobs: [],
+  placed: [],
+  keepsFailed: false,
+  staysFrom: 0,
+}
 
 test('given a node whose tasks have all ended, we should not wake its agent to hurry', () => {
   const { link, types, said } = linked()

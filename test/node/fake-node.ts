@@ -147,6 +147,8 @@ export function fakeNode(cpus = 1) {
     afterFailure: task => engine.afterFailure(task),
     afterLoss: (task, lostWith, culprit) => engine.afterLoss(task, lostWith, culprit),
     lastAttempt: task => engine.lastAttempt(task),
+    staysFrom: () => 0,
+    want: () => undefined,
     earlyStart: () => null,
     taskCount: 0,
     dataInside: () => [],

@@ -32,8 +32,7 @@ export class AgentMemory {
 
   /** Sends what a task made here, and keeps it for tasks that read it here. */
   send(buffer: ArrayBufferLike): number {
-    const number = (this.#last += 2)
-    this.incoming.put(number, buffer)
+    const number = this.keep(buffer)
     this.#outgoing.send({ number, buffer, offset: 0, length: buffer.byteLength })
     return number
   }
@@ -43,6 +42,18 @@ export class AgentMemory {
     const number = (this.#last += 2)
     this.#outgoing.send({ number, buffer, offset: 0, length: buffer.byteLength })
     return number
+  }
+
+  /** Keeps what a task made here until somebody wants it. */
+  keep(buffer: ArrayBufferLike): number {
+    const number = (this.#last += 2)
+    this.incoming.put(number, buffer)
+    return number
+  }
+
+  /** The coordinator wants it now. It may still be arriving here, from another node. */
+  bring(number: number): void {
+    this.#outgoing.sendBlocks(this.incoming.blocksOf(number, number))
   }
 
   words(content: FrameReader): void {

@@ -23,6 +23,8 @@ interface Given {
   readonly blobs: readonly SharedArrayBuffer[]
   readonly written: readonly Written[]
   readonly keepsFailed: boolean
+  /** Buffers of results from this size on stay here; 0: none. */
+  staysFrom: number
   /** Its place in the ring; null while it waits for its memory, and when it went as a message. */
   ring: number | null
   isSent: boolean
@@ -78,13 +80,14 @@ export class AgentThread {
     const position = content.varint()
     const id = content.varint()
     const keepsFailed = content.byte() === 1
+    const staysFrom = content.varint()
     const references = listOf(content)
     const written: Written[] = []
     for (let left = content.varint(); left > 0; left--) {
       written.push({ blob: content.varint(), offset: content.varint(), length: content.varint() })
     }
     const record = content.rest()
-    let given: Given = { id, position, blobs: [], written, keepsFailed, ring: null, isSent: false }
+    let given: Given = { id, position, blobs: [], written, keepsFailed, staysFrom, ring: null, isSent: false }
     this.#given.set(id, given)
     if (references.length === 0 && this.#inbox.isEmpty) return this.#send(given, record)
     this.#inbox.push(
@@ -215,13 +218,18 @@ export class AgentThread {
     decoder.at = start
     const given = this.#given.get(id)
     const isLast = status !== STATUS.released
-    const references = this.#references(blobs, given)
+    const staysFrom = status === STATUS.ok ? (given?.staysFrom ?? 0) : 0
+    const references = this.#references(blobs, given, staysFrom)
     this.#begin(FROM_AGENT.result)
     const { writer } = this.#host
     writer.varint(id)
     writer.byte(isLast ? 1 : 0)
     writer.varint(references.length)
-    for (const reference of references) writer.varint(reference)
+    for (const [i, reference] of references.entries()) {
+      writer.varint(reference)
+      // The coordinator has no bytes from which it could know how many there are.
+      if (reference % 2 === 1) writer.varint(sizeOfStaying(blobs[i] as ArrayBufferLike, staysFrom))
+    }
     const keeps = isLast && given && (status === STATUS.ok || given.keepsFailed)
     const written = keeps ? given.written : NONE
     this.#parts(given, written)
@@ -241,6 +249,9 @@ export class AgentThread {
 
   #said(message: ThreadMessage): void {
     const task = 'task' in message ? message.task : 0
+    const caller = message.type === 'call' ? this.#given.get(task) : undefined
+    // To repeat it would call them again.
+    if (caller) caller.staysFrom = 0
     const { bytes, buffers } = pack(message)
     const references = this.#references(buffers, this.#given.get(task))
     this.#begin(FROM_AGENT.said)
@@ -253,11 +264,13 @@ export class AgentThread {
   }
 
   /** What the task was given goes by its place there; everything else is sent. */
-  #references(buffers: readonly ArrayBufferLike[], given: Given | undefined): number[] {
+  #references(buffers: readonly ArrayBufferLike[], given: Given | undefined, staysFrom = 0): number[] {
     if (buffers.length === 0) return []
+    const { memory } = this.#host
     return buffers.map(buffer => {
       const known = given ? given.blobs.indexOf(buffer as SharedArrayBuffer) : -1
-      return known >= 0 ? known * 2 : this.#host.memory.send(buffer)
+      if (known >= 0) return known * 2
+      return sizeOfStaying(buffer, staysFrom) > 0 ? memory.keep(buffer) : memory.send(buffer)
     })
   }
 
@@ -296,6 +309,10 @@ export class AgentThread {
 }
 
 const NONE: readonly Written[] = []
+
+/** Bytes of a buffer that is large enough to stay; 0 for others, which are sent. */
+const sizeOfStaying = ({ byteLength }: ArrayBufferLike, staysFrom: number): number =>
+  staysFrom > 0 && byteLength >= staysFrom ? byteLength : 0
 
 function listOf(content: FrameReader): number[] {
   const numbers: number[] = []

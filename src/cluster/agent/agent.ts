@@ -200,6 +200,8 @@ export class Agent {
         return this.#ranks.order(content)
       case TO_AGENT.toRank:
         return this.#ranks.write(content)
+      case TO_AGENT.bring:
+        return this.memory.bring(content.varint())
       case TO_AGENT.end:
         return void this.#leave()
       default:

@@ -65,7 +65,8 @@ export class Cluster {
   readonly #times: LeaseTimes
   readonly #secret = newSecret()
   readonly #folder = mkdtempSync(join(tmpdir(), 'millrace-'))
-  readonly #holders = new Holders()
+  /** Which nodes have which values. */
+  readonly holders = new Holders()
   readonly #listener: Listener
   readonly #staysOpen: boolean
   events: ClusterEvents | null = null
@@ -246,7 +247,7 @@ export class Cluster {
   }
 
   #enlist(spec: NodeSpec, isFirst: boolean): number {
-    const link = new NodeLink(spec.name, this.#members.length, this.#holders)
+    const link = new NodeLink(spec.name, this.#members.length, this.holders)
     this.#members.push({
       spec,
       link,

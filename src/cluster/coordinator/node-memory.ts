@@ -43,6 +43,9 @@ export class NodeMemory {
   /** Buffers that the node gets from another one. */
   readonly #fetching = new Map<number, { buffer: ArrayBufferLike; from: Parameters<Holders['ended']>[0] }>()
 
+  /** Who waits for a buffer that comes from there. */
+  readonly #bringing = new Set<(isHere: boolean) => void>()
+
   constructor(link: NodeLink, holders: Holders) {
     this.#link = link
     this.#holders = holders
@@ -58,9 +61,9 @@ export class NodeMemory {
     if (number === undefined) {
       number = this.#next()
       const from = this.#holders.choose(buffer, this.#link)
-      this.#know(number, buffer)
+      this.#know(number, buffer, false)
       if (from) this.#fetch(number, buffer, from)
-      else this.#outgoing.send({ number, buffer, offset: 0, length: buffer.byteLength })
+      else this.#send(number, buffer)
       if (buffer instanceof SharedArrayBuffer && isLiveMemory(buffer)) {
         this.#mirrors.push({ number, memory: new WeakRef(buffer), sent: new Int32Array(buffer).slice() })
       }
@@ -81,6 +84,44 @@ export class NodeMemory {
     writer.end()
   }
 
+  /** What is on other nodes only comes here first. One that is lost is made again, under another number. */
+  #send(number: number, buffer: ArrayBufferLike): void {
+    const go = (): void => {
+      this.#outgoing.send({ number, buffer, offset: 0, length: buffer.byteLength })
+      this.#link.flushSoon()
+    }
+    const coming = this.#holders.bring(buffer)
+    if (coming) void coming.then(go, () => undefined)
+    else go()
+  }
+
+  /** A task has made it there, and there it stays. Returns the memory into which it comes when it is wanted here. */
+  stays(number: number, size: number): SharedArrayBuffer {
+    const buffer = new SharedArrayBuffer(size)
+    this.#holders.stays(buffer)
+    this.#know(number, buffer, true)
+    return buffer
+  }
+
+  /** Gets it from there. Resolves to whether it is here now. */
+  bring(number: number, buffer: ArrayBufferLike): Promise<boolean> {
+    if (this.#link.isGone) return Promise.resolve(false)
+    this.#incoming.into(number, buffer)
+    const writer = this.#writer
+    writer.begin(TO_AGENT.bring)
+    writer.varint(number)
+    writer.end()
+    this.#link.flushSoon()
+    return new Promise(resolve => {
+      this.#bringing.add(resolve)
+      this.#incoming.whenHere([number], () => {
+        this.#bringing.delete(resolve)
+        this.#incoming.forget(number)
+        resolve(true)
+      })
+    })
+  }
+
   /** What could not be got from another node is sent from here. */
   fetched(number: number, isHere: boolean): void {
     const fetching = this.#fetching.get(number)
@@ -88,13 +129,16 @@ export class NodeMemory {
     this.#fetching.delete(number)
     const { buffer, from } = fetching
     this.#holders.ended(from, this.#link, isHere)
-    if (!isHere) this.#outgoing.send({ number, buffer, offset: 0, length: buffer.byteLength })
+    if (isHere) this.#holders.arrived(buffer, this.#link)
+    else this.#send(number, buffer)
   }
 
   /** The node is gone. */
   cutOff(): void {
     for (const { from } of this.#fetching.values()) this.#holders.ended(from, this.#link, true)
     this.#fetching.clear()
+    for (const tell of this.#bringing) tell(false)
+    this.#bringing.clear()
   }
 
   /** The same for a part of a buffer as it is now. */
@@ -128,7 +172,7 @@ export class NodeMemory {
   arrived(number: number): void {
     const buffer = this.#incoming.get(number)
     this.#incoming.forget(number)
-    if (buffer) this.#know(number, buffer)
+    if (buffer) this.#know(number, buffer, true)
   }
 
   /** Sends what has changed in words that threads look at. */
@@ -153,9 +197,9 @@ export class NodeMemory {
     })
   }
 
-  #know(number: number, buffer: ArrayBufferLike): void {
+  #know(number: number, buffer: ArrayBufferLike, isWhole: boolean): void {
     this.#numbers.set(buffer, number)
-    this.#holders.note(buffer, this.#link, number)
+    this.#holders.note(buffer, { link: this.#link, number, isWhole })
     this.#unused.register(buffer, number)
     this.#garbage.add(buffer.byteLength)
   }

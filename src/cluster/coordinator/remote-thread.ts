@@ -72,6 +72,7 @@ export class RemoteThread implements ThreadPort {
     writer.varint(position)
     writer.varint(id)
     writer.byte(task.keepsFailed ? 1 : 0)
+    writer.varint(this.#link.peers.length > 0 ? task.staysFrom : 0)
     writer.varint(references.length)
     for (const reference of references) writer.varint(reference)
     const written = placed.filter(({ isWritten }) => isWritten)
@@ -224,7 +225,7 @@ export class RemoteThread implements ThreadPort {
     if (!this.isReady) this.#becomeReady()
     const id = content.varint()
     const isLast = content.byte() === 1
-    const references = listOf(content)
+    const { references, stays } = this.#resultsOf(content)
     const parts = partsOf(content)
     const { plain: bytes, at, end } = content
     const sent = this.#sent.get(id)
@@ -233,12 +234,30 @@ export class RemoteThread implements ThreadPort {
       this.#events.result(this.#link.decoderOf(bytes, at, this.#hooks), end, [], [])
       return
     }
-    this.#whenHere(references, sent, buffers => {
-      this.#take(id, isLast, sent, parts)
-      const decoder = new Decoder(bytes, this.#hooks)
-      decoder.at = at
-      this.#events.result(decoder, end, buffers, [])
-    })
+    this.#whenHere(
+      references,
+      sent,
+      buffers => {
+        this.#take(id, isLast, sent, parts)
+        const decoder = new Decoder(bytes, this.#hooks)
+        decoder.at = at
+        this.#events.result(decoder, end, buffers, [])
+      },
+      stays,
+    )
+  }
+
+  /** Which buffers a result has; those that stay on the node, by number, with memory for them that is empty so far. */
+  #resultsOf(content: FrameReader): { references: number[]; stays: Map<number, ArrayBufferLike> } {
+    const references: number[] = []
+    const stays = new Map<number, ArrayBufferLike>()
+    for (let left = content.varint(); left > 0; left--) {
+      const reference = content.varint()
+      references.push(reference)
+      const size = reference % 2 === 1 ? content.varint() : 0
+      if (size > 0) stays.set(reference, this.#link.memory.stays(reference, size))
+    }
+    return { references, stays }
   }
 
   /** What the task wrote in place is put there before anybody hears of its end. */
@@ -292,10 +311,11 @@ export class RemoteThread implements ThreadPort {
     references: readonly number[],
     sent: Sent | undefined,
     go: (buffers: ArrayBufferLike[]) => void,
+    stays: ReadonlyMap<number, ArrayBufferLike> = NONE,
   ): void {
     const { incoming, memory } = this.#link
     // Even ones mean a buffer that the task was given, by its place in the record.
-    const numbers = references.filter(reference => reference % 2 === 1)
+    const numbers = references.filter(reference => reference % 2 === 1 && !stays.has(reference))
     let arrived: ArrayBufferLike[] = []
     this.#inbox.push(
       ready => {
@@ -309,11 +329,10 @@ export class RemoteThread implements ThreadPort {
         if (this.#isEnded) return
         let next = 0
         go(
-          references.map(reference =>
-            reference % 2 === 1
-              ? (arrived[next++] as ArrayBufferLike)
-              : (sent?.blobs[reference / 2] as ArrayBufferLike),
-          ),
+          references.map(reference => {
+            if (reference % 2 === 0) return sent?.blobs[reference / 2] as ArrayBufferLike
+            return stays.get(reference) ?? (arrived[next++] as ArrayBufferLike)
+          }),
         )
       },
     )
@@ -371,6 +390,8 @@ export class RemoteThread implements ThreadPort {
 
 /** As long as for threads of this process, and the way there and back; milliseconds. */
 const SILENCE = 1000
+
+const NONE: ReadonlyMap<number, ArrayBufferLike> = new Map()
 
 const COUNTED: readonly string[] = ['task', 'kind', 'environment']
 

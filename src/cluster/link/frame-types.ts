@@ -31,6 +31,8 @@ export const TO_AGENT = {
   /** Ranks of MPI tasks, and bytes for one of them. */
   ranks: 18,
   toRank: 19,
+  /** A buffer that was made there is wanted here. */
+  bring: 20,
 } as const
 
 /** What an agent says to the coordinator. */
@@ -68,4 +70,4 @@ export const FROM_AGENT = {
 export const BLOB = 128
 
 /** Grows whenever frames change: both sides must speak the same. */
-export const PROTOCOL = 5
+export const PROTOCOL = 6

@@ -77,6 +77,11 @@ export class Incoming {
     this.#here.set(number, buffer)
   }
 
+  /** What is to come under this number goes into this buffer. */
+  into(number: number, buffer: ArrayBufferLike): void {
+    this.#arrivingOf(number, -1).buffer = buffer
+  }
+
   get(number: number): ArrayBufferLike | undefined {
     return this.#here.get(number)
   }

@@ -6,6 +6,8 @@ import type { Part } from './blocks.ts'
 
 /** Buffers up to this size go with the messages; larger ones on their own connection. */
 const SMALL = 1 << 16
+/** Buffers from this size on go from node to node, and stay where they were made until they are wanted elsewhere; bytes. */
+export const DIRECT = 1 << 18
 
 /** What is sent in blocks: a buffer, or a stream of a file. */
 type Blocks = Iterator<Uint8Array[]> | AsyncIterator<Uint8Array[]>
@@ -45,6 +47,12 @@ export class Outgoing {
     writer.varint(offset)
     writer.block(new Uint8Array(buffer, offset, length))
     writer.end()
+  }
+
+  /** The same for what may still be arriving here. */
+  sendBlocks(blocks: AsyncIterator<Uint8Array[]>): void {
+    this.#sending.push(blocks)
+    this.#pump()
   }
 
   /** Sends a stream under a number that the other side knows. */

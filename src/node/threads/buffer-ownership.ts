@@ -2,6 +2,7 @@ import type { Version } from '../../core/data/datum.ts'
 import { MillraceError } from '../../core/errors.ts'
 import { Stored } from '../../model/encoding/stored.ts'
 import type { Kept } from '../../model/encoding/stored.ts'
+import type { Elsewhere } from './elsewhere.ts'
 
 /**
  * Plain buffers exist once. While a thread has one for reading, its owner waits for it to come back; when
@@ -10,6 +11,8 @@ import type { Kept } from '../../model/encoding/stored.ts'
 export class BufferOwnership {
   readonly #away = new Map<Stored, (() => void)[]>()
   readonly #lost = new WeakSet<Stored>()
+  /** Where there are other machines. */
+  elsewhere: Elsewhere | null = null
 
   lend(stored: Stored): ArrayBuffer[] {
     const buffers = plainBuffers(stored)
@@ -23,6 +26,12 @@ export class BufferOwnership {
 
   isLost(stored: Stored): boolean {
     return this.#lost.has(stored)
+  }
+
+  /** Gets what is on other machines only; null where all of it is here. Rejects where a machine was lost with it. */
+  home({ blobs }: Stored): Promise<unknown> | null {
+    const coming = blobs.flatMap(blob => this.elsewhere?.bring(blob) ?? [])
+    return coming.length > 0 ? Promise.all(coming) : null
   }
 
   whenBack(stored: Stored, go: () => void): void {
@@ -76,6 +85,11 @@ export function copyOut(version: Version, buffers: BufferOwnership): Kept | Prom
     return Promise.reject(new MillraceError('MR_DATA_LOST', 'the value is gone'))
   }
   if (!(kept instanceof Stored) || kept.blobs.length === 0 || version.datum.inPlace) return kept
+  const coming = buffers.home(kept)
+  return coming ? coming.then(() => copyOf(kept)) : copyOf(kept)
+}
+
+function copyOf(kept: Stored): Stored {
   return new Stored(
     kept.bytes,
     kept.blobs.map(blob => new Uint8Array(blob).slice().buffer),

@@ -68,6 +68,7 @@ export class Functions implements TaskForm {
       isBeside: task => this.#isBeside(task),
       grant: task => this.#grant(task),
       stepTimes: parts.stepTimes,
+      staysFrom: task => host.staysFrom(task),
       sparesOthers: task => endings.sparesOthers(task),
       lost: (task, guilty, reason) => endings.lose(task, guilty, reason),
       // Having been woken for one thread, we look at all of them.

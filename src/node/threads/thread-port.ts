@@ -21,6 +21,8 @@ export interface RemoteTask {
   readonly placed: readonly PlacedMemory[]
   /** What it wrote in place stays, also when it fails: it is not tried again. */
   readonly keepsFailed: boolean
+  /** Buffers of results from this size on stay on the machine until they are wanted elsewhere; 0: none. Bytes. */
+  readonly staysFrom: number
 }
 
 /** The coordinator's side of a compute thread, here or on another machine. */

@@ -36,6 +36,8 @@ export interface ThreadsEvents {
   grant(task: Task): TaskGrant | null
   /** Steps of attempts are measured. */
   readonly stepTimes: StepTimes
+  /** See `RemoteTask`. */
+  staysFrom(task: Task): number
   /** Other tasks in its thread could not begin again, were it stopped. */
   sparesOthers(task: Task): boolean
   /** The task could not be written. */
@@ -163,7 +165,16 @@ export class Threads {
     const { encoder, placed } = this.#writer
     const keepsFailed = task.attempt > task.retries
     const { bytes: record, length, blobs } = encoder
-    attempt.position = send({ id: task.id, record, length, blobs: [...blobs], placed, keepsFailed })
+    const staysFrom = this.#events.staysFrom(task)
+    attempt.position = send({
+      id: task.id,
+      record,
+      length,
+      blobs: [...blobs],
+      placed,
+      keepsFailed,
+      staysFrom,
+    })
     if (isAwaited(task)) thread.hurry()
     if (task.timed || task.demand.io || !thread.isReady) this.#tellWhenReady(task, thread)
   }

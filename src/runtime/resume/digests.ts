@@ -68,7 +68,12 @@ export class Digests {
     if (this.#isStream(version)) return this.#stream(version)
     // A value that is not here is in a thread, and is changed there.
     if (value === undefined || !isWhole(value as Kept)) return null
-    return digestOfKept(value as Kept)
+    const coming = this.#runtime.lineage.home(version)
+    if (!coming) return digestOfKept(value as Kept)
+    return coming.then(
+      () => digestOfKept(value as Kept),
+      () => null,
+    )
   }
 
   // --- files ---

@@ -90,6 +90,13 @@ export class Keeper {
     }
   }
 
+  /** What is to be kept has to come here. Returns the bytes from which on that is not so; 0: in no case. */
+  staysFrom(task: Task, least: number): number {
+    const { policy, isLookingUp } = this.#options
+    if (policy.what !== 'long' || isLookingUp || jobOf(task).definition.options.cache) return 0
+    return Math.max(least, MOST_UNASKED)
+  }
+
   // --- what happens to tasks ---
 
   /** A task is called; `parent` is the task that calls it. */
@@ -180,6 +187,8 @@ export class Keeper {
     this.digests.made(task)
     // In a resumed run all are looked for, also those that are not to be kept.
     if (!this.#isWanted(task)) keeping.why ??= notWanted(this.#options.policy)
+    if (task.accesses.some(({ write }) => write && this.#runtime.lineage.isAway(write)))
+      keeping.why ??= TOO_LARGE
     if (this.#isHopeless(keeping)) return this.explanations.notKept(task, keeping.why)
     const outputs = outputsOf(task, this, isIgnored)
     if (typeof outputs === 'string') return this.explanations.notKept(task, (keeping.why = outputs))

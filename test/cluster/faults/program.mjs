@@ -30,6 +30,10 @@ export const add = task({ name: 'add' }, (a, b, ms) => {
   return (a * 31 + b) % 1_000_003
 })
 export const grow = task({ name: 'grow' }, (n, value) => new Float64Array(n).fill(value % 997))
+export const turn = task({ name: 'turn', params: [IN] }, array => {
+  spin(5)
+  return array.map(one => (one * 7 + 1) % 65_521)
+})
 export const total = task(
   { name: 'total', params: [IN] },
   array => array.reduce((x, y) => x + y, 0) % 1_000_003,
@@ -127,7 +131,8 @@ main(async () => {
         break
       case 3:
         // Some are large enough to go from node to node.
-        arrays.push(grow(1000 + pick(100_000), one()))
+        if (random() < 0.5 && arrays.length > 0) arrays.push(turn(arrays[pick(arrays.length)]))
+        else arrays.push(grow(1000 + pick(100_000), one()))
         break
       case 4:
         if (arrays.length > 0) numbers.push(total(arrays[pick(arrays.length)]))
@@ -169,6 +174,7 @@ main(async () => {
   // A main that computes without a pause.
   spin(Number(busy))
   const seen = await waitOn([...numbers, ...sums, ...packed])
+  for (const array of await waitOn(arrays)) seen.push(array.reduce((x, y) => x + y, 0))
   await waitOn(memory)
   await waitOn(own)
   await waitOn(counts)
