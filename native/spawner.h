@@ -42,7 +42,7 @@ struct __attribute__((packed)) ended {
     int32_t exit_code; /* -1: ended by the signal */
     int32_t signal;
     uint8_t printed;
-    uint8_t starved; /* it, or its last child, was killed, and the system had killed somebody for lack of memory */
+    uint8_t starved; /* it, or its last child, was killed, and the system had killed a process for lack of memory */
     uint64_t began_ns, ended_ns; /* CLOCK_MONOTONIC */
     uint64_t user_us, system_us;
     uint64_t peak_bytes; /* of the largest process of the tree */
@@ -137,7 +137,7 @@ void kill_everything(void);
 
 /* replies.c */
 int open_replies(void);
-/* `is_urgent`: somebody may wait for it. Others go with the next that is, or a moment later. */
+/* `is_urgent`: the program may wait for it. Others go with the next that is, or a moment later. */
 void reply(const void *message, size_t size, int is_urgent);
 /* Returns 0 when the reader has gone. */
 int flush_replies(void);

@@ -103,7 +103,7 @@ struct mr_file {
     u32 place_lock;
     u64 moved;   /* its size when it moved */
     u32 doubts, doubted_by; /* closes that count once their instance (index + 1) has ended well */
-    u32 pinned;  /* somebody maps it, or has it open in a way that we do not follow: it stays where it is */
+    u32 pinned;  /* a process maps it, or has it open in a way that we do not follow: it stays where it is */
     u32 inode;   /* of a file that has several names, its last 32 bits; else 0 */
 };
 _Static_assert(sizeof(struct mr_file) == 192, "a record fills cache lines");

@@ -22,7 +22,7 @@ const writing = (): Curve => ({ 2: 1.3, 4: 2.05, 8: 3.15, 16: 3.4, 48: 3.5 })
 /** More than 7 times at 8: the words of a record are counted in equal parts. */
 const counting = (): Curve => ({ 2: 1.95, 4: 3.8, 8: 7.2, 16: 11, 48: 16 })
 
-/** A kind with so many ranks, or with several numbers to choose from. */
+/** A kind with this number of ranks, or with several numbers to choose from. */
 function wideKind(build: Build, name: string, ranks: readonly number[]): Kind {
   const kind = build.simulation.kind(name, 'mpi')
   kind.isMoldable = true

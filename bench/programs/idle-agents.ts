@@ -12,7 +12,7 @@ import { FROM_AGENT, TO_AGENT } from '../../src/cluster/link/frame-types.ts'
 import { FrameSplitter, FrameWriter } from '../../src/cluster/link/frames.ts'
 import { newSecret } from '../../src/cluster/link/secret.ts'
 
-// idle-agents.ts COUNT SECONDS: the coordinator's side of so many agents that have nothing to do, over TLS: the connections of
+// idle-agents.ts COUNT SECONDS: the coordinator's side of COUNT agents that have nothing to do, over TLS: the connections of
 // each, and the answers to their leases. The agents are in another process, which calls and asks as they do. Prints the share
 // of a CPU that the coordinator's side takes, and whether all of them are alive.
 const [first = '1000', second = '10', orders] = process.argv.slice(2)

@@ -2,7 +2,7 @@ import { Datum } from '../../src/core/data/datum.ts'
 import { demandOf, ioDemandOf } from '../../src/core/tasks/demand.ts'
 import { Simulation } from '../../src/simulate/simulation.ts'
 
-// Simulates so many tasks of one to two seconds on 3,456 nodes of 48 CPUs; prints what that took. With `io` every second
+// Simulates COUNT tasks of one to two seconds on 3,456 nodes of 48 CPUs; prints what that took. With `io` every second
 // task is an I/O task that writes what the one before has made to the disk of a node.
 const [count = '10000', mode] = process.argv.slice(2)
 const tasks = Number(count)

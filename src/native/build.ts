@@ -61,7 +61,7 @@ export function builtPart(part: Part): string | null {
   try {
     utimesSync(folder, new Date(), new Date()) // In use: see removeUnused.
   } catch {
-    // It belongs to somebody else.
+    // It belongs to another user.
   }
   return folder
 }

@@ -7,7 +7,7 @@ import { attemptOf } from './job.ts'
 /** Of which attempts the steps are measured: of all, or of a sample of the tasks that are so short that measuring them would show. */
 export type StepTimes = 'off' | 'on' | 'all'
 
-/** Tasks of a kind take less than this (milliseconds), of so many that have ended: then one of every `SAMPLE` is measured. */
+/** Where tasks of a kind take less than this (milliseconds), and this many have ended, one of every `SAMPLE` is measured. */
 const SHORT = 0.1
 const MANY = 1000
 const SAMPLE = 64

@@ -26,7 +26,7 @@ import { threadFacts } from './thread-facts.ts'
 import { packageVersion } from './version.ts'
 
 /** Agents get this long to end by themselves at the end of a run; milliseconds. */
-const PATIENCE = 3000
+const END_GRACE = 3000
 const LEAST_SILENCE = 1000
 /** Logs that do not come in this time stay away; milliseconds. */
 const LOG_PATIENCE = 10_000
@@ -219,7 +219,7 @@ export class ClusterRun {
   async end(): Promise<void> {
     await this.#gatherLogs()
     this.#cluster.end()
-    await this.#cluster.gone(PATIENCE)
+    await this.#cluster.gone(END_GRACE)
     this.#elastic?.end()
     removeOrders(this.#run)
   }

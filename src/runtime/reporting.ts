@@ -17,7 +17,7 @@ import type { RunControl } from './run-control.ts'
 import { divert, processStreams, writerOf } from './standard-output.ts'
 import type { StandardStreams } from './standard-output.ts'
 
-/** Everyone who wants to see the events of a run, and what is written when it has ended. */
+/** The observers of a run, and what is written when it has ended. */
 export class Reporting {
   readonly run: string
   readonly logs: string | null
@@ -212,7 +212,7 @@ export class Reporting {
     }
   }
 
-  /** Who is killed while writing leaves no part of a file. */
+  /** A process that is killed while it writes leaves no part of a file. */
   async #guardParts(): Promise<Watchdog> {
     const { partOf } = await import('../report/export/write-whole.ts')
     const watchdog = new Watchdog(`export-${process.pid}-${this.run}`)
@@ -290,7 +290,7 @@ function noJournalFor(options: RunOptions, folder: string): MillraceError {
 
 function openJournal(path: string, logs: string): Journal | null {
   try {
-    // First the journal: who is killed in between leaves a run that can be listed, and not an empty folder.
+    // First the journal: a process that is killed in between leaves a run that can be listed, and not an empty folder.
     const journal = createJournal(path)
     mkdirSync(logs, { recursive: true })
     return journal

@@ -84,7 +84,7 @@ export class Runtime implements Client {
   readonly temporaries = new Temporaries(this)
   /** Null where no results are kept. */
   keeper: Keeper | null = null
-  /** Null where nobody wants to know what tasks are called with. */
+  /** Null where no observer wants to know what tasks are called with. */
   argumentNotes: ArgumentNotes | null = null
   readonly #group = new AsyncLocalStorage<Group>()
   #usesGroups = false

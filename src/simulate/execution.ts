@@ -9,7 +9,7 @@ import type { Stores } from './machine/stores.ts'
 export interface Work {
   /** Milliseconds, on CPUs of speed 1 that it has for itself. */
   readonly compute: number
-  /** `compute` and the times of `releases` are those on one CPU; on more it is so many times as fast. */
+  /** `compute` and the times of `releases` are those on one CPU; on more it is faster by their number. */
   readonly speedUp?: (cpus: number) => number
   /** Bytes of what it uses, in the order of its accesses; null when nothing of it takes time. */
   readonly bytes?: readonly number[] | null

@@ -22,7 +22,7 @@ interface Found {
 
 /**
  * Brings to their places the results that killed runs left on devices. Of several versions the newest counts; a
- * file that somebody has written since then is not touched. To be interrupted does no harm: what was brought is
+ * file that was written since then is not touched. To be interrupted does no harm: what was brought is
  * recognised the next time.
  */
 export async function recover(devices: readonly string[]): Promise<Recovered[]> {

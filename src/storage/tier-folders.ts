@@ -105,7 +105,7 @@ async function makeKept(folder: string): Promise<void> {
   }
 }
 
-/** Whether it is a folder that somebody began to make and did not get to use: there is nothing in it. */
+/** Whether it is a folder that a run began to make and did not get to use: there is nothing in it. */
 export async function isUnfinished(folder: string): Promise<boolean> {
   if (!folder.endsWith(NEW)) return false
   const facts = await stat(folder).catch(() => null)

@@ -61,7 +61,7 @@ export class Agent {
   /** A short task has ended before its thread could wake us. */
   readonly #polling = new ResultPolling(looksAgain => {
     for (const thread of this.#threads.values()) thread.drain(looksAgain)
-    // Not in the next pass of the event loop: somebody waits for these.
+    // Not in the next pass of the event loop: the coordinator waits for these.
     this.#flush()
   })
 

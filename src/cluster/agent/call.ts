@@ -25,7 +25,7 @@ export interface CallOptions {
 }
 
 /** Milliseconds for one address. */
-const PATIENCE = 10_000
+const ANSWER_TIMEOUT = 10_000
 
 /** Calls the coordinator twice: for messages and for data. */
 export async function callCoordinator(options: CallOptions): Promise<{ control: Socket; data: Socket }> {
@@ -65,7 +65,7 @@ function open(address: string, { token }: CallOptions): Promise<Socket> {
       host === undefined || address.startsWith('/')
         ? connect(address)
         : connectTls({ host, port: Number(port), ...clientTls({ token }) })
-    socket.setTimeout(PATIENCE, () => socket.destroy(new Error('no answer')))
+    socket.setTimeout(ANSWER_TIMEOUT, () => socket.destroy(new Error('no answer')))
     socket.once('error', reject)
     socket.once(host === undefined || address.startsWith('/') ? 'connect' : 'secureConnect', () => {
       socket.setTimeout(0)

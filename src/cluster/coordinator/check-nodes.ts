@@ -22,7 +22,7 @@ export interface NodeCheck {
   readonly clockMs: number
 }
 
-const PATIENCE = 30_000
+const CALL_TIMEOUT = 30_000
 /** The quickest of this many round trips counts as the latency: slower ones waited for something. */
 const ROUND_TRIPS = 5
 
@@ -51,8 +51,8 @@ function ask(cluster: Cluster, specs: readonly NodeSpec[], probe: AgentProbe): P
   const checks = new Map<number, NodeCheck>()
   return new Promise(resolve => {
     const timer = setTimeout(() => {
-      for (const [node] of specs.entries()) refuse(node, `no call within ${PATIENCE / 1000} s`)
-    }, PATIENCE)
+      for (const [node] of specs.entries()) refuse(node, `no call within ${CALL_TIMEOUT / 1000} s`)
+    }, CALL_TIMEOUT)
     const add = (node: number, check: NodeCheck): void => {
       if (checks.has(node)) return
       checks.set(node, check)

@@ -31,7 +31,7 @@ interface Addresses {
 }
 
 /** Agents have this long to call; milliseconds. */
-const PATIENCE = 60_000
+const CALL_TIMEOUT = 60_000
 /** An agent on this machine has no network to lose: while this process is stopped, it waits. Milliseconds. */
 const FOR_EVER = 1e12
 
@@ -73,7 +73,7 @@ export class Cluster {
   #answers: LeaseAnswers | null = null
   #addresses: Addresses | null = null
   #waiting: { resolve: () => void; reject: (error: Error) => void } | null = null
-  #patience: NodeJS.Timeout | undefined
+  #callTimer: NodeJS.Timeout | undefined
   #isEnding = false
 
   /** `staysOpen`: nodes may be added at any time. */
@@ -95,7 +95,7 @@ export class Cluster {
     return this.#members.some(({ spec }) => spec.by !== 'local')
   }
 
-  /** The folder of the sockets, to be removed by somebody else should this process be killed. */
+  /** The folder of the sockets, which the watchdog removes should this process be killed. */
   get folder(): string {
     return this.#folder
   }
@@ -153,14 +153,14 @@ export class Cluster {
     const all = new Promise<void>((resolve, reject) => (this.#waiting = { resolve, reject }))
     all.catch(() => undefined)
     // Nothing else keeps the process alive until all have called.
-    this.#patience = setTimeout(() => {
+    this.#callTimer = setTimeout(() => {
       const silent = this.#members.filter(({ hello }) => !hello).map(({ spec }) => spec.name)
-      this.#waiting?.reject(unreachable(silent.join(', '), `no call within ${PATIENCE / 1000} s`))
-    }, PATIENCE)
+      this.#waiting?.reject(unreachable(silent.join(', '), `no call within ${CALL_TIMEOUT / 1000} s`))
+    }, CALL_TIMEOUT)
     try {
       if (await this.#listen()) await all
     } finally {
-      clearTimeout(this.#patience)
+      clearTimeout(this.#callTimer)
     }
   }
 
@@ -188,7 +188,7 @@ export class Cluster {
     return node
   }
 
-  /** What an agent has to know that is started by somebody else. */
+  /** What an agent has to know that another program starts. */
   ordersFor(node: number): AgentOrders {
     const { spec } = this.#members[node] as Member
     const { here, far, leasesHere, leasesFar } = this.#addresses as Addresses
@@ -343,7 +343,7 @@ export class Cluster {
   }
 
   #close(): void {
-    clearTimeout(this.#patience)
+    clearTimeout(this.#callTimer)
     this.#listener.end()
     this.#answers?.end()
     rmSync(this.#folder, { recursive: true, force: true })

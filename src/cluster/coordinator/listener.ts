@@ -10,7 +10,7 @@ import type { AgentHello } from '../link/start.ts'
 import { unpack } from '../link/structured.ts'
 
 /** Strangers get this long to say who they are; milliseconds. */
-const PATIENCE = 10_000
+const HELLO_TIMEOUT = 10_000
 const HEADER = 5
 const LONGEST_HELLO = 1 << 16
 
@@ -77,7 +77,7 @@ export class Listener {
     socket.unref()
     socket.setNoDelay(true)
     let bytes = Buffer.alloc(0)
-    const timer = setTimeout(() => socket.destroy(), PATIENCE)
+    const timer = setTimeout(() => socket.destroy(), HELLO_TIMEOUT)
     timer.unref()
     const take = (chunk: Buffer): void => {
       bytes = Buffer.concat([bytes, chunk])

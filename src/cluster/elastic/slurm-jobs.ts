@@ -11,7 +11,7 @@ import { timeLeft } from './slurm-options.ts'
 
 const execute = promisify(execFile)
 /** A controller under load may take long; milliseconds. */
-const PATIENCE = 30_000
+const COMMAND_TIMEOUT = 30_000
 
 export interface JobState {
   readonly isRunning: boolean
@@ -78,7 +78,7 @@ export class SlurmJobs {
     try {
       // By name: of a number that it has forgotten Slurm says that it is wrong.
       const words = ['-h', `--name=${this.#name}`, '-o', '%i|%T|%L']
-      const { stdout } = await execute('squeue', words, { timeout: PATIENCE })
+      const { stdout } = await execute('squeue', words, { timeout: COMMAND_TIMEOUT })
       for (const line of stdout.split('\n').filter(Boolean)) {
         const [job = '', state = '', left = ''] = line.split('|')
         if (!GOES_ON.test(state)) continue
@@ -101,7 +101,9 @@ export class SlurmJobs {
       // Its nodes do not see the folder.
     }
     const words = ['show', 'job', '-o', job]
-    const { stdout } = await execute('scontrol', words, { timeout: PATIENCE }).catch(() => ({ stdout: '' }))
+    const { stdout } = await execute('scontrol', words, { timeout: COMMAND_TIMEOUT }).catch(() => ({
+      stdout: '',
+    }))
     const of = (name: string): string => new RegExp(`\\b${name}=(\\S+)`).exec(stdout)?.[1] ?? ''
     const [state, node, code] = [of('JobState'), of('NodeList'), of('ExitCode').split(':')[0]]
     return state === '' ? '' : `${state} on ${node}, exit code ${code}`
@@ -109,24 +111,24 @@ export class SlurmJobs {
 
   async cancel(job: string): Promise<void> {
     this.#jobs.delete(job)
-    await execute('scancel', [job], { timeout: PATIENCE }).catch(() => undefined)
+    await execute('scancel', [job], { timeout: COMMAND_TIMEOUT }).catch(() => undefined)
   }
 
   /** All that is left, also what waits in the queue. */
   cancelAll(): void {
     if (this.#jobs.size === 0) return
     try {
-      execFileSync('scancel', [...this.#jobs], { timeout: PATIENCE, stdio: 'ignore' })
+      execFileSync('scancel', [...this.#jobs], { timeout: COMMAND_TIMEOUT, stdio: 'ignore' })
     } catch {
       // They end with their agents.
     }
     this.#jobs.clear()
   }
 
-  /** The script goes to its standard input: nobody else sees what is in it. */
+  /** The script goes to its standard input: other users do not see what is in it. */
   async #sbatch(words: readonly string[], script = ''): Promise<{ stdout: string }> {
     try {
-      const asked = execute('sbatch', [...this.#words, ...words], { timeout: PATIENCE })
+      const asked = execute('sbatch', [...this.#words, ...words], { timeout: COMMAND_TIMEOUT })
       asked.child.stdin?.on('error', () => undefined).end(script)
       return await asked
     } catch (error) {

@@ -20,7 +20,7 @@ export type RenewNews = { readonly type: 'called' } | { readonly type: 'over'; r
 /** Between two looks at the clock; milliseconds. */
 const LOOK = 100
 /** The agent gets this long to end by itself; then its process is killed, and the watchdog cleans up. Milliseconds. */
-const PATIENCE = 1000
+const END_GRACE = 1000
 
 /** The agent's side, in its own thread: it asks, and ends the process when there is no answer. */
 export async function renewLease({ call, times, lasts }: RenewOptions, port: MessagePort): Promise<void> {
@@ -30,7 +30,7 @@ export async function renewLease({ call, times, lasts }: RenewOptions, port: Mes
     if (isOver) return
     isOver = true
     say({ type: 'over', reason })
-    setTimeout(() => process.kill(process.pid, 'SIGKILL'), PATIENCE)
+    setTimeout(() => process.kill(process.pid, 'SIGKILL'), END_GRACE)
   }
   let socket
   try {

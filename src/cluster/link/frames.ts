@@ -5,7 +5,7 @@
 
 const HEADER = 5
 const FIRST_SIZE = 1 << 14
-/** A frame that says it is larger comes from somebody who does not speak this protocol. */
+/** A frame that says it is larger comes from a program that does not speak this protocol. */
 const LARGEST = 2 ** 31
 
 export class FrameWriter {

@@ -8,12 +8,12 @@ import { clientTls, serverTls } from './secret.ts'
 import type { Secret } from './secret.ts'
 
 /** Milliseconds for one address, and for the other side to say anything. */
-export const ANSWER_WITHIN = 5000
+export const ANSWER_TIMEOUT = 5000
 
 /** From where others can call: over a socket of this machine that has no port, or over a port of it, or from other machines. */
 export type Reach = 'local-socket' | 'loopback' | 'network'
 
-/** Where other nodes of a run can call this one. Who does not have the secret gets nothing. */
+/** Where other nodes of a run can call this one. A caller without the secret gets nothing. */
 export class PeerListener {
   readonly #isRef: boolean
   #server: Server | null = null
@@ -29,7 +29,7 @@ export class PeerListener {
     const path = `\0millrace-${randomBytes(12).toString('hex')}`
     const accept = (socket: Socket): void => {
       this.keep(socket)
-      if (reach === 'local-socket') proveToCaller(socket, secret, ANSWER_WITHIN, called)
+      if (reach === 'local-socket') proveToCaller(socket, secret, ANSWER_TIMEOUT, called)
       else called(socket)
     }
     const server =
@@ -112,7 +112,7 @@ export function callFar(
       port: Number(address.slice(at + 1)),
       ...clientTls(secret),
     })
-    socket.setTimeout(ANSWER_WITHIN, () => socket.destroy(new Error(`${address}: no answer`)))
+    socket.setTimeout(ANSWER_TIMEOUT, () => socket.destroy(new Error(`${address}: no answer`)))
     socket.on('error', reject)
     socket.once('close', () => reject(new Error(`${address}: the connection was lost`)))
     begun(socket)

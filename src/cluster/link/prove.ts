@@ -12,7 +12,7 @@ const NONCE = 32
 const proof = ({ token }: Secret, role: 'asks' | 'has', first: Buffer, second: Buffer): Buffer =>
   createHmac('sha256', Buffer.from(token, 'hex')).update(role).update(first).update(second).digest()
 
-/** As the one who is called. A caller that does not know the secret, or is silent for so long, is cut off. */
+/** The side that is called. A caller that does not know the secret, or is silent for so long, is cut off. */
 export function proveToCaller(
   socket: Socket,
   secret: Secret,

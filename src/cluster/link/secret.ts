@@ -1,7 +1,7 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { TlsOptions, ConnectionOptions } from 'node:tls'
 
-/** One per run: who does not have it gets nothing. */
+/** One per run: a caller without it gets nothing. */
 export interface Secret {
   readonly token: string
 }
@@ -32,7 +32,7 @@ export function clientTls({ token }: Secret): ConnectionOptions {
     ciphers: CIPHERS,
     minVersion: 'TLSv1.3',
     pskCallback: () => ({ psk: Buffer.from(token, 'hex'), identity: IDENTITY }),
-    // There are no certificates: who has the key is who is meant.
+    // There are no certificates: the node that has the key is the one that is meant.
     checkServerIdentity: () => undefined,
   } as ConnectionOptions
 }

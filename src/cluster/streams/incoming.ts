@@ -5,7 +5,7 @@ import { endedFrame, frameOf, pathOf, readMark, readNumber } from './relay-frame
 import type { Mark } from './relay-frame.ts'
 
 /** Milliseconds for a name to become free on the node that had it, before two nodes are said to write one file. */
-const PATIENCE = 2000
+const NAME_TIMEOUT = 2000
 /** Milliseconds for what a lost node has sent before. */
 const LAST_WORDS = 5000
 
@@ -159,7 +159,7 @@ export class Incoming implements Arrivals {
   /** Ways differ in length: that the name is free again may come later than that another node has begun it. */
   #hold(key: string, path: string, source: number, id: string, frame: Buffer, from: Holds): void {
     from.pause()
-    const timer = setTimeout(() => this.#release(key), PATIENCE)
+    const timer = setTimeout(() => this.#release(key), NAME_TIMEOUT)
     const frames = [{ source, id, type: RELAY.begin, frame: Buffer.from(frame) }]
     this.#held.set(key, { path, frames, timer, from })
   }

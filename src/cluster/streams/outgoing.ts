@@ -208,7 +208,7 @@ export class Outgoing {
     return way
   }
 
-  /** The node has taken so many bytes of what came to it by the coordinator. */
+  /** The node has taken this many bytes of what came to it by the coordinator. */
   taken(node: number, bytes: number): void {
     this.#ways.get(carriedId(node))?.taken(bytes)
   }

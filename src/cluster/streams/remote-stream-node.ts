@@ -166,12 +166,12 @@ export class RemoteStreamNode {
   }
 
   /** Called each second: counts how long nothing came, of the time in which this process ran. */
-  pulse(patience: number): void {
+  pulse(timeout: number): void {
     if (this.isGone) return
     this.link.say({ do: 'pulse' })
     this.#silent++
-    if (this.#silent * PULSE <= patience) return
-    const seconds = `${Math.round(patience / 1000)} s`
+    if (this.#silent * PULSE <= timeout) return
+    const seconds = `${Math.round(timeout / 1000)} s`
     this.#lose(this.#hasCalled ? `nothing was heard of it for ${seconds}` : `no call within ${seconds}`)
   }
 

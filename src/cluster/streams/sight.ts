@@ -11,7 +11,7 @@ export type ProbeOrder =
   /** Appends a byte, and leaves the file open. */
   | { readonly act: 'append'; readonly path: string }
   | { readonly act: 'sync'; readonly path: string }
-  /** Whether the file has so many bytes on this node, within so many milliseconds. */
+  /** Whether the file has this many bytes on this node, within this many milliseconds. */
   | { readonly act: 'look'; readonly path: string; readonly bytes: number; readonly within: number }
   | { readonly act: 'remove'; readonly path: string }
 
@@ -70,13 +70,13 @@ export interface ProbedNode {
  * Finds out what the file system of a directory promises, by writing on each node and looking on the others. The file grows while
  * it is open and after others have looked at it, as streams do. Throws when a node does not see what another has written.
  */
-export async function probeSight(dir: string, nodes: readonly ProbedNode[], patience = 2000): Promise<Sight> {
+export async function probeSight(dir: string, nodes: readonly ProbedNode[], timeout = 2000): Promise<Sight> {
   let sight: Sight = 'written'
   for (const writer of nodes) {
     const path = join(dir, `.millrace-probe-${randomBytes(6).toString('hex')}`)
     const others = nodes.filter(node => node !== writer)
     const unseeing = async (bytes: number): Promise<ProbedNode | undefined> => {
-      const looks = others.map(node => node.probe({ act: 'look', path, bytes, within: patience }))
+      const looks = others.map(node => node.probe({ act: 'look', path, bytes, within: timeout }))
       const seen = await Promise.all(looks)
       return others.find((_, i) => !seen[i])
     }

@@ -32,7 +32,7 @@ import { within } from './within.ts'
 /** Milliseconds between looks at the board. */
 const INTERVAL = 250
 /** Milliseconds that steps get to end after the first signal. */
-const PATIENCE = 3000
+const END_GRACE = 3000
 /** Milliseconds to get a board and a directory; the library may have to be compiled. */
 const START_LIMIT = 300_000
 /** Milliseconds for one question to the board. */
@@ -258,7 +258,7 @@ export class StreamNode {
     const live = this.#live
     if (!live) return
     live.runner.kill('SIGTERM')
-    for (let left = PATIENCE; left > 0 && live.runner.running > 0; left -= 50) await sleep(50)
+    for (let left = END_GRACE; left > 0 && live.runner.running > 0; left -= 50) await sleep(50)
     if (live.runner.running > 0) await this.#killAll(live)
   }
 

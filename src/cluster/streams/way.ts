@@ -83,7 +83,7 @@ export class Way implements Holds {
     this.#look()
   }
 
-  /** The node at its end has taken so many bytes of what has left. */
+  /** The node at its end has taken this many bytes of what has left. */
   taken(bytes: number): void {
     this.#untaken -= bytes
     if (this.#untaken > this.#room.few || !this.#isUntaken) return

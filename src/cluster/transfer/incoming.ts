@@ -44,7 +44,7 @@ export class Incoming {
         yield* blocksOf({ number: theirs, buffer: here, offset: at, length: here.byteLength - at })
         return
       }
-      // The order to fetch it may come after the question of another node: who asks does not wait for ever.
+      // The order to fetch it may come after the question of another node: the other node does not wait for ever.
       const arriving = this.#arrivingOf(number, -1)
       const { buffer, filled } = arriving
       if (filled > at && filled < buffer.byteLength) {

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { callFar, ANSWER_WITHIN, PeerListener } from '../link/peers.ts'
+import { callFar, ANSWER_TIMEOUT, PeerListener } from '../link/peers.ts'
 import { callHere } from '../link/prove.ts'
 import type { Incoming } from './incoming.ts'
 import { roomIn } from './outgoing.ts'
@@ -57,7 +57,7 @@ export class Peers {
     this.#listener.end()
   }
 
-  // --- as the one who has it ---
+  // --- the node that has the buffer ---
 
   #serve(socket: Socket): void {
     const { incoming, node } = this.#options
@@ -87,7 +87,7 @@ export class Peers {
     })
   }
 
-  // --- as the one who wants it ---
+  // --- the node that needs it ---
 
   #call(node: number, addresses: readonly string[]): Call {
     const { token, incoming } = this.#options
@@ -147,7 +147,7 @@ class Call {
     request.writeDoubleLE(this.#node, 0)
     request.writeDoubleLE(theirs, 8)
     request.writeDoubleLE(own, 16)
-    socket.setTimeout(ANSWER_WITHIN)
+    socket.setTimeout(ANSWER_TIMEOUT)
     socket.write(request)
     return new Promise(resolve => this.#waiting.set(own, resolve))
   }
@@ -176,7 +176,7 @@ async function openLine(address: string, token: string, keep: (socket: Socket) =
   const isFar = /:\d+$/.test(address)
   const socket = isFar
     ? await callFar(address, { token }, keep)
-    : await callHere(address, { token }, ANSWER_WITHIN, bytes => hear(bytes), keep)
+    : await callHere(address, { token }, ANSWER_TIMEOUT, bytes => hear(bytes), keep)
   if (isFar) socket.on('data', (chunk: Buffer) => hear(chunk))
   return {
     socket,

@@ -1,4 +1,13 @@
-import { CAREFUL, CHANGED, IN_A_ROW, Level, LARGE_LEVEL, MOST_PATIENCE, PATIENCE, median } from './level.ts'
+import {
+  CAREFUL,
+  CHANGED,
+  IN_A_ROW,
+  Level,
+  LARGE_LEVEL,
+  MOST_PATIENCE,
+  RETRY_AFTER_TASKS,
+  median,
+} from './level.ts'
 import type { Sample } from './level.ts'
 import { RoughSearch } from './rough-search.ts'
 import { Variation } from './variation.ts'
@@ -106,7 +115,7 @@ export class LevelSearch {
   /** It has found a level, and has looked at those beside it. */
   get isSettled(): boolean {
     if (this.#rough) return this.#rough.isSettled
-    return this.#from === null && this.#patience >= PATIENCE
+    return this.#from === null && this.#patience >= RETRY_AFTER_TASKS
   }
 
   /** It is at this level only to see what it gives, or because nothing is known yet. */
@@ -163,7 +172,7 @@ export class LevelSearch {
 
   #becomeRough(now: number): RoughSearch {
     // Of two levels the higher one, unless something is known that was found while tasks took equally long.
-    const isFound = this.#patience >= PATIENCE && !this.#isHasty
+    const isFound = this.#patience >= RETRY_AFTER_TASKS && !this.#isHasty
     const at = Math.max(this.#at, this.#from ?? 0)
     return new RoughSearch(this.#levels, this.#variation, {
       at,
@@ -311,7 +320,7 @@ export class LevelSearch {
     this.#expected = this.rate
     if (!this.#isRound && this.#isHasty) return
     this.#isRound = false
-    this.#patience = Math.min(Math.max(PATIENCE, this.#patience * 2), MOST_PATIENCE)
+    this.#patience = Math.min(Math.max(RETRY_AFTER_TASKS, this.#patience * 2), MOST_PATIENCE)
   }
 
   /** A level that was so much worse is not tried again before the device changes. */
@@ -352,7 +361,7 @@ export class LevelSearch {
     this.#fewWait = Infinity
     this.#manyWait = Math.max(MANY_WAIT, wait + GOOD_WAIT)
     // The first tasks of a program are slow, and must not mislead a search that runs once.
-    this.#patience = this.#isHasty ? IN_A_ROW : PATIENCE
+    this.#patience = this.#isHasty ? IN_A_ROW : RETRY_AFTER_TASKS
     // Go on the same way, unless enough tasks wait already that more will not help.
     const next = !isHigher ? [-1] : wait > SOME_WAIT ? [] : [this.#isNew ? 2 : 1]
     this.#lookFurther(next, now)

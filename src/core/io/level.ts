@@ -2,7 +2,7 @@
 export const CHANGED = 0.2
 export const IN_A_ROW = 4
 /** Number of tasks after which the levels beside the best are tried; each failure doubles it. */
-export const PATIENCE = 60
+export const RETRY_AFTER_TASKS = 60
 export const MOST_PATIENCE = 480
 /** From this level on, up goes by small steps only. */
 export const CAREFUL = 8

@@ -1,4 +1,4 @@
-import { CAREFUL, MOST_PATIENCE, PATIENCE, median } from './level.ts'
+import { CAREFUL, MOST_PATIENCE, RETRY_AFTER_TASKS, median } from './level.ts'
 import type { Sample } from './level.ts'
 import { RateWindow } from './variation.ts'
 import type { Variation } from './variation.ts'
@@ -38,7 +38,7 @@ export class RoughSearch {
   #home: number | null = null
   #homeRate = 0
   #untried: number[] = []
-  #patience = 0
+  #tasksUntilRetry = 0
   #chosenAt: number
   #isFull = false
 
@@ -56,7 +56,7 @@ export class RoughSearch {
   }
 
   get isSettled(): boolean {
-    return this.#home === null && this.#patience > 0
+    return this.#home === null && this.#tasksUntilRetry > 0
   }
 
   get isLooking(): boolean {
@@ -108,7 +108,7 @@ export class RoughSearch {
     const to = this.#within(this.at + (isCrowded ? -2 : 2))
     if (isCrowded || to === this.at) {
       this.#isNew = false
-      if (this.#isHasty) this.#patience = PATIENCE
+      if (this.#isHasty) this.#tasksUntilRetry = RETRY_AFTER_TASKS
     }
     this.#typical = typical
     this.#times = []
@@ -126,10 +126,10 @@ export class RoughSearch {
   #stay(now: number): void {
     if (!this.#isEnough) return
     const { rate, tasks } = this.#window
-    if (this.#isHasty) this.#patience = PATIENCE
+    if (this.#isHasty) this.#tasksUntilRetry = RETRY_AFTER_TASKS
     const change = this.#homeRate > 0 ? Math.max(rate / this.#homeRate, this.#homeRate / rate) : 1
-    if (change > CHANGED) this.#patience = 0
-    if (this.#isHasty || tasks < this.#patience) return
+    if (change > CHANGED) this.#tasksUntilRetry = 0
+    if (this.#isHasty || tasks < this.#tasksUntilRetry) return
     this.#homeRate = rate
     // What was seen on the way up tells in which direction to look first.
     const below = this.#known[this.at + this.#down] ?? 0
@@ -155,7 +155,7 @@ export class RoughSearch {
       return
     }
     this.#home = null
-    this.#patience = Math.min(Math.max(PATIENCE, this.#patience * 2), MOST_PATIENCE)
+    this.#tasksUntilRetry = Math.min(Math.max(RETRY_AFTER_TASKS, this.#tasksUntilRetry * 2), MOST_PATIENCE)
     this.#go(home, now)
   }
 

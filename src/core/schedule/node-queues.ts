@@ -213,7 +213,7 @@ export class NodeQueues<Q extends ReadyQueue> {
       if (queue.size === 0) continue
       const task = this.#takeFrom(queue, at)
       if (task) {
-        // Who waits for more room than there is must not wait for ever.
+        // A task that waits for more room than there is must not wait for ever.
         for (const other of passed) {
           for (const head of other.heads()) if (at.inTheWay(task, head.task)) head.task.bypassed++
         }

@@ -6,7 +6,7 @@ import type { Node } from './machine.ts'
 import { before } from './ready-queue.ts'
 
 /**
- * Who of a team may run. COMMUTATIVE members run one at a time: the one that runs holds the team's token. CONCURRENT
+ * Which members of a team may run. COMMUTATIVE members run one at a time: the one that runs holds the team's token. CONCURRENT
  * members that write the same memory all run on one node. Members that have to wait for others are parked.
  */
 export class TeamTokens {
@@ -18,7 +18,7 @@ export class TeamTokens {
     this.#hasSeveral = nodes.length > 1 || mayGrow
   }
 
-  /** Whether who uses it runs where others of its team run. */
+  /** Whether a task with this access runs where others of its team run. */
   bindsToNode(access: Access): boolean {
     return this.#hasSeveral && this.#sharedTeam(access) !== null
   }

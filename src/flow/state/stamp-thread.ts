@@ -11,7 +11,7 @@ export interface Seen {
   readonly at: number
 }
 
-/** For each file its numbers in this order, or zeros for one that somebody else has to look at. */
+/** For each file its numbers in this order, or zeros for one that the caller has to look at. */
 export const COLUMNS = ['size', 'mtime', 'ctime', 'ino', 'stamp', 'at'] as const
 
 export interface StampRequest {

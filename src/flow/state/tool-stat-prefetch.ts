@@ -11,7 +11,7 @@ const FIELDS = 4
 const RECORD = FIELDS * 8
 
 /** Number of files that are statted here before the tool's progress is checked again. */
-const PATIENCE = 64
+const FILES_BETWEEN_CHECKS = 64
 
 /** Files whose numbers are read at a time. */
 const ROOM = 4096
@@ -63,7 +63,7 @@ export class ToolStatPrefetch implements StatPrefetch {
       read = Math.floor(readSync(this.#file, this.#bytes, 0, ROOM * RECORD, this.#have * RECORD) / RECORD)
       for (let i = 0; i < read; i++) this.#put(i * FIELDS, this.#have++, files)
     } while (read === ROOM)
-    this.#waiting = PATIENCE
+    this.#waiting = FILES_BETWEEN_CHECKS
   }
 
   #put(at: number, file: number, files: FileTable): void {

@@ -47,7 +47,7 @@ export class GrownList extends Stored {
     this.end = log.length
   }
 
-  /** As any other value; made when somebody needs it. */
+  /** As any other value; made at its first use. */
   override get bytes(): Uint8Array {
     if (this.#whole) return this.#whole
     const writer = new ByteWriter()

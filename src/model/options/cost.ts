@@ -40,7 +40,7 @@ export interface KnownCost {
   writes: number | null
   /** Parts of its computing. */
   ready: readonly number[] | null
-  /** How many times as fast as on one CPU it is on so many. */
+  /** How many times as fast as on one CPU it is on this number of CPUs. */
   speedUp: ((cpus: number) => number) | null
 }
 

@@ -47,7 +47,7 @@ interface Hooks {
 
 /**
  * Outputs of commands with rules of their own (`stream`). They are written in memory, under the library that
- * makes their readers wait; who reads one as it grows is started with its producer, without a CPU, and is run
+ * makes their readers wait; a task that reads one as it grows is started with its producer, without a CPU, and is run
  * again when the attempt that it read from fails.
  */
 export class Streaming {
@@ -333,7 +333,7 @@ export class Streaming {
     const { stream: rules, kind } = jobOf(task).slots[at] ?? {}
     // What is complete with the end of its producer is committed when the core hears of that end.
     if (!rules || !isEarly(rules, kind === 'directory') || version.state !== 'pending') return
-    // Who reads what may still turn out to be void has nothing to give before that is known.
+    // A task that reads what may still turn out to be void commits nothing before that is known.
     if (isFollower(task)) return
     const hooks = jobOf(task).definition.command?.hooks
     const isLive = (): boolean =>

@@ -33,7 +33,7 @@ interface Channel {
 /** What mpirun said is kept up to this length, for the message. */
 const KEPT_OUTPUT = 4000
 /** Milliseconds until all ranks have to be there. */
-const PATIENCE = 60_000
+const JOIN_TIMEOUT = 60_000
 /** mpirun; the programs with which it reaches other sites have the numbers behind it. */
 const LAUNCHER = 0
 
@@ -81,8 +81,8 @@ export class RankPool {
       this.#ended('the ranks could not be started')
     })
     setTimeout(() => {
-      if (this.#settle) this.kill(`the ranks were not there after ${PATIENCE / 1000} s`)
-    }, PATIENCE).unref()
+      if (this.#settle) this.kill(`the ranks were not there after ${JOIN_TIMEOUT / 1000} s`)
+    }, JOIN_TIMEOUT).unref()
   }
 
   async #begin(nodes: readonly string[]): Promise<void> {

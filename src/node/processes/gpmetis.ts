@@ -12,7 +12,7 @@ export const PARTITION_WAYS = ['auto', 'greedy', 'gpmetis'] as const
 export type PartitionWay = (typeof PARTITION_WAYS)[number]
 
 /** Milliseconds that gpmetis may take: 100,000 vertices take one second. */
-const PATIENCE = 60_000
+const TIME_LIMIT = 60_000
 /** Sums of weights must fit into 32 bits. */
 const MOST_SUM = 1e9
 
@@ -49,7 +49,7 @@ export function gpmetis(graph: Graph, shares: readonly number[]): Int32Array | n
     // Recursive, because that is the way which takes several bands into account; 50: a twentieth above the share.
     const options = ['-ptype=rb', '-seed=1', '-ufactor=50', `-tpwgts=${targets}`]
     execFileSync('gpmetis', [...options, path, String(shares.length)], {
-      timeout: PATIENCE,
+      timeout: TIME_LIMIT,
       killSignal: 'SIGKILL',
       stdio: 'ignore',
     })

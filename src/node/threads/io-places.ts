@@ -11,7 +11,7 @@ const CERTAIN = 50
 /** Tasks of a kind that has not been seen to run, on one thread: to start one costs more than to wait for a few of them. */
 const TOGETHER = 4
 /** After this many checks, tasks that have not begun are taken to be behind one that holds the thread. */
-const PATIENCE = 2
+const CHECKS_UNTIL_HELD = 2
 
 /**
  * Which thread carries an I/O task. Asynchronous ones share a single thread, by the hundred. A kind whose
@@ -84,7 +84,7 @@ export class IoPlaces {
     const held: Task[] = []
     for (const [thread, looks] of this.#trials) {
       if (isReady(thread)) this.#trials.set(thread, looks + 1)
-      if (looks < PATIENCE) continue
+      if (looks < CHECKS_UNTIL_HELD) continue
       this.#trials.delete(thread)
       held.push(...this.#on(thread))
     }

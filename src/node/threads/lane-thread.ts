@@ -9,7 +9,7 @@ import { RingReader, RingWriter, createRing } from './ring.ts'
 
 const RING_SIZE = 2 ** 18
 /** What a thread gets to end by itself; milliseconds. */
-const PATIENCE = 1000
+const END_GRACE = 1000
 /** A thread of I/O tasks that does not answer for this long is stuck in one of them; milliseconds. */
 const SILENCE = 500
 
@@ -191,7 +191,7 @@ export class LaneThread implements ThreadPort {
   async end(): Promise<void> {
     this.#reason = 'the run ended'
     const ended = new Promise<void>(resolve => this.#worker.once('exit', () => resolve()))
-    const timer = setTimeout(() => void this.#worker.terminate(), PATIENCE)
+    const timer = setTimeout(() => void this.#worker.terminate(), END_GRACE)
     if (this.isReady) this.send({ type: 'end' })
     else void this.#worker.terminate()
     await ended

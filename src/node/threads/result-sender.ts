@@ -15,7 +15,7 @@ export class ResultSender {
   readonly #fromThread: RingWriter
   readonly #inbox: { readonly length: number }
   readonly #isIo: boolean
-  /** There are results in the ring for which nobody was woken. */
+  /** There are results in the ring that the coordinator was not woken for. */
   #isUntold = false
 
   /** `inbox`: tasks that came as messages, and wait. */

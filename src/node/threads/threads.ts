@@ -78,7 +78,7 @@ export class Threads {
   readonly #open: OpenThread
   readonly #places: IoPlaces
   readonly #lanes: number
-  /** Who is on which thread apart. */
+  /** The task on each extra thread. */
   readonly #apart = new Map<number, Task>()
   readonly #memory = new SentMemory((lane, number) =>
     this.#threads[lane]?.send({ type: 'forget-memory', number }),

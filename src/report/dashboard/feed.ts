@@ -5,7 +5,7 @@ import type { SectionName } from './protocol.ts'
 /** So long between two updates, in milliseconds: longer, where more often would cost the run too much. */
 const LEAST_WAIT = 500
 const MOST_WAIT = 5000
-/** Of what an update may cost, sending takes at most one part in so many; the others are for reading. */
+/** Of what an update may cost, sending takes at most this fraction (one part in N); the rest is for reading. */
 const PARTS = 2
 /** A proxy may cut a connection on which nothing is sent. */
 const SILENCE_MS = 15_000

@@ -25,7 +25,7 @@ export interface DashboardAnswer {
 /** Tasks go first; but where all CPUs are busy, a page must not wait for seconds. */
 const NICE = 10
 /** A program that computes without a pause hears of an order when it pauses; a page does not wait for it for ever. */
-const PATIENCE_MS = 10_000
+const ANSWER_TIMEOUT_MS = 10_000
 
 async function serve({ control = false, ...options }: DashboardOrder): Promise<void> {
   try {
@@ -58,7 +58,7 @@ function passOn(order: ControlOrder): Promise<ControlAnswer> {
     }
     const timer = setTimeout(
       () => end({ problem: 'The program is busy and has not answered yet. It will do it when it pauses.' }),
-      PATIENCE_MS,
+      ANSWER_TIMEOUT_MS,
     )
     waiting.set(id, end)
     reply({ id, order })

@@ -6,7 +6,7 @@ type Of<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>
 
 export type SliceOutcome = 'ok' | 'failed' | 'blocked' | 'cancelled' | 'returned' | 'unfinished'
 
-/** A stretch of time during which one attempt of a task held one lane. Times are nanoseconds. */
+/** An interval during which one attempt of a task held one lane. Times are nanoseconds. */
 export interface Slice {
   start: number
   end: number

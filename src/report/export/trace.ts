@@ -7,7 +7,7 @@ import { writeWhole } from './write-whole.ts'
 
 /**
  * Chrome Trace Event JSON, which Perfetto opens: a process for each node (pid = node + 1), a thread for each
- * lane, a slice for each stretch that an attempt ran, arrows from producers to consumers, and counters on a
+ * lane, a slice for each interval in which an attempt ran, arrows from producers to consumers, and counters on a
  * process 0 that stands for the run. Same events, same bytes.
  */
 export async function writeTrace(events: AsyncIterable<RunEvent>, path: string): Promise<void> {

@@ -105,7 +105,7 @@ class JournalWriter implements Journal {
       // The first write of a queue leaves from the event loop: no file is touched inside observe.
       if (this.#queue.length === 1) setImmediate(this.#drain).unref()
     } else if (event.type === 'run-started') {
-      // Who is killed at once is to be known by name: the first block does not wait for others.
+      // A run that is killed at once is to be known by name: the first block does not wait for others.
       if (this.#flushEvery !== Infinity) setImmediate(this.#flush).unref()
     } else if (!this.#isTimerSet) {
       this.#setTimer()

@@ -2,7 +2,7 @@
 const KEPT = 1024
 
 /**
- * How much time lies in at least one of many stretches of time, which may overlap and come out of order: threads
+ * How much time lies in at least one of many intervals, which may overlap and come out of order: threads
  * report in batches, so what ran on one of them is reported before what ran at the same time on another.
  */
 export class BusyIntervals {

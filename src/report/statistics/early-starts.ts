@@ -21,7 +21,7 @@ export class EarlyStarts {
   workMs = 0
   /** Versions that were released, with the task that made them and still runs. */
   readonly #released = new Map<number, number>()
-  /** Tasks that make several versions may release some: theirs, and who waits for those. */
+  /** Tasks that make several versions may release some: their versions, and the tasks that wait for those. */
   readonly #several = new Map<number, readonly number[]>()
   readonly #awaited = new Map<number, number[]>()
   readonly #early = new Map<number, Early>()

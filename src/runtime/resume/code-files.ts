@@ -81,7 +81,7 @@ export function packagesOf(from: string, name: string): string[] | null {
     }
   }
   return [...found].flatMap(folder =>
-    // A package that is linked in is somebody's own code.
+    // A package that is linked in is code of the user.
     folder.includes(`${sep}node_modules${sep}`) ? [folder] : filesBelow(folder, isLoadableOrJson),
   )
 }

@@ -183,7 +183,7 @@ export class Keeper {
     const keeping = keepingOf(task)
     if (!keeping) return
     const begun = performance.now()
-    // Memory that exists once may be in a thread when somebody asks what is in it.
+    // Memory that exists once may be in a thread when its content is asked for.
     this.digests.made(task)
     // In a resumed run all are looked for, also those that are not to be kept.
     if (!this.#isWanted(task)) keeping.why ??= notWanted(this.#options.policy)

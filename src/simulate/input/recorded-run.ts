@@ -214,7 +214,7 @@ export class RunReader {
     this.#lanes.set(task, place)
     if (cpus > 1) this.#hasWide = true
     const free = Math.max(one.readyAt, this.#freeAt.get(place) ?? 0)
-    // Who asks for more than a CPU may have waited for that.
+    // A task that asks for more than a CPU may have waited for that.
     one.delay = one.demand === null ? Math.min(LONGEST_START, Math.max(0, at - free)) : 0
     Object.assign(one, { startedAt: at, blocked: 0, blockedAt: -1, released: null, device: device ?? null })
     one.isIo = cpus === 0

@@ -110,7 +110,7 @@ export function makePlan(config: Config): Plan {
     seen.add(rule.pattern.text)
     return first
   })
-  // Outputs without a rule come after all rules: the default must never hide what somebody wrote.
+  // Outputs without a rule come after all rules: the default must never hide what the user wrote.
   const defaults = defaultRules(config, explicit, seen).map(complete)
   // A rule for what no step writes makes no step wait: such a file is a plain one.
   const effective = explicit.map(complete).filter(rule => rule.producers.length > 0)

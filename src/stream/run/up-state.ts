@@ -6,7 +6,7 @@ import type { Plan } from '../board/plan.ts'
 import { cacheFolder } from './toolchain.ts'
 import type { Opened, Workspace } from '../board/workspace.ts'
 
-/** What somebody else needs to end a workflow. The plan is as it was at the start: the file may have been edited since. */
+/** What another process needs to end a workflow. The plan is as it was at the start: the file may have been edited since. */
 export interface UpState extends Opened {
   /** Where the workflow is on several nodes: the steps that may be started on this one. */
   steps?: readonly string[]
