@@ -7,6 +7,7 @@ import { findMpi, launchVariables, launchWords } from '../src/node/mpi/launcher.
 import { bench } from './harness.ts'
 import type { Case } from './harness.ts'
 import { killRanks } from './mpi-kills.ts'
+import type { Victim } from './mpi-kills.ts'
 import { withProgram } from './number-of.ts'
 
 const run = promisify(execFile)
@@ -66,25 +67,40 @@ cases.unshift({
   goals: [{ of: OURS, upTo: 5, unit: 'ms' }],
 })
 
-cases.push({
-  name: 'kill',
-  unit: 'wrong',
-  better: 'lower',
-  take: 'median',
-  rounds: 1,
-  about: 'a rank is killed at 200 random points: results that are wrong, hangs, and things that are left',
-  arms: [
-    {
-      system: OURS,
-      missing,
-      run: async () => {
-        const { wrong, isHung, left } = await killRanks(1, Number(process.env['BENCH_KILLS'] ?? 200))
-        return wrong + Number(isHung) + left.length
+/** Who is killed, and how often. Agents that are killed stay lost, so there are several runs with a few kills each. */
+const KILLS: readonly [Victim, string, number, number][] = [
+  ['rank', 'a rank', 1, 200],
+  ['launcher', 'mpirun', 1, 100],
+  ['proxy', 'what starts ranks for mpirun on another node', 1, 100],
+  ['agent', 'an agent', 10, 8],
+]
+
+for (const [victim, who, runs, times] of KILLS) {
+  cases.push({
+    name: victim === 'rank' ? 'kill' : `kill-${victim}`,
+    unit: 'wrong',
+    better: 'lower',
+    take: 'median',
+    rounds: 1,
+    about: `${who} is killed at ${runs * times} random points: results that are wrong, hangs, and things that are left`,
+    arms: [
+      {
+        system: OURS,
+        missing,
+        run: async () => {
+          let sum = 0
+          for (let seed = 1; seed <= runs; seed++) {
+            const kills = Number(process.env['BENCH_KILLS'] ?? times)
+            const { wrong, isHung, left } = await killRanks(seed, kills, {}, victim)
+            sum += wrong + Number(isHung) + left.length
+          }
+          return sum
+        },
       },
-    },
-  ],
-  goals: [{ of: OURS, upTo: 0, unit: 'wrong' }],
-})
+    ],
+    goals: [{ of: OURS, upTo: 0, unit: 'wrong' }],
+  })
+}
 
 try {
   await bench('mpi', cases)
