@@ -149,7 +149,17 @@ test('the page works behind a proxy that adds a path', { skip }, async () => {
   await page.locator('.panel .story li').first().waitFor()
   await page.goto(`${page.url().replace(/#.*/, '')}#timeline`)
   await page.locator('canvas[data-tiles]:not([data-tiles="0"])').waitFor()
+  for (const view of ['Graph', 'Storage', 'Streams', 'Data', 'Nodes']) {
+    await page.getByRole('link', { name: view, exact: true }).click()
+    await page.locator(`main[aria-label="${view}"] :not(.empty)`).first().waitFor()
+  }
+  assert.ok(new URL(page.url()).pathname.startsWith('/user/ada/proxy/'), page.url())
   assert.deepEqual(complaints, [])
+  // Without the last slash, the answer leads to the page below the same path.
+  const bare = `http://127.0.0.1:${port}/user/ada/proxy${target.pathname.replace(/\/$/, '')}`
+  const led = await fetch(bare)
+  assert.deepEqual([led.status, led.url], [200, `${bare}/`])
+  assert.match(await (await fetch(`${bare}/metrics`)).text(), /^# TYPE millrace_/m)
 })
 
 test('every view is reached and used by keyboard alone', { skip }, async () => {
