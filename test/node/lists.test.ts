@@ -6,7 +6,7 @@ import { extended, isMore } from '../../src/model/encoding/grown-list.ts'
 import type { GrownList } from '../../src/model/encoding/grown-list.ts'
 import { Stored } from '../../src/model/encoding/stored.ts'
 import { TAG } from '../../src/model/encoding/tags.ts'
-import { KeptLists } from '../../src/node/threads/kept-lists.ts'
+import { KeptLists, keepAdded } from '../../src/node/threads/kept-lists.ts'
 import { SentLists } from '../../src/node/threads/sent-lists.ts'
 import type { SentList } from '../../src/node/threads/sent-lists.ts'
 
@@ -108,6 +108,67 @@ test('a thread is sent what it does not have', () => {
   // An older version, and one of another log that begins alike.
   assert.deepEqual(pair.run(second).value, [...long, 'a', 'b'])
   assert.deepEqual(pair.run(extended(first, more(2001, 'x'))).value, [...long, 'a', 'x'])
+})
+
+/** What a thread sends of a value that a task was given, and has changed. */
+function given(base: Stored, change: (value: never) => void): Stored {
+  const {
+    value,
+    graph,
+    base: as,
+  } = new KeptLists().read(new Decoder(Uint8Array.from([0, 0, ...base.bytes]), noHooks))
+  change(value as never)
+  const encoder = new Encoder()
+  encoder.whole(value, hooks, graph)
+  if (as && 'body' in as) keepAdded(encoder, 0, as)
+  return new Stored(encoder.copy(), [])
+}
+
+const shared = { name: 'shared' }
+const objects = Array.from({ length: 300 }, (_, id) => ({ id, name: `n${id}`, shared }))
+type Objects = typeof objects
+const GROWING: [string, unknown, (value: never) => void, (value: never) => void][] = [
+  [
+    'a list of objects',
+    objects,
+    (list: Objects) => list.push({ id: 1, name: 'new', shared: list[0]?.shared ?? shared }),
+    (list: Objects) => list.reverse(),
+  ],
+  [
+    'a map',
+    new Map(objects.map(one => [one.id, one])),
+    (map: Map<number, object>) => map.set(-1, map.get(3) ?? shared),
+    (map: Map<number, object>) => map.set(5, map.get(3) ?? shared),
+  ],
+  [
+    'a set',
+    new Set([...long, ...objects]),
+    (set: Set<unknown>) => set.add('new'),
+    (set: Set<unknown>) => set.delete(3),
+  ],
+]
+for (const [what, value, extend, change] of GROWING) {
+  test(`of ${what} only what was added goes back, and to a thread that has the rest`, () => {
+    const base = stored(value)
+    const added = given(base, extend)
+    assert.ok(isMore(added) && added.bytes.length < 40, String(added.bytes.length))
+    const pair = new Pair()
+    const one = extended(base, added)
+    assert.ok(pair.run(one).bytes > 2000)
+    const two = extended(one, given(one, extend === GROWING[2]?.[2] ? () => undefined : extend))
+    const { bytes, value: got } = pair.run(two)
+    assert.ok(bytes < 60, String(bytes))
+    assert.deepEqual(got, read(two))
+    assert.deepEqual(pair.run(one).value, read(one))
+    assert.ok(!isMore(given(base, change)))
+  })
+}
+
+test('an object of a list that is replaced by an equal one is another one', () => {
+  const replace = (list: Objects): void => {
+    list[3] = { ...list[3] } as Objects[number]
+  }
+  assert.ok(!isMore(given(stored(objects), replace)))
 })
 
 test('records of one list may be read in any order, taken back, and fail', () => {

@@ -7,7 +7,8 @@ import { isReaders, isShared } from '../../model/encoding/memory.ts'
 import { shareCopy } from '../../model/encoding/stored.ts'
 import { hasManyCauses, plainError } from '../../general/thrown.ts'
 import { TAG } from '../../model/encoding/tags.ts'
-import { isExtended } from './kept-lists.ts'
+import { isExtended, keepAdded } from './kept-lists.ts'
+import type { EncodedBase } from './kept-lists.ts'
 import { STATUS } from './protocol.ts'
 import { restore } from './task-reader.ts'
 import type { Collection, ReceivedTask } from './task-reader.ts'
@@ -114,8 +115,8 @@ export class OutputWriter {
   #written(task: ReceivedTask): void {
     for (const { value, inPlace, graph, base } of task.written) {
       if (inPlace) this.#encoder.varint(0)
-      else if (base && isExtended(value, base)) this.#more(value, base.count)
-      else this.#value(value, graph)
+      else if (base && !('body' in base) && isExtended(value, base)) this.#more(value, base.count)
+      else this.#value(value, graph, base && 'body' in base ? base : null)
     }
   }
 
@@ -146,13 +147,14 @@ export class OutputWriter {
   }
 
   /** The value behind its length plus one, and the number of its buffers after it. */
-  #value(value: unknown, known: Graph | null = null): void {
+  #value(value: unknown, known: Graph | null = null, base: EncodedBase | null = null): void {
     const encoder = this.#encoder
     encoder.reserve(8)
     const mark = encoder.length
     encoder.length += 5
     if (known) encoder.whole(value, this.#hooks, known)
     else encoder.value(value, this.#hooks)
+    if (base && encoder.blobs.length === encoder.base) keepAdded(encoder, mark + 5, base)
     writeLength(encoder.bytes, mark, encoder.length - mark - 5 + 1)
     encoder.varint(encoder.blobs.length - encoder.base)
   }
