@@ -1,23 +1,16 @@
 import { MillraceError } from '../../core/errors.ts'
-import { hasSymbols, isNamed } from '../../model/capture/looks.ts'
 import { Decoder } from '../../model/encoding/decode.ts'
 import type { Encoder } from '../../model/encoding/encode.ts'
 import { isGrowable, wholeOf } from '../../model/encoding/grown-list.ts'
-import { isPrimitive } from '../../model/encoding/stored.ts'
 import { TAG } from '../../model/encoding/tags.ts'
+import { copiesOf, flatCopy, flatElements, widthOf } from './flat-lists.ts'
+import type { FlatBase } from './flat-lists.ts'
 import type { WrittenSlot } from './task-reader.ts'
 
 /** Larger ones are compared as a whole only where they are copied quickly. */
 const MOST_BYTES = 16 * 1024 * 1024
 
-/** A list of primitive values as it came, of which a task has a copy. */
-export interface ListBase {
-  /** Of this thread alone; it may be longer by now. */
-  readonly elements: readonly unknown[]
-  readonly count: number
-}
-
-/** Any other list, map or set as it came: what is behind the number of its elements. */
+/** A list, map or set that is not flat, as it came: what is behind the number of its elements. */
 export interface EncodedBase {
   readonly tag: number
   readonly count: number
@@ -36,12 +29,11 @@ interface KeptBody {
  * comes behind a beginning: so nothing that a task does can change one.
  */
 export class KeptLists {
-  /** Those of primitive values: a copy of the array is quicker than to decode it. */
-  readonly #lists = new Map<number, unknown[]>()
+  readonly #flat = new Map<number, { tag: number; elements: unknown[] }>()
   readonly #bodies = new Map<number, KeptBody>()
 
   forget(number: number): void {
-    this.#lists.delete(number)
+    this.#flat.delete(number)
     this.#bodies.delete(number)
   }
 
@@ -57,20 +49,23 @@ export class KeptLists {
     const value = decoder.value()
     const { graph, at } = decoder
     const slot = { value, inPlace: false, backup: null, graph, base: null }
-    if (Array.isArray(value) && graph.objects.length === 1 && !graph.origins && hasNoHoles(value)) {
-      const elements = (value as unknown[]).slice()
-      // A reader of an older version may come later, and bring less.
-      const isLess = (this.#lists.get(number)?.length ?? 0) >= elements.length
-      if (number > 0 && !isLess) this.#lists.set(number, elements)
-      return { ...slot, base: { elements, count: elements.length } }
-    }
-    if (at - start > MOST_BYTES) return slot
     decoder.at = start
     const tag = decoder.byte()
     const count = decoder.varint()
-    const body = isGrowable(tag) ? decoder.raw(at - decoder.at).slice() : null
+    const behind = decoder.at
     decoder.at = at
-    if (!body) return slot
+    if (!isGrowable(tag)) return slot
+    const flat = flatElements(value, graph)
+    if (flat) {
+      const elements = copiesOf(flat)
+      // A reader of an older version may come later, and bring less.
+      const isLess = (this.#flat.get(number)?.elements.length ?? 0) >= elements.length
+      if (number > 0 && !isLess) this.#flat.set(number, { tag, elements })
+      return { ...slot, base: { tag, elements, count } }
+    }
+    if (at - start > MOST_BYTES) return slot
+    decoder.at = behind
+    const body = decoder.raw(at - behind).slice()
     const isLess = (this.#bodies.get(number)?.length ?? 0) >= body.length
     if (number > 0 && !isLess) this.#bodies.set(number, { tag, bytes: body, length: body.length })
     return { ...slot, base: { tag, count, body } }
@@ -82,12 +77,12 @@ export class KeptLists {
     const end = decoder.varint() + start
     const body = this.#bodies.get(number)
     if (body) return this.#moreOf(body, decoder, count, start, end)
-    const elements = this.#lists.get(number)
-    if (!elements || elements.length < from) throw notSent(number, from)
-    for (let i = from; i < count; i++) elements[i] = decoder.value()
-    const value = elements.slice(0, count)
-    const graph = { objects: [value], origins: null }
-    return { value, inPlace: false, backup: null, graph, base: { elements, count } }
+    const flat = this.#flat.get(number)
+    const width = flat ? widthOf(flat.tag) : 1
+    if (!flat || flat.elements.length < from * width) throw notSent(number, from)
+    for (let i = from * width; i < count * width; i++) flat.elements[i] = decoder.value()
+    const base = { ...flat, count }
+    return { ...flatCopy(base), inPlace: false, backup: null, base }
   }
 
   #moreOf(body: KeptBody, decoder: Decoder, count: number, start: number, end: number): WrittenSlot {
@@ -109,27 +104,6 @@ export class KeptLists {
 
 const notSent = (number: number, from: number): MillraceError =>
   new MillraceError('MR_INTERNAL', `list ${number} was not sent up to ${from}`)
-
-const isHole = (list: readonly unknown[], i: number): boolean => list[i] === undefined && !(i in list)
-
-function hasNoHoles(list: readonly unknown[]): boolean {
-  for (let i = 0; i < list.length; i++) if (isHole(list, i)) return false
-  return true
-}
-
-/** Whether a task has done nothing to a list but to add primitive values at its end. */
-export function isExtended(value: unknown, { elements, count }: ListBase): value is unknown[] {
-  if (!Array.isArray(value) || Object.getPrototypeOf(value) !== Array.prototype) return false
-  const list = value as unknown[]
-  if (list.length < count) return false
-  for (let i = 0; i < count; i++) {
-    const item = list[i]
-    if (item === elements[i] && item !== 0 && item !== undefined) continue
-    if (!Object.is(item, elements[i]) || isHole(list, i)) return false
-  }
-  for (let i = count; i < list.length; i++) if (!isPrimitive(list[i]) || isHole(list, i)) return false
-  return !isNamed(list) && !hasSymbols(list)
-}
 
 /**
  * Leaves of the value at `start`, the last that was encoded, only what was added to its base, if nothing else has changed. Objects are numbered in their
