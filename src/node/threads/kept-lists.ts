@@ -4,7 +4,6 @@ import type { Encoder } from '../../model/encoding/encode.ts'
 import { isGrowable, wholeOf } from '../../model/encoding/grown-list.ts'
 import { TAG } from '../../model/encoding/tags.ts'
 import { copiesOf, flatCopy, flatElements, widthOf } from './flat-lists.ts'
-import type { FlatBase } from './flat-lists.ts'
 import type { WrittenSlot } from './task-reader.ts'
 
 /** Larger ones are compared as a whole only where they are copied quickly. */
