@@ -15,6 +15,8 @@ export interface FlatBase {
   readonly elements: readonly unknown[]
   /** How many there are of them in the value, a key and its value together. */
   readonly count: number
+  /** Whether there are objects among them. */
+  readonly hasObjects: boolean
 }
 
 type Flat = Record<string, unknown>
@@ -62,17 +64,23 @@ function isFlat(object: object): boolean {
   return true
 }
 
-const copyOf = (item: unknown): unknown => (isPrimitive(item) ? item : { ...(item as Flat) })
+const isObject = (item: unknown): item is Flat => typeof item === 'object' && item !== null
 
-export const copiesOf = (elements: readonly unknown[]): unknown[] => elements.map(copyOf)
+export const hasObjects = (elements: readonly unknown[]): boolean => elements.some(isObject)
+
+/** With objects of its own. */
+export const copiesOf = (elements: readonly unknown[]): unknown[] =>
+  elements.map(item => (isObject(item) ? { ...item } : item))
 
 /** The value that a task gets, and the objects in it. */
-export function flatCopy({ tag, elements, count }: FlatBase): { value: object; graph: Graph } {
+export function flatCopy(base: FlatBase): { value: object; graph: Graph } {
+  const { tag, elements, count } = base
   const length = count * widthOf(tag)
-  const own: unknown[] = length === elements.length ? copiesOf(elements) : copiesOf(elements.slice(0, length))
-  const value = tag === TAG.array ? own : tag === TAG.set ? new Set(own) : mapOf(own)
+  const some = length === elements.length ? elements : elements.slice(0, length)
+  const own = base.hasObjects ? copiesOf(some) : tag === TAG.array ? some.slice() : some
+  const value = tag === TAG.array ? (own as unknown[]) : tag === TAG.set ? new Set(own) : mapOf(own)
   const objects: object[] = [value]
-  for (const item of own) if (!isPrimitive(item)) objects.push(item as object)
+  if (base.hasObjects) for (const item of own) if (isObject(item)) objects.push(item)
   return { value, graph: { objects, origins: null } }
 }
 
@@ -83,48 +91,43 @@ function mapOf(elements: readonly unknown[]): Map<unknown, unknown> {
 }
 
 /** What a task has added to a value, if it has done nothing else to it, and what it has added is flat. */
-export function addedTo(
-  value: unknown,
-  { tag, elements, count }: FlatBase,
-  { objects }: Graph,
-): unknown[] | null {
-  const now = currentElements(value, tag)
-  const length = count * widthOf(tag)
-  if (!now || now.length < length) return null
-  let next = 1
-  for (let i = 0; i < length; i++) {
-    const [item, before] = [now[i], elements[i]]
-    if (isPrimitive(before)) {
-      if (item === before && item !== 0 && item !== undefined) continue
-      if (!Object.is(item, before) || (tag === TAG.array && isHole(now, i))) return null
-    } else if (item !== objects[next++] || !isSame(item as Flat, before as Flat)) return null
-  }
-  const added = now.slice(length)
-  let known: Set<object> | null = null
-  for (let i = 0; i < added.length; i++) {
-    const item = added[i]
-    if (isPrimitive(item)) {
-      if (tag === TAG.array && isHole(now, length + i)) return null
-    } else {
-      known ??= new Set(objects)
-      if (!isFlat(item as object) || known.has(item as object)) return null
-      known.add(item as object)
-    }
+export function addedTo(value: unknown, base: FlatBase, graph: Graph): unknown[] | null {
+  const added = behind(value, base, graph)
+  if (!added || !hasObjects(added)) return added
+  const known = new Set(graph.objects)
+  for (const item of added) {
+    if (!isObject(item)) continue
+    if (!isFlat(item) || known.has(item)) return null
+    known.add(item)
   }
   return added
 }
 
-/** Null if there is something else beside its elements. */
-function currentElements(value: unknown, tag: number): readonly unknown[] | null {
-  if (tag === TAG.array) {
-    const isList = Array.isArray(value) && Object.getPrototypeOf(value) === Array.prototype
-    return isList && !isNamed(value as unknown[]) && !hasSymbols(value as object)
-      ? (value as unknown[])
-      : null
+/** What is behind the elements that were there, if these are as they were. */
+function behind(value: unknown, { tag, elements, count }: FlatBase, { objects }: Graph): unknown[] | null {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  const length = count * widthOf(tag)
+  const added: unknown[] = []
+  let at = 0
+  let next = 1
+  const take = (item: unknown): boolean => {
+    if (at >= length) return added.push(item) > 0
+    const before = elements[at++]
+    if (!isObject(before)) return Object.is(item, before)
+    return item === objects[next++] && isSame(item as Flat, before)
   }
-  const prototype: unknown = tag === TAG.map ? Map.prototype : Set.prototype
-  if (Object.getPrototypeOf(value) !== prototype || Reflect.ownKeys(value as object).length > 0) return null
-  return tag === TAG.map ? pairsOf(value as Map<unknown, unknown>) : [...(value as Set<unknown>)]
+  if (tag === TAG.array) {
+    if (prototype !== Array.prototype || !Array.isArray(value)) return null
+    const list = value as unknown[]
+    for (let i = 0; i < list.length; i++) if (!take(list[i]) || isHole(list, i)) return null
+    if (isNamed(list) || hasSymbols(list)) return null
+  } else if (Reflect.ownKeys(value as object).length > 0) return null
+  else if (tag === TAG.set && prototype === Set.prototype) {
+    for (const item of value as Set<unknown>) if (!take(item)) return null
+  } else if (tag === TAG.map && prototype === Map.prototype) {
+    for (const [key, item] of value as Map<unknown, unknown>) if (!take(key) || !take(item)) return null
+  } else return null
+  return at < length ? null : added
 }
 
 function isSame(object: Flat, before: Flat): boolean {

@@ -3,7 +3,7 @@ import { Decoder } from '../../model/encoding/decode.ts'
 import type { Encoder } from '../../model/encoding/encode.ts'
 import { isGrowable, wholeOf } from '../../model/encoding/grown-list.ts'
 import { TAG } from '../../model/encoding/tags.ts'
-import { copiesOf, flatCopy, flatElements, widthOf } from './flat-lists.ts'
+import { copiesOf, flatCopy, flatElements, hasObjects, widthOf } from './flat-lists.ts'
 import type { WrittenSlot } from './task-reader.ts'
 
 /** Larger ones are compared as a whole only where they are copied quickly. */
@@ -16,7 +16,14 @@ export interface EncodedBase {
   readonly body: Uint8Array
 }
 
-/** The same of a log; it may be longer by now. */
+/** Flat beginnings of a log; they may be longer by now. */
+interface KeptFlat {
+  readonly tag: number
+  readonly elements: unknown[]
+  hasObjects: boolean
+}
+
+/** Others. */
 interface KeptBody {
   readonly tag: number
   bytes: Uint8Array
@@ -28,7 +35,7 @@ interface KeptBody {
  * comes behind a beginning: so nothing that a task does can change one.
  */
 export class KeptLists {
-  readonly #flat = new Map<number, { tag: number; elements: unknown[] }>()
+  readonly #flat = new Map<number, KeptFlat>()
   readonly #bodies = new Map<number, KeptBody>()
 
   forget(number: number): void {
@@ -59,8 +66,9 @@ export class KeptLists {
       const elements = copiesOf(flat)
       // A reader of an older version may come later, and bring less.
       const isLess = (this.#flat.get(number)?.elements.length ?? 0) >= elements.length
-      if (number > 0 && !isLess) this.#flat.set(number, { tag, elements })
-      return { ...slot, base: { tag, elements, count } }
+      const own = { tag, elements, hasObjects: hasObjects(elements) }
+      if (number > 0 && !isLess) this.#flat.set(number, own)
+      return { ...slot, base: { ...own, count } }
     }
     if (at - start > MOST_BYTES) return slot
     decoder.at = behind
@@ -79,7 +87,11 @@ export class KeptLists {
     const flat = this.#flat.get(number)
     const width = flat ? widthOf(flat.tag) : 1
     if (!flat || flat.elements.length < from * width) throw notSent(number, from)
-    for (let i = from * width; i < count * width; i++) flat.elements[i] = decoder.value()
+    for (let i = from * width; i < count * width; i++) {
+      const item = decoder.value()
+      flat.elements[i] = item
+      if (typeof item === 'object' && item !== null) flat.hasObjects = true
+    }
     const base = { ...flat, count }
     return { ...flatCopy(base), inPlace: false, backup: null, base }
   }
