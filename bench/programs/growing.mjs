@@ -1,17 +1,34 @@
-// Each task pushes one number to a list: growing.mjs ELEMENTS PUSHES, where the list has so many ELEMENTS at first
+// Each task adds one element to a list, or a map or set: growing.mjs ELEMENTS ADDED [KIND], where it has so many ELEMENTS at first
 import { IN, INOUT, main, task, waitOn } from 'millrace'
 import { warmUp } from './warm-up.mjs'
 
 export const push = task({ name: 'push', params: [INOUT, IN] }, (list, x) => void list.push(x))
 
+const object = id => ({ id, name: `n${id}` })
+export const pushObject = task(
+  { name: 'pushObject', params: [INOUT, IN] },
+  (list, x) => void list.push(object(x)),
+)
+export const put = task({ name: 'put', params: [INOUT, IN] }, (map, x) => void map.set(x, x))
+export const add = task({ name: 'add', params: [INOUT, IN] }, (set, x) => void set.add(x))
+
+/** How each is made of whole numbers, and extended. */
+const KINDS = {
+  numbers: [numbers => numbers, push],
+  objects: [numbers => numbers.map(object), pushObject],
+  map: [numbers => new Map(numbers.map(x => [x, x])), put],
+  set: [numbers => new Set(numbers), add],
+}
+
 const [elements, pushes] = process.argv.slice(2).map(Number)
+const [make, extend] = KINDS[process.argv[4] ?? 'numbers']
 
 async function round(count) {
-  const list = Array.from({ length: elements }, (_, i) => i)
-  for (let i = 0; i < count; i++) push(list, i)
+  const list = make(Array.from({ length: elements }, (_, i) => i))
+  for (let i = 0; i < count; i++) extend(list, elements + i)
   await waitOn(list)
-  if (list.length !== elements + count || list.at(-1) !== count - 1)
-    throw new Error(`${list.length} elements`)
+  const size = list.size ?? list.length
+  if (size !== elements + count) throw new Error(`${size} elements`)
 }
 
 main(async () => {

@@ -4,6 +4,7 @@
 #include "napi.h"
 
 void add_affinity(napi_env env, napi_value exports);
+void add_attributes(napi_env env, napi_value exports);
 void add_lapack(napi_env env, napi_value exports);
 
 #endif

@@ -11,6 +11,8 @@ export interface Addon {
   bind(cpus: readonly number[]): string
   /** The CPUs that the calling thread may run on. */
   affinity(): number[]
+  /** Gives the second file those extended attributes of the first that it lacks; how many that were. */
+  copyAttributes(from: string, to: string): number
 }
 
 /** Where the add-on is, if it has been built. */

@@ -5,6 +5,7 @@ import { basename, dirname } from 'node:path'
 import { MillraceError } from '../core/errors.ts'
 import { specialKind } from '../general/special-file.ts'
 import { atHome } from '../core/data/staging-name.ts'
+import { copyAttributes } from './attributes.ts'
 
 /** Node says of a folder that is read-only that it does not exist. */
 export async function unwritable(path: string, cause: unknown): Promise<never> {
@@ -53,14 +54,14 @@ const umask = process.umask()
 
 /**
  * Puts what was staged in the place of what is there. A file keeps its mode, unless the task has set one, and its owner where
- * we may give it away. Other names of it (hard links) keep the older content. Extended attributes are lost: Node cannot read them.
+ * we may give it away, and its extended attributes. Other names of it (hard links) keep the older content.
  */
 export async function replace(staged: string, path: string, isQuick = false): Promise<void> {
   const before = isQuick
     ? lstatSync(path, { throwIfNoEntry: false })
     : await lstat(path).catch(() => undefined)
   expectReplaceable(path, before)
-  if (before && !before.isSymbolicLink()) await keepMode(staged, before)
+  if (before && !before.isSymbolicLink()) await keepMode(staged, path, before)
   try {
     if (isQuick) renameSync(staged, path)
     else await rename(staged, path)
@@ -74,15 +75,18 @@ export async function replace(staged: string, path: string, isQuick = false): Pr
   }
 }
 
-async function keepMode(staged: string, before: Stats): Promise<void> {
+async function keepMode(staged: string, path: string, before: Stats): Promise<void> {
   const made = await lstat(staged)
   if (made.isFile() !== before.isFile() || made.isSymbolicLink()) return
   const usual = (made.isFile() ? 0o666 : 0o777) & ~umask
   const isOwn = made.uid === before.uid && made.gid === before.gid
   if (!isOwn) await chown(staged, before.uid, before.gid).catch(() => undefined)
+  // A list of who may do what changes the mode.
+  const hasMore = copyAttributes(path, staged)
+  const isUsual = (made.mode & 0o7777) === usual
   // To give it away takes the bits that let it run as its owner.
-  if ((made.mode & 0o7777) === usual && made.mode !== before.mode) await chmod(staged, before.mode & 0o7777)
-  else if (!isOwn) await chmod(staged, made.mode & 0o7777).catch(() => undefined)
+  if (isUsual && (made.mode !== before.mode || hasMore)) await chmod(staged, before.mode & 0o7777)
+  else if (!isOwn || hasMore) await chmod(staged, made.mode & 0o7777).catch(() => undefined)
 }
 
 /** Bytes of the file that is there, 0 for a folder; null if nothing is. */

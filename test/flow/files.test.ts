@@ -128,6 +128,19 @@ test('a change that leaves size, time and inode as they were is noticed, another
   assert.equal(read(folder, 'ran'), 'one\ntwo\ntwo\n')
 })
 
+test('a file that is made again keeps its mode', async () => {
+  const folder = makeFolder({
+    source: '1\n',
+    'flow.ts': rules("rule('out', 'source', ({ out, in: from }) => ['cp', from, out])"),
+  })
+  await make(folder, ['out'])
+  chmodSync(join(folder, 'out'), 0o600)
+  writeFileSync(join(folder, 'source'), '2\n')
+  await make(folder, ['out', '--force'])
+  assert.equal(read(folder, 'out'), '2\n')
+  assert.equal(statSync(join(folder, 'out')).mode & 0o777, 0o600)
+})
+
 test('what is protected cannot be written to, and is made again or deleted only by force', async () => {
   const folder = makeFolder({
     source: '1\n',

@@ -16,7 +16,7 @@ const compilers = [
   ...numbers(11, 22).map(version => `clang-${version}`),
 ].filter(hasCommand)
 
-const folders = [preload, join(root, 'native'), join(root, 'native', 'look')]
+const folders = [preload, join(root, 'native'), join(root, 'native', 'addon'), join(root, 'native', 'look')]
 const sources = folders.flatMap(folder =>
   readdirSync(folder)
     .filter(name => name.endsWith('.c'))

@@ -21,6 +21,7 @@ const skip = process.getuid?.() === 0 ? false : 'mounting needs root'
 /** Each fault is that of the fast layer; the disk below it is sound. */
 const FAULTS: [title: string, mount: string, message: RegExp][] = [
   ['has less room than its description says', 'size=256k', /fast .*is full/],
+  ['has no inodes left', 'size=4m,nr_inodes=7', /fast has no inodes left for more files/],
   ['is read-only', 'size=1m,ro', /fast .*is read-only/],
 ]
 

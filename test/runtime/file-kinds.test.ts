@@ -16,6 +16,7 @@ import {
 import { join } from 'node:path'
 import test from 'node:test'
 import { waitOnFile } from 'millrace'
+import { builtAddon } from '../../src/native/addon.ts'
 import * as tasks from '../fixtures/file-tasks.ts'
 import { rejection, temporaryFolder, thrown } from './embedded.ts'
 import { Program } from './program.ts'
@@ -75,6 +76,56 @@ test('a file that is overwritten keeps its mode, and its owner where we may', as
     assert.equal(modeOf(path), mode)
   }
 })
+
+/** Extended attributes by Python: Node cannot tell of them. */
+const python = (...lines: string[]): string =>
+  execFileSync('python3', ['-c', ['import os, struct', ...lines].join('\n')], { encoding: 'utf8' })
+
+/** One more user may read, and the group may not. */
+const ACL = `struct.pack('<I' + 'HHI' * 5, 2, 1, 6, 2**32-1, 2, 4, 1234, 4, 0, 2**32-1, 16, 4, 2**32-1, 32, 0, 2**32-1)`
+
+function hasAttributes(): boolean {
+  try {
+    const path = join(newFolder(), 'probe')
+    writeFileSync(path, '')
+    python(`os.setxattr('${path}', 'user.a', b'1')`)
+    return builtAddon() !== null
+  } catch {
+    return false
+  }
+}
+
+test(
+  'a file that is overwritten keeps its extended attributes',
+  { skip: !hasAttributes() },
+  async context => {
+    const path = join(newFolder(), 'marked')
+    writeFileSync(path, 'old')
+    chmodSync(path, 0o640)
+    python(`os.setxattr('${path}', 'user.origin', b'tape 7')`)
+    let hasList = true
+    try {
+      python(`os.setxattr('${path}', 'system.posix_acl_access', ${ACL})`)
+    } catch {
+      hasList = false
+      context.diagnostic('no lists of who may do what here')
+    }
+    const told = (): string =>
+      python(`print({name: os.getxattr('${path}', name) for name in sorted(os.listxattr('${path}'))})`)
+    const [before, mode] = [told(), modeOf(path)]
+    assert.match(before, /tape 7/)
+    assert.equal(before.includes('posix_acl_access'), hasList)
+    tasks.write(path, 'new')
+    assert.equal(await contents(path), 'new')
+    assert.deepEqual([told(), modeOf(path)], [before, mode])
+    tasks.append(path, 'er')
+    assert.equal(await contents(path), 'newer')
+    assert.deepEqual([told(), modeOf(path)], [before, mode])
+    tasks.markFile(path, 'disk 1')
+    assert.equal(await contents(path), '')
+    assert.match(told(), /disk 1/)
+  },
+)
 
 test('a link that leads nowhere stays a link, and what it names is made', async () => {
   const base = newFolder()

@@ -5,7 +5,7 @@ import { waitOn } from 'millrace'
 import * as tasks from '../fixtures/list-tasks.ts'
 
 /**
- * Random chains of tasks that extend long lists, of which only what was added is sent: with failures, retries, threads that
+ * Random chains of tasks that extend long lists, maps and sets, of which only what was added is sent: with failures, retries, threads that
  * end, readers of older versions and waits between them, against a sequential run.
  * To repeat a failure: SEED=… PROGRAMS=… and the test by itself.
  */
@@ -19,8 +19,8 @@ const step = fc.record({ do: kind, which: number, seeds: fc.array(number, { minL
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
 
 class Lists {
-  readonly mine: unknown[][]
-  readonly theirs: unknown[][]
+  readonly mine: tasks.Grown[]
+  readonly theirs: tasks.Grown[]
   /** What readers have to see, and what they will say. */
   readonly #looks: [told: PromiseLike<string>, expected: string][] = []
 
@@ -31,7 +31,7 @@ class Lists {
 
   async play({ do: what, which, seeds }: Step): Promise<void> {
     const at = which % this.mine.length
-    const [mine, theirs] = [this.mine[at] as unknown[], this.theirs[at] as unknown[]]
+    const [mine, theirs] = [this.mine[at] as tasks.Grown, this.theirs[at] as tasks.Grown]
     const attempts = new Int32Array(new SharedArrayBuffer(4))
     switch (what) {
       case 'extend':
@@ -70,15 +70,15 @@ class Lists {
 
   #two(at: number, seeds: readonly number[]): void {
     const next = (at + 1) % this.mine.length
-    tasks.extendTwo(this.mine[at] as unknown[], seeds, this.mine[next] as unknown[])
-    const [one, other] = [this.theirs[at] as unknown[], this.theirs[next] as unknown[]]
+    tasks.extendTwo(this.mine[at] as tasks.Grown, seeds, this.mine[next] as tasks.Grown)
+    const [one, other] = [this.theirs[at] as tasks.Grown, this.theirs[next] as tasks.Grown]
     tasks.changeAll(one, seeds)
     tasks.changeAll(other, seeds)
-    one.push(other.length)
+    tasks.put(one, tasks.sizeOf(other))
   }
 
   /** After the wait, which throws, the list is what it was before. */
-  async #fail(mine: unknown[], theirs: unknown[], seeds: readonly number[]): Promise<void> {
+  async #fail(mine: tasks.Grown, theirs: tasks.Grown, seeds: readonly number[]): Promise<void> {
     tasks.failTo(mine, seeds)
     tasks.extend(mine, seeds)
     await assert.rejects(waitOn(mine))
@@ -86,9 +86,9 @@ class Lists {
   }
 
   async wait(at: number): Promise<void> {
-    const mine = this.mine[at] as unknown[]
+    const mine = this.mine[at] as tasks.Grown
     assert.equal(await waitOn(mine), mine)
-    assert.equal(tasks.pictureOf(mine), tasks.pictureOf(this.theirs[at] as unknown[]))
+    assert.equal(tasks.pictureOf(mine), tasks.pictureOf(this.theirs[at] as tasks.Grown))
   }
 
   async end(): Promise<void> {

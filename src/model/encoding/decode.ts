@@ -4,6 +4,16 @@ import type { Graph } from './identity.ts'
 import { ERROR_TYPES, TAG } from './tags.ts'
 import { makeView } from './typed-arrays.ts'
 
+/** Where the name was read first, its length in front. */
+interface Name {
+  readonly from: number
+  readonly text: string
+}
+
+/** Names that are looked for, and the number from which on that pays. */
+const NAMES = 61
+const FEW_NAMES = 16
+
 export interface DecodeHooks {
   /** The class that a module exports under a name, or null when it does not. */
   findClass(module: string, name: string): Function | null
@@ -31,6 +41,9 @@ export class Decoder {
   #seen: object[] = []
   #origins: number[] | null = null
   #regions: ArrayBuffer[] | null = null
+  /** Names of properties of the value that is being read: most occur in many objects. */
+  #names: (Name | undefined)[] | null = null
+  #namesRead = 0
 
   constructor(bytes: Uint8Array, hooks: DecodeHooks) {
     this.#bytes = bytes
@@ -63,6 +76,8 @@ export class Decoder {
     this.#seen = []
     this.#origins = null
     this.#regions = null
+    this.#names = null
+    this.#namesRead = 0
     return this.#bytes[this.at] === TAG.graph ? this.#graph() : this.#any()
   }
 
@@ -274,7 +289,7 @@ export class Decoder {
   #properties(value: object): object {
     const count = this.varint()
     for (let i = 0; i < count; i++) {
-      const key = this.text()
+      const key = this.#name()
       const item = this.#any()
       if (key === '__proto__') {
         Object.defineProperty(value, key, {
@@ -286,6 +301,31 @@ export class Decoder {
       } else (value as Record<string, unknown>)[key] = item
     }
     return value
+  }
+
+  /** Names are compared as bytes: to make a text of each takes longer than all else in an object. */
+  #name(): string {
+    const from = this.at
+    const head = this.#bytes[from] as number
+    const isShort = head > 0 && head < 0x80 && (head & 1) === 0
+    if (!isShort || ++this.#namesRead < FEW_NAMES) return this.text()
+    const names = (this.#names ??= [])
+    const to = from + 1 + head / 2
+    const place = (head + (this.#bytes[from + 1] as number) + 3 * (this.#bytes[to - 1] as number)) % NAMES
+    const known = names[place]
+    if (known && this.#isSame(known.from, from, to - from)) {
+      this.at = to
+      return known.text
+    }
+    const text = this.text()
+    names[place] = { from, text }
+    return text
+  }
+
+  #isSame(one: number, other: number, length: number): boolean {
+    const bytes = this.#bytes
+    for (let i = 0; i < length; i++) if (bytes[one + i] !== bytes[other + i]) return false
+    return true
   }
 
   #map(): Map<unknown, unknown> {

@@ -6,10 +6,14 @@ import { Stored } from './stored.ts'
 import { TAG } from './tags.ts'
 
 /**
- * Lists that tasks extend. A task that only added primitive values to a list of primitive values gives back what it
- * added (`TAG.more`), and not the list. The versions of such a list are beginnings of one log, so that n tasks that add
- * one value each cost n values, and not n lists.
+ * Lists, maps and sets that tasks extend. A task that only added to one gives back what it added (`TAG.more`), and not the whole. The
+ * versions of such a value are beginnings of one log, so that n tasks that add one element each cost n elements, and not n
+ * lists. "List" and "element" stand for maps and their entries as well, and for sets.
  */
+
+/** What can be extended: first byte, number of elements, elements. */
+export const isGrowable = (tag: number | undefined): boolean =>
+  tag === TAG.array || tag === TAG.map || tag === TAG.set
 
 const NOTHING_YET = new Uint8Array(0)
 const noHooks: DecodeHooks = { findClass: () => null, slot: () => undefined }
@@ -18,7 +22,13 @@ let last = 0
 /** Encoded elements, one behind the other. What was written once stays as it is. */
 export class ListLog {
   readonly number = ++last
+  /** Of the whole. */
+  readonly tag: number
   readonly #elements = new ByteWriter()
+
+  constructor(tag: number) {
+    this.tag = tag
+  }
 
   get length(): number {
     return this.#elements.length
@@ -50,12 +60,16 @@ export class GrownList extends Stored {
   /** As any other value; made at its first use. */
   override get bytes(): Uint8Array {
     if (this.#whole) return this.#whole
-    const writer = new ByteWriter()
-    writer.byte(TAG.array)
-    writer.varint(this.count)
-    writer.raw(this.log.part(0, this.end))
-    return (this.#whole = writer.copy())
+    return (this.#whole = wholeOf(this.log.tag, this.count, this.log.part(0, this.end)))
   }
+}
+
+export function wholeOf(tag: number, count: number, elements: Uint8Array): Uint8Array {
+  const writer = new ByteWriter()
+  writer.byte(tag)
+  writer.varint(count)
+  writer.raw(elements)
+  return writer.copy()
 }
 
 /** Whether a task gave back only what it added. */
@@ -81,13 +95,13 @@ export function extended(base: Stored, more: Stored): GrownList {
 /** A log that ends where the list ends: another task may have extended the same list before, and failed later. */
 function logOf(base: Stored): { log: ListLog; count: number } {
   if (base instanceof GrownList && base.log.length === base.end) return base
-  const log = new ListLog()
   if (base instanceof GrownList) {
+    const log = new ListLog(base.log.tag)
     log.append(base.log.part(0, base.end))
     return { log, count: base.count }
   }
   const decoder = new Decoder(base.bytes, noHooks)
-  decoder.byte()
+  const log = new ListLog(decoder.byte())
   const count = decoder.varint()
   log.append(base.bytes.subarray(decoder.at))
   return { log, count }

@@ -16,7 +16,7 @@ import type { WireArgument, WireKept, WireStored } from './wire.ts'
  *                they are not beside it, and where that begins, in four bytes
  * slot           how it is shared (SHARE), then its value or path
  * list           the number of its log, or 0 when it is not kept; how many elements the thread has; the value, or, when it has
- *                some, how many there are in all, and the others
+ *                some, how many there are in all, how many bytes those take that it has, and the others with their length
  * argument       VALUE with the value, or SLOT with the slot, or INSIDE with the slot and the rest of a path
  * result record  task, status (STATUS), whether it printed, start, duration; the outputs, or the error and,
  *                when they are wanted, the outputs as far as they came; for a task with the flag `steps`, milliseconds of

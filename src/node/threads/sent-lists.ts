@@ -1,12 +1,12 @@
-import { GrownList, extended, isMore } from '../../model/encoding/grown-list.ts'
+import { GrownList, extended, isGrowable, isMore } from '../../model/encoding/grown-list.ts'
 import type { ListLog } from '../../model/encoding/grown-list.ts'
 import type { Encoder } from '../../model/encoding/encode.ts'
 import { Stored } from '../../model/encoding/stored.ts'
 import type { Kept } from '../../model/encoding/stored.ts'
-import { TAG } from '../../model/encoding/tags.ts'
 
 /** From this size on (bytes), a list that a task writes may come back as what the task has added. */
 const SMALLEST = 1024
+const NOTHING_MORE = new Uint8Array(0)
 /** What a thread keeps; bytes as they are encoded, and lists. */
 const MOST_BYTES = 16 * 1024 * 1024
 const MOST_LISTS = 64
@@ -34,7 +34,7 @@ export interface SentList {
 /** Whether a task that is to write the value may give back what it has added. */
 export const isLongList = (kept: Stored): boolean =>
   kept instanceof GrownList ||
-  (kept.blobs.length === 0 && kept.bytes.length >= SMALLEST && kept.bytes[0] === TAG.array)
+  (kept.blobs.length === 0 && kept.bytes.length >= SMALLEST && isGrowable(kept.bytes[0]))
 
 /** Which lists each thread has the beginning of, so that only the rest is sent; see kept-lists.ts. */
 export class SentLists {
@@ -69,8 +69,13 @@ export class SentLists {
     encoder.varint(log.number)
     encoder.varint(from)
     if (from === 0) encoder.raw(base.bytes)
-    else encoder.varint(count)
-    if (from > 0 && from < count) encoder.raw(log.part(known.end, end))
+    else {
+      const part = from < count ? log.part(known.end, end) : NOTHING_MORE
+      encoder.varint(count)
+      encoder.varint(end - part.length)
+      encoder.varint(part.length)
+      encoder.raw(part)
+    }
     return { base, output, known }
   }
 

@@ -7,7 +7,10 @@ import { isReaders, isShared } from '../../model/encoding/memory.ts'
 import { shareCopy } from '../../model/encoding/stored.ts'
 import { hasManyCauses, plainError } from '../../general/thrown.ts'
 import { TAG } from '../../model/encoding/tags.ts'
-import { isExtended } from './kept-lists.ts'
+import { addedTo, widthOf } from './flat-lists.ts'
+import type { FlatBase } from './flat-lists.ts'
+import { keepAdded } from './kept-lists.ts'
+import type { EncodedBase } from './kept-lists.ts'
 import { STATUS } from './protocol.ts'
 import { restore } from './task-reader.ts'
 import type { Collection, ReceivedTask } from './task-reader.ts'
@@ -114,8 +117,11 @@ export class OutputWriter {
   #written(task: ReceivedTask): void {
     for (const { value, inPlace, graph, base } of task.written) {
       if (inPlace) this.#encoder.varint(0)
-      else if (base && isExtended(value, base)) this.#more(value, base.count)
-      else this.#value(value, graph)
+      else {
+        const added = base && 'elements' in base && graph ? addedTo(value, base, graph) : null
+        if (base && added) this.#more(added, base)
+        else this.#value(value, graph, base && 'body' in base ? base : null)
+      }
     }
   }
 
@@ -146,27 +152,28 @@ export class OutputWriter {
   }
 
   /** The value behind its length plus one, and the number of its buffers after it. */
-  #value(value: unknown, known: Graph | null = null): void {
+  #value(value: unknown, known: Graph | null = null, base: EncodedBase | null = null): void {
     const encoder = this.#encoder
     encoder.reserve(8)
     const mark = encoder.length
     encoder.length += 5
     if (known) encoder.whole(value, this.#hooks, known)
     else encoder.value(value, this.#hooks)
+    if (base && encoder.blobs.length === encoder.base) keepAdded(encoder, mark + 5, base)
     writeLength(encoder.bytes, mark, encoder.length - mark - 5 + 1)
     encoder.varint(encoder.blobs.length - encoder.base)
   }
 
   /** What was added to a list, in the place of the list. */
-  #more(list: readonly unknown[], count: number): void {
+  #more(added: readonly unknown[], { tag, count }: FlatBase | EncodedBase): void {
     const encoder = this.#encoder
     encoder.reserve(8)
     const mark = encoder.length
     encoder.length += 5
     encoder.byte(TAG.more)
     encoder.varint(count)
-    encoder.varint(list.length - count)
-    for (let i = count; i < list.length; i++) encoder.value(list[i], this.#hooks)
+    encoder.varint(added.length / widthOf(tag))
+    for (const item of added) encoder.value(item, this.#hooks)
     writeLength(encoder.bytes, mark, encoder.length - mark - 5 + 1)
     encoder.varint(0)
   }

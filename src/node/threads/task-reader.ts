@@ -7,7 +7,8 @@ import { readGrant } from './grants.ts'
 import type { TaskGrant } from './grants.ts'
 import { readEarly } from './early-wire.ts'
 import { KeptLists } from './kept-lists.ts'
-import type { ListBase } from './kept-lists.ts'
+import type { FlatBase } from './flat-lists.ts'
+import type { EncodedBase } from './kept-lists.ts'
 import type { KeptMemory } from './kept-memory.ts'
 import type { EarlyStart } from './early-wire.ts'
 import { ARGUMENT, FLAG, SHARE } from './protocol.ts'
@@ -41,7 +42,7 @@ export interface WrittenSlot {
   /** The objects that it had when it came. */
   graph: Graph | null
   /** A list as it came, when the task may give back what it has added. */
-  base: ListBase | null
+  base: FlatBase | EncodedBase | null
 }
 
 /** What holds data of their own; which ones is not for the task to change. */
