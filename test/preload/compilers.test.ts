@@ -10,11 +10,16 @@ import { hasCommand, preload, root, skip } from './harness.ts'
 
 const numbers = (from: number, to: number): number[] =>
   Array.from({ length: to - from + 1 }, (_, i) => from + i)
-const compilers = [
+/** What a compiler says that it is, without the name that it was called by. */
+const versionOf = (name: string): string =>
+  spawnSync(name, ['--version'], { encoding: 'utf8' }).stdout.replace(name, '')
+const names = [
   'cc',
   ...numbers(9, 16).map(version => `gcc-${version}`),
   ...numbers(11, 22).map(version => `clang-${version}`),
 ].filter(hasCommand)
+// Most often `cc` is one of the others.
+const compilers = [...new Map(names.map(name => [versionOf(name), name])).values()]
 
 const folders = [preload, join(root, 'native'), join(root, 'native', 'addon'), join(root, 'native', 'look')]
 const sources = folders.flatMap(folder =>
