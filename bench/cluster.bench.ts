@@ -6,6 +6,8 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { sshMissing, withSsh } from './cluster/own-ssh.ts'
+import { slurmMissing, withSlurm } from './cluster/own-slurm.ts'
 import { bench } from './harness.ts'
 import type { Arm, Case } from './harness.ts'
 import { lastLine, programPath, runProgram } from './run-program.ts'
@@ -117,6 +119,41 @@ function overNetwork(
   }
 }
 
+const bySsh: Arm = {
+  system: 'millrace, 2 hosts by ssh',
+  missing: sshMissing,
+  run: () =>
+    withSsh(async env => {
+      const found = await runProgram('cluster.mjs', ['start', 'ssh:127.0.0.1:1,localhost:1', 1], { env })
+      return found['value'] as number
+    }),
+}
+
+/** The process starts when the nodes are granted. */
+const bySlurm: Arm = {
+  system: 'millrace, 2 nodes of Slurm',
+  missing: slurmMissing,
+  run: () =>
+    withSlurm(async env => {
+      const words = ['-Q', '-N', '2', process.execPath, programPath('cluster.mjs'), 'start', 'slurm', '1']
+      return (JSON.parse(await lastLine('salloc', words, env)) as { value: number }).value
+    }),
+}
+
+/** Tasks of 5 s for so many minutes on two CPUs, in jobs of 60 s each: the share of the time of tasks that was thrown away. */
+const MINUTES = Number(process.env['MILLRACE_BENCH_MINUTES'] ?? 4)
+const inAllocations: Arm = {
+  system: 'millrace, jobs of 60 s',
+  missing: slurmMissing,
+  rounds: 1,
+  run: () =>
+    withSlurm(async env => {
+      const own = { MILLRACE_SLURM: 'partition=all,time=60s', SLURM_CONF: env['SLURM_CONF'] ?? '' }
+      const found = await runProgram('cluster.mjs', ['wasted', '0..2', MINUTES * 24], { env: own })
+      return found['value'] as number
+    }),
+}
+
 /** Eight readers of one value, beside one reader. */
 const wide = (name: string, rate: string, mebibytes: number, about: string): Case => ({
   name,
@@ -179,8 +216,7 @@ const cases: Case[] = [
     better: 'lower',
     take: 'median',
     rounds: 3,
-    about:
-      'A task reads 100 MB that another made, which go to the coordinator and stay where they were made.',
+    about: 'A task reads 100 MB that another made, which stay where they were made.',
     arms: [on(OURS, 'large', 'local:2x1', 1), on(HERE, 'large', 'here', 1)],
   },
   {
@@ -223,6 +259,29 @@ const cases: Case[] = [
     about: 'From the start of the process to the first result.',
     arms: [on(OURS, 'start', 'local:2', 1), on(HERE, 'start', 'here', 1)],
     goals: [{ of: OURS, below: 500, unit: 'ms' }],
+  },
+  {
+    name: 'start-far',
+    unit: 'ms',
+    better: 'lower',
+    take: 'median',
+    rounds: 3,
+    about: 'The same by ssh (an sshd of this machine), and in an allocation of Slurm after the grant.',
+    arms: [bySsh, bySlurm],
+    goals: [
+      { of: bySsh.system, below: 2000, unit: 'ms' },
+      { of: bySlurm.system, below: 1000, unit: 'ms' },
+    ],
+  },
+  {
+    name: 'allocations',
+    unit: '%',
+    better: 'lower',
+    take: 'median',
+    rounds: 1,
+    about: `Tasks of 5 s for ${MINUTES} minutes on two CPUs in jobs of 60 s: the share of their time that was thrown away. MILLRACE_BENCH_MINUTES sets the minutes.`,
+    arms: [inAllocations],
+    goals: [{ of: inAllocations.system, upTo: 3, unit: '%' }],
   },
   {
     name: 'kill',

@@ -1,9 +1,11 @@
 // cluster.mjs WHAT NODES COUNT: what is measured of a run on several nodes, or on this machine where NODES is `here`.
 // flat: empty tasks per second. chain: milliseconds per task that waits for the one before. true: milliseconds per /bin/true.
 // start: milliseconds from the start of this process to the first result. large: milliseconds to read 100 MB that another task
-// made. other: the same on another node, when it is complete where it was made. spread: by one task on each of four nodes. wide: COUNT MiB by one
+// made. other: the same on another node. spread: by one task on each of four nodes. wide: COUNT MiB by one
 // task on each of eight other nodes; single: on one. hops: a chain in which each task is on the other of two nodes. kill: seconds for tasks of
-// 50 ms, of which one node is killed at the start. Prints { value }.
+// 50 ms, of which one node is killed at the start. wasted: the share of attempts at COUNT tasks of 5 s that were cut off, in percent. Prints { value }.
+import { appendFileSync, readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { configure, command, main, task, waitOn, barrier } from 'millrace'
 
 const [what = 'flat', nodes = 'here', count = '20000'] = process.argv.slice(2)
@@ -28,6 +30,12 @@ export const nextOn2 = task({ name: 'nextOn2', tags: ['n2'] }, x => x + 1)
 export const wait = task({ name: 'wait' }, ms => {
   const end = performance.now() + ms
   while (performance.now() < end);
+})
+export const noted = task({ name: 'noted' }, async (i, log) => {
+  const begun = Date.now()
+  appendFileSync(log, `begun ${i} ${begun}\n`)
+  await new Promise(go => setTimeout(go, 5000))
+  appendFileSync(log, `ended ${i} ${begun}\n`)
 })
 export const run = command({ name: 'true', params: [] }, () => ['/bin/true'])
 
@@ -69,6 +77,16 @@ const measure = {
   async start() {
     await waitOn(empty())
     return performance.now()
+  },
+  /** The share of attempts that did not end: each counts as if it had been cut off at its very end. */
+  async wasted() {
+    const log = resolve('begun.log')
+    await waitOn(Array.from({ length: n }, (_, i) => noted(i, log)))
+    const lines = readFileSync(log, 'utf8').trim().split('\n')
+    const begun = lines.filter(line => line.startsWith('begun')).length
+    const ended = lines.filter(line => line.startsWith('ended')).length
+    if (ended < n) throw new Error(`${ended} of ${n} tasks ended`)
+    return ((begun - ended) / begun) * 100
   },
   async large() {
     const array = make(12_500_000)
