@@ -53,7 +53,7 @@ const NEWEST_LTS = '26'
  * A test or hook that takes longer hangs, unless it says mayTake(seconds); so does a file that takes longer. What a file
  * started has some time to end after it.
  */
-const LIMITS = { test: 120_000, file: 400_000, end: 5000 }
+const LIMITS = { test: 240_000, file: 400_000, end: 5000 }
 
 /** Test files that failed once and then passed, and those that left processes behind. */
 const unsteady = []
