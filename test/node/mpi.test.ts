@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { readdirSync, writeFileSync } from 'node:fs'
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -276,6 +276,53 @@ for (const kind of ['openmpi', 'mpich']) {
       [[message, message, message], 14],
       [[], 14],
     ])
+  })
+}
+
+const STARTS = `
+import { mpi, main, waitOn } from 'millrace'
+export const sum = mpi({ name: 'sum', processes: 2 }, comm => comm.allreduce(comm.rank + 1))
+main(async () => {
+  try { console.log(await waitOn(sum())) } catch (error) { console.log(error.message) }
+})
+`
+for (const [crashes, ending] of [
+  [2, /^\[ 3, 3 \]\n$/],
+  [3, /the ranks could not be started: mpirun ended with SIGSEGV/],
+] as const) {
+  const title = `a launcher that crashes as it starts is started again, with ${crashes} crashes`
+  test(title, { skip: without('openmpi') }, () => {
+    const launcher = join(folder, `crashes-${crashes}`)
+    const starts = join(folder, `starts-${crashes}`)
+    // What asks for the version is not a start.
+    const script = `#!/bin/sh
+[ "$1" = --version ] && exec mpirun.openmpi --version
+echo start >> ${starts}
+[ $(wc -l < ${starts}) -gt ${crashes} ] && exec mpirun.openmpi "$@"
+ulimit -c 0
+kill -SEGV $$
+`
+    writeFileSync(launcher, script, { mode: 0o755 })
+    writeFileSync(join(folder, `crashes-${crashes}.mjs`), STARTS)
+    const { stdout } = spawnSync(
+      process.execPath,
+      [
+        join(root, 'bin', 'millrace.js'),
+        'run',
+        `crashes-${crashes}.mjs`,
+        '--cpus',
+        '2',
+        '--progress',
+        'none',
+      ],
+      {
+        cwd: folder,
+        env: { ...process.env, MILLRACE_MPICC: 'mpicc.openmpi', MILLRACE_MPIRUN: launcher },
+        encoding: 'utf8',
+      },
+    )
+    assert.match(stdout, ending)
+    assert.equal(readFileSync(starts, 'utf8'), 'start\n'.repeat(3))
   })
 }
 

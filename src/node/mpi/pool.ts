@@ -57,6 +57,8 @@ export class RankPool {
   #reason: string | null = null
   #died: number | null = null
   #isGone = false
+  /** The launcher or one of its daemons crashed before all ranks were there. */
+  hasCrashed = false
   #settle: ((error: MillraceError | null) => void) | null = null
   #whenGone: (() => void)[] = []
   /** What has to be fetched from another machine is taken in its turn. */
@@ -299,7 +301,10 @@ export class RankPool {
   }
 
   #exited(program: number, code: number | null, reason: string): void {
-    if (program === LAUNCHER) return this.#ended(`mpirun ${reason}`)
+    if (program === LAUNCHER) {
+      this.hasCrashed = this.#settle !== null && this.#reason === null && isCrash(code)
+      return this.#ended(`mpirun ${reason}`)
+    }
     this.#say(this.#starters.get(program), { type: 'over', code: code ?? 1 })
     this.#starters.delete(program)
   }
@@ -332,3 +337,6 @@ export class RankPool {
     for (const site of this.#sites) site.close()
   }
 }
+
+/** By a signal; launchers add 128 to that of a program of theirs. */
+const isCrash = (code: number | null): boolean => code === null || code > 128

@@ -14,6 +14,9 @@ export interface PoolsParts {
   events(pool: () => RankPool): PoolEvents
 }
 
+/** After so many starts in which the launcher crashed, the next crash is the error of the task. */
+const MOST_CRASHES = 2
+
 /** Places with numbers of ranks. */
 export type Shares = readonly { readonly place: RankPlace; readonly count: number }[]
 
@@ -66,7 +69,7 @@ export class RankPools {
     this.#all.delete(pool)
   }
 
-  async open(shares: Shares): Promise<RankPool> {
+  async open(shares: Shares, crashes = 0): Promise<RankPool> {
     // Programs without MPI tasks do not load it.
     const { RankPool: Pool } = await import('./pool.ts')
     const sites: SiteShare[] = shares.map(({ place, count }) => ({ site: place.openSite(), count }))
@@ -79,7 +82,13 @@ export class RankPools {
     this.#all.add(pool)
     this.#keys.set(pool, keyOf(shares))
     if (this.#isOver) pool.endNow()
-    await pool.ready
+    try {
+      await pool.ready
+    } catch (error) {
+      // Launchers crash at times while they start, and nothing has run so far.
+      if (pool.hasCrashed && crashes < MOST_CRASHES && !this.#isOver) return this.open(shares, crashes + 1)
+      throw error
+    }
     return pool
   }
 
