@@ -198,9 +198,11 @@ export class LocalNode implements TaskNode {
   // --- starting and stopping ---
 
   start(task: Task): void {
-    if (this.#buffers.elsewhere) for (const { read } of task.accesses) if (read) this.#host.want(read)
-    if (task.accesses.some(isUnmade)) {
-      return this.#events.returned(task, lost('what it reads was lost with a node'))
+    if (this.#buffers.elsewhere) {
+      for (const { read } of task.accesses) if (read) this.#host.want(read)
+      if (task.accesses.some(isUnmade)) {
+        return this.#events.returned(task, lost('what it reads was lost with a node'))
+      }
     }
     this.#endings.running.add(task)
     const attempt = beginAttempt(task)
