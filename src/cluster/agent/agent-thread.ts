@@ -35,8 +35,6 @@ export interface AgentThreadHost {
   readonly memory: AgentMemory
   /** Something was written. */
   changed(): void
-  /** A result was there. */
-  found(): void
   ended(lane: number): void
 }
 
@@ -149,9 +147,9 @@ export class AgentThread {
     this.#thread.announce()
   }
 
-  /** Takes results that are there; with `looksAgain` the thread need not wake anybody for more. */
-  drain(looksAgain = false): void {
-    this.#thread.drain(looksAgain)
+  /** Takes results that are there. */
+  drain(): void {
+    this.#thread.drain()
   }
 
   /** Tells of a task that takes long: it has begun, though nothing else is heard of it. */
@@ -235,7 +233,6 @@ export class AgentThread {
     this.#parts(given, written)
     writer.raw(decoder.raw(end - start))
     this.#done()
-    this.#host.found()
     if (isLast) this.#given.delete(id)
   }
 

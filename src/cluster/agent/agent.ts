@@ -5,7 +5,6 @@ import type { Duplex } from 'node:stream'
 import { modulePath } from '../../model/definition.ts'
 import type { LocalSiteParts, RankFacts } from '../../node/mpi/local-site.ts'
 import { Watchdog } from '../../node/processes/watchdog.ts'
-import { ResultPolling } from '../../node/threads/result-polling.ts'
 import { BLOB, FROM_AGENT, TO_AGENT } from '../link/frame-types.ts'
 import { FrameReader, FrameSplitter, FrameWriter } from '../link/frames.ts'
 import { millraceCommand } from '../launch/agent-command.ts'
@@ -58,12 +57,6 @@ export class Agent {
   #held: { type: number; bytes: Buffer }[] | null = null
   #moduleRoot: string | null = null
   #ticking: NodeJS.Timeout | null = null
-  /** A short task has ended before its thread could wake us. */
-  readonly #polling = new ResultPolling(looksAgain => {
-    for (const thread of this.#threads.values()) thread.drain(looksAgain)
-    // Not in the next pass of the event loop: the coordinator waits for these.
-    this.#flush()
-  })
 
   constructor(options: AgentOptions) {
     this.#options = options
@@ -109,10 +102,6 @@ export class Agent {
       this.#willFlush = false
       this.#flush()
     })
-  }
-
-  found(): void {
-    this.#polling.found()
   }
 
   ended(lane: number): void {
@@ -228,7 +217,6 @@ export class Agent {
     switch (type) {
       case TO_AGENT.task:
         this.#ticking ??= setInterval(() => this.#tick(), TICK)
-        this.#polling.extend()
         return thread.task(content)
       case TO_AGENT.message:
         return thread.message(content)
