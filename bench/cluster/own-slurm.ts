@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { freePort, until } from './daemons.ts'
+import { endDaemons, freePort, until } from './daemons.ts'
 
 const NEEDED = [
   '/usr/sbin/munged',
@@ -35,7 +35,7 @@ export async function withSlurm<T>(use: (environment: Record<string, string>) =>
   for (const name of ['state', ...NODES]) mkdirSync(at(name))
   writeFileSync(at('key'), randomBytes(1024), { mode: 0o400 })
   const ports = [await freePort(), await freePort(), await freePort()]
-  writeFileSync(at('slurm.conf'), `${settings(at, ports).join('\n')}\n`)
+  writeFileSync(at('slurm.conf'), slurmConfiguration('bench', at, ports, NODES, 1))
   try {
     const files = [
       'socket=munge',
@@ -49,19 +49,28 @@ export async function withSlurm<T>(use: (environment: Record<string, string>) =>
     await until(() => existsSync(at('munge')), 'munged')
     start('slurmctld', '-D', '-i', '-f', at('slurm.conf'))
     for (const name of NODES) start('slurmd', '-D', '-f', at('slurm.conf'), '-N', name)
-    await until(() => states(environment) === 'idle idle', 'Slurm')
+    await until(() => slurmStates(environment) === 'idle idle', 'Slurm')
     return await use(environment)
   } finally {
-    const gone = daemons.map(child => new Promise(resolve => child.on('exit', resolve)))
-    for (const child of daemons.toReversed()) child.kill()
-    await Promise.all(gone)
+    await endDaemons(daemons)
     rmSync(folder, { recursive: true, force: true })
   }
 }
 
-function settings(at: (name: string) => string, ports: readonly number[]): string[] {
+/**
+ * The text of `slurm.conf` for nodes on this machine, each with so many CPUs, and its own port behind that of the controller. The
+ * first two are the partition `all`. `more`: further lines.
+ */
+export function slurmConfiguration(
+  cluster: string,
+  at: (name: string) => string,
+  ports: readonly number[],
+  nodes: readonly string[],
+  cpus: number,
+  more: readonly string[] = [],
+): string {
   const all = {
-    ClusterName: 'bench',
+    ClusterName: cluster,
     SlurmctldHost: `${hostname()}(127.0.0.1)`,
     SlurmctldPort: ports[0],
     SlurmUser: 'root',
@@ -82,15 +91,18 @@ function settings(at: (name: string) => string, ports: readonly number[]): strin
     SlurmdParameters: 'config_overrides',
     KillWait: 2,
   }
-  const host = `NodeHostname=${hostname()} NodeAddr=127.0.0.1 CPUs=1 RealMemory=1000`
-  return [
+  const host = `NodeHostname=${hostname()} NodeAddr=127.0.0.1 CPUs=${cpus} RealMemory=1000`
+  const lines = [
     ...Object.entries(all).map(([name, value]) => `${name}=${value}`),
-    ...NODES.map((name, i) => `NodeName=${name} Port=${ports[i + 1]} ${host}`),
+    ...nodes.map((name, i) => `NodeName=${name} Port=${ports[i + 1]} ${host}`),
     'PartitionName=all Nodes=n1,n2 Default=YES State=UP',
+    ...more,
   ]
+  return `${lines.join('\n')}\n`
 }
 
-function states(environment: Record<string, string>): string {
+/** The states of the nodes, with blanks between them; nothing where the controller does not answer. */
+export function slurmStates(environment: NodeJS.ProcessEnv): string {
   try {
     const env = { ...process.env, ...environment }
     const text = execFileSync('sinfo', ['-h', '-N', '-o', '%T'], { encoding: 'utf8', env, stdio: 'pipe' })

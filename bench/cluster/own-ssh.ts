@@ -20,7 +20,26 @@ export async function withSsh<T>(use: (environment: Record<string, string>) => P
     execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', at(name)])
   // sshd needs it where it starts as root.
   if (process.getuid?.() === 0) mkdirSync('/run/sshd', { recursive: true })
-  const settings = [
+  writeFileSync(at('sshd.conf'), sshdConfiguration(at, port))
+  const server = spawn(SSHD, ['-D', '-e', '-f', at('sshd.conf')], { stdio: ['ignore', 'ignore', 'pipe'] })
+  try {
+    let said = ''
+    server.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()))
+    await until(() => said.includes('Server listening'), 'sshd')
+    return await use(sshVariables(at, port))
+  } finally {
+    server.kill()
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** What sshd reads, on the loopback alone. The keys `host` and `key` are beside it. */
+export const sshdConfiguration = (
+  at: (name: string) => string,
+  port: number,
+  more: readonly string[] = [],
+): string =>
+  [
     `Port ${port}`,
     'ListenAddress 127.0.0.1',
     `HostKey ${at('host')}`,
@@ -28,17 +47,12 @@ export async function withSsh<T>(use: (environment: Record<string, string>) => P
     'UsePAM no',
     'StrictModes no',
     'PidFile none',
-  ]
-  writeFileSync(at('sshd.conf'), `${settings.join('\n')}\n`)
-  const server = spawn(SSHD, ['-D', '-e', '-f', at('sshd.conf')], { stdio: ['ignore', 'ignore', 'pipe'] })
-  try {
-    let said = ''
-    server.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()))
-    await until(() => said.includes('Server listening'), 'sshd')
-    const known = `-o UserKnownHostsFile=${at('known')} -o StrictHostKeyChecking=accept-new -o LogLevel=ERROR`
-    return await use({ MILLRACE_SSH_OPTIONS: `-F none -p ${port} -i ${at('key')} ${known}` })
-  } finally {
-    server.kill()
-    rmSync(folder, { recursive: true, force: true })
-  }
+    ...more,
+    '',
+  ].join('\n')
+
+/** With these variables ssh reaches it. */
+export function sshVariables(at: (name: string) => string, port: number): { MILLRACE_SSH_OPTIONS: string } {
+  const known = `-o UserKnownHostsFile=${at('known')} -o StrictHostKeyChecking=accept-new -o LogLevel=ERROR`
+  return { MILLRACE_SSH_OPTIONS: `-F none -p ${port} -i ${at('key')} ${known}` }
 }

@@ -12,11 +12,10 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
-import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { endDaemons, freePort } from '../../bench/cluster/daemons.ts'
+import { slurmConfiguration, slurmStates } from '../../bench/cluster/own-slurm.ts'
 import { bin } from '../cli/folder.ts'
 import { without } from '../node/mpi-program.ts'
 import { RANKS_SAID, rankArguments } from './mpi-program.ts'
@@ -46,14 +45,6 @@ const at = (...names: string[]): string => join(folder, 'slurm', ...names)
 const environment = { SLURM_CONF: at('slurm.conf') }
 const started: ChildProcess[] = []
 
-const freePort = (): Promise<number> =>
-  new Promise(resolve => {
-    const probe = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = probe.address() as AddressInfo
-      probe.close(() => resolve(port))
-    })
-  })
-
 /** Two more nodes see neither this repository nor the folder of a program. */
 const canHide = skip === false && spawnSync('unshare', ['-m', 'true']).status === 0
 const bare = join(folder, 'bare')
@@ -71,36 +62,8 @@ before(async () => {
   for (const path of [folder, at()]) chmodSync(path, 0o755)
   writeFileSync(at('key'), randomBytes(1024), { mode: 0o400 })
   const ports = await Promise.all(['', ...names].map(() => freePort()))
-  const settings = {
-    ClusterName: 'test',
-    SlurmctldHost: `${hostname()}(127.0.0.1)`,
-    SlurmctldPort: ports[0],
-    SlurmUser: 'root',
-    AuthType: 'auth/munge',
-    AuthInfo: `socket=${at('munge')}`,
-    CredType: 'cred/munge',
-    StateSaveLocation: at('state'),
-    SlurmdSpoolDir: at('%n'),
-    SlurmctldPidFile: at('slurmctld.pid'),
-    SlurmdPidFile: at('%n.pid'),
-    SlurmctldLogFile: at('slurmctld.log'),
-    SlurmdLogFile: at('%n.log'),
-    ProctrackType: 'proctrack/linuxproc',
-    TaskPlugin: 'task/none',
-    MpiDefault: 'none',
-    SelectType: 'select/cons_tres',
-    SelectTypeParameters: 'CR_Core',
-    SlurmdParameters: 'config_overrides',
-    KillWait: 2,
-  }
-  const host = `NodeHostname=${hostname()} NodeAddr=127.0.0.1 CPUs=2 RealMemory=1000`
-  const lines = [
-    ...Object.entries(settings).map(([name, value]) => `${name}=${value}`),
-    ...names.map((name, i) => `NodeName=${name} Port=${ports[i + 1]} ${host}`),
-    'PartitionName=all Nodes=n1,n2 Default=YES State=UP',
-    ...(canHide ? ['PartitionName=bare Nodes=n3,n4 State=UP'] : []),
-  ]
-  writeFileSync(at('slurm.conf'), `${lines.join('\n')}\n`)
+  const more = canHide ? ['PartitionName=bare Nodes=n3,n4 State=UP'] : []
+  writeFileSync(at('slurm.conf'), slurmConfiguration('test', at, ports, names, 2, more))
   const files = [
     `--socket=${at('munge')}`,
     `--pid-file=${at('munged.pid')}`,
@@ -123,25 +86,12 @@ before(async () => {
     const line = `cd / && ${hide} && exec /usr/sbin/slurmd ${words(name).join(' ')}`
     started.push(spawn('unshare', ['-m', 'sh', '-c', line], { stdio: 'ignore' }))
   }
-  await until(() => states() === names.map(() => 'idle').join(' '))
+  await until(() => slurmStates(environment) === names.map(() => 'idle').join(' '))
 })
 
 after(async () => {
-  const running = started.filter(child => child.exitCode === null && child.signalCode === null)
-  const gone = running.map(child => new Promise(resolve => child.on('exit', resolve)))
-  for (const child of started.toReversed()) child.kill()
-  await Promise.all(gone)
+  await endDaemons(started)
 })
-
-function states(): string {
-  const env = { ...process.env, ...environment }
-  try {
-    const text = execFileSync('sinfo', ['-h', '-N', '-o', '%T'], { encoding: 'utf8', env, stdio: 'pipe' })
-    return text.trim().split('\n').join(' ')
-  } catch {
-    return ''
-  }
-}
 
 const inAllocation = (mode: string): string[] =>
   ['salloc', '-Q', '-N', '2', process.execPath].concat(arguments_('slurm', mode))

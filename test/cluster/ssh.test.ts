@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { freePort } from '../../bench/cluster/daemons.ts'
+import { sshVariables, sshdConfiguration } from '../../bench/cluster/own-ssh.ts'
 import { bin, makeFolder } from '../cli/folder.ts'
 import { without } from '../node/mpi-program.ts'
 import { RANKS_SAID, rankArguments } from './mpi-program.ts'
@@ -42,14 +42,6 @@ let environment: NodeJS.ProcessEnv = {}
 const servers: ReturnType<typeof spawn>[] = []
 const at = (name: string): string => join(folder, name)
 
-const freePort = (): Promise<number> =>
-  new Promise(resolve => {
-    const probe = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = probe.address() as AddressInfo
-      probe.close(() => resolve(port))
-    })
-  })
-
 before(async () => {
   if (skip !== false) return
   for (const name of ['host', 'key']) {
@@ -61,26 +53,15 @@ before(async () => {
 /** Gives the variables with which ssh reaches it. */
 async function startServer(more: readonly string[]): Promise<NodeJS.ProcessEnv> {
   const port = await freePort()
-  const lines = [
-    `Port ${port}`,
-    'ListenAddress 127.0.0.1',
-    `HostKey ${at('host')}`,
-    `AuthorizedKeysFile ${at('key.pub')}`,
-    'UsePAM no',
-    'StrictModes no',
-    'PidFile none',
-    ...more,
-  ]
   const file = at(`sshd${port}.conf`)
-  writeFileSync(file, `${lines.join('\n')}\n`)
+  writeFileSync(file, sshdConfiguration(at, port, more))
   const server = spawn(SSHD, ['-D', '-e', '-f', file], { stdio: ['ignore', 'ignore', 'pipe'] })
   servers.push(server)
   let said = ''
   server.stderr?.on('data', (chunk: Buffer) => (said += chunk.toString()))
   await until(() => said.includes('Server listening') || server.exitCode !== null)
   assert.equal(server.exitCode, null, said)
-  const known = `-o UserKnownHostsFile=${at('known')} -o StrictHostKeyChecking=accept-new -o LogLevel=ERROR`
-  return { MILLRACE_SSH_OPTIONS: `-F none -p ${port} -i ${at('key')} ${known}` }
+  return sshVariables(at, port)
 }
 
 after(() => {
