@@ -140,7 +140,7 @@ const bySlurm: Arm = {
     }),
 }
 
-/** Tasks of 5 s for so many minutes on two CPUs, in jobs of 60 s each: the share of the time of tasks that was thrown away. */
+/** Runs tasks of 5 s on two CPUs, in jobs of 60 s, for this many minutes. Returns the share of their time that was thrown away. */
 const MINUTES = Number(process.env['MILLRACE_BENCH_MINUTES'] ?? 4)
 const inAllocations: Arm = {
   system: 'millrace, jobs of 60 s',

@@ -1,4 +1,4 @@
-// Each task adds one element to a list, or a map or set: growing.mjs ELEMENTS ADDED [KIND], where it has so many ELEMENTS at first
+// Each task adds one element to a list, a map or a set: growing.mjs ELEMENTS ADDED [KIND]. ELEMENTS are there at first
 import { IN, INOUT, main, task, waitOn } from 'millrace'
 import { warmUp } from './warm-up.mjs'
 

@@ -73,7 +73,7 @@ const shell = (words: readonly string[]): string => words.map(word => `'${word}'
 
 /**
  * Seconds from the begin of the first step to the end of the last: without starting the nodes, which all runs pay once.
- * `during` is told that steps run.
+ * It calls `during` once the steps run.
  */
 export function streamedOver(spread: Spread, during?: (nodes: Namespaces) => void): Promise<number> {
   return withNodes(spread.nodes, nodes =>

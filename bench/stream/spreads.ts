@@ -54,7 +54,7 @@ export function mapReduce(mib: number, parts: number): Spread {
   return { nodes: 4, stages: [[split], [reducer(0), reducer(1)], [merge]] }
 }
 
-/** The steps of 1000 Genomes for one chromosome: directories of small files, merged into one that two steps read. */
+/** The steps of 1000 Genomes for one chromosome. They write small files into directories; one step merges these; two read the result. */
 export function genomes(people: number, size: number): Spread {
   const count = 4
   const all = people * size * count

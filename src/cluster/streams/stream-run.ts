@@ -66,12 +66,11 @@ export function streamRunOnNodes(
   io: StreamIo,
   signal?: AbortSignal,
 ): Promise<number> {
-  return watchdog(io, async () => {
-    const { plan, warnings } = loadPlan(file)
-    for (const warning of warnings) io.err(`${problemText(warning)}\n`)
+  const commandsOf = (plan: Plan): readonly StepCommand[] => {
     matchCommands(plan, commands)
-    return begin(plan, file, commands, specs, options, io, signal)
-  })
+    return commands
+  }
+  return begin(file, commandsOf, specs, options, io, signal)
 }
 
 /** The same for steps that the user starts: `at` says where, as `STEP=NODE`, and `times` how often, as `STEP=N`. */
@@ -84,24 +83,24 @@ export function streamUpOnNodes(
   io: StreamIo,
   signal?: AbortSignal,
 ): Promise<number> {
-  return watchdog(io, async () => {
-    const { plan, warnings } = loadPlan(file)
-    for (const warning of warnings) io.err(`${problemText(warning)}\n`)
-    return begin(plan, file, stepsByHand(plan, at, times), specs, options, io, signal)
-  })
+  return begin(file, plan => stepsByHand(plan, at, times), specs, options, io, signal)
 }
 
-async function begin(
-  plan: Plan,
+function begin(
   file: string,
-  commands: readonly StepCommand[],
+  commandsOf: (plan: Plan) => readonly StepCommand[],
   specs: readonly NodeSpec[],
   options: StreamNodesOptions,
   io: StreamIo,
   signal?: AbortSignal,
 ): Promise<number> {
-  if (signal?.aborted === true) return 130
-  return new NodesRun(plan, file, commands, options, io).all(specs, signal)
+  return watchdog(io, async () => {
+    const { plan, warnings } = loadPlan(file)
+    for (const warning of warnings) io.err(`${problemText(warning)}\n`)
+    const commands = commandsOf(plan)
+    if (signal?.aborted === true) return 130
+    return new NodesRun(plan, file, commands, options, io).all(specs, signal)
+  })
 }
 
 class NodesRun {

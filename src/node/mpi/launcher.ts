@@ -76,7 +76,7 @@ const hostName = (site: number): string => `millrace-site-${site}`
 
 export const siteOf = (host: string): number => Number(/^millrace-site-(\d+)$/.exec(host)?.[1] ?? -1)
 
-/** What a launcher reads of the sites, with so many ranks on each. */
+/** The host file of a launcher: the sites, and the number of ranks on each. */
 export const hostFile = (kind: MpiKind, counts: readonly number[]): string =>
   counts
     .map((count, i) => (kind === 'openmpi' ? `${hostName(i)} slots=${count}\n` : `${hostName(i)}:${count}\n`))

@@ -15,7 +15,7 @@ export interface RankNode {
 }
 
 /**
- * Where the ranks of a task over several nodes are: it has so many lanes of its own node, and has borrowed the others. Agents on
+ * Where the ranks of a task over several nodes are. It has `lanes` lanes of its own node, and has borrowed the others. Agents on
  * this machine are one place.
  */
 export function spreadShares(

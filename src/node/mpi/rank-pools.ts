@@ -14,7 +14,7 @@ export interface PoolsParts {
   events(pool: () => RankPool): PoolEvents
 }
 
-/** After so many starts in which the launcher crashed, the next crash is the error of the task. */
+/** The launcher is started again after this many crashes; the next one is the error of the task. */
 const MOST_CRASHES = 2
 
 /** Places with numbers of ranks. */
