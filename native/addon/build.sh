@@ -5,5 +5,5 @@ here=$(cd "$(dirname "$0")" && pwd)
 : "${CC:=cc}"
 mkdir -p "$1"
 cd "$here"
-$CC -std=gnu11 -O2 -g -Wall -Wextra ${MILLRACE_WERROR:+-Werror} -fPIC -shared -fvisibility=hidden -o "$1/millrace.node.new" addon.c affinity.c attributes.c lapack.c -ldl
+$CC -std=gnu11 -O2 -g -Wall -Wextra ${MILLRACE_WERROR:+-Werror} -fPIC -shared -fvisibility=hidden -o "$1/millrace.node.new" addon.c affinity.c attributes.c blas-core.c lapack.c -ldl -lpthread
 mv "$1/millrace.node.new" "$1/millrace.node"

@@ -3,6 +3,7 @@
 #include "addon.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <string.h>
 
 #define MOST 20
@@ -10,6 +11,9 @@
 typedef void routine(void *, void *, void *, void *, void *, void *, void *, void *, void *, void *, void *, void *, void *,
                      void *, void *, void *, void *, void *, void *, void *, size_t, size_t, size_t, size_t);
 
+/* One library for all threads of the process. */
+static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
+static char opened_path[1024];
 static void *library;
 static routine *found[64];
 static int found_count;
@@ -21,8 +25,13 @@ static napi_value open_library(napi_env env, napi_callback_info info) {
     char path[1024];
     napi_get_cb_info(env, info, &count, &given, NULL, NULL);
     napi_get_value_string_utf8(env, given, path, sizeof path, &count);
-    void *opened = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
-    if (opened) library = opened;
+    pthread_mutex_lock(&opening);
+    void *opened = library && !strcmp(path, opened_path) ? library : open_blas(path);
+    if (opened) {
+        library = opened;
+        memcpy(opened_path, path, sizeof opened_path);
+    }
+    pthread_mutex_unlock(&opening);
     napi_create_int32(env, opened != NULL, &result);
     return result;
 }
