@@ -5,26 +5,30 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { findMpi, launchVariables, launchWords } from '../src/node/mpi/launcher.ts'
 import { bench } from './harness.ts'
-import type { Case } from './harness.ts'
+import type { Goal } from './goals.ts'
+import type { Arm, Case } from './harness.ts'
 import { killRanks } from './mpi-kills.ts'
 import type { Victim } from './mpi-kills.ts'
-import { withProgram } from './number-of.ts'
+import { pathOf, withProgram } from './number-of.ts'
 
 const run = promisify(execFile)
 const folder = mkdtempSync(join(tmpdir(), 'millrace-mpi-bench-'))
 const peer = join(folder, 'peer')
+const floor = join(folder, 'floor.node')
 let missing: string | undefined
 try {
-  const source = new URL('./programs/mpi-peer.c', import.meta.url).pathname
-  execFileSync(findMpi().compiler ?? 'mpicc', ['-O2', '-o', peer, source])
+  const compiler = findMpi().compiler ?? 'mpicc'
+  const headers = new URL('../native/addon', import.meta.url).pathname
+  execFileSync(compiler, ['-O2', '-o', peer, pathOf('mpi-peer.c')])
+  execFileSync(compiler, ['-O2', '-fPIC', '-shared', `-I${headers}`, '-o', floor, pathOf('mpi-floor.c')])
 } catch (error) {
   missing = (error as Error).message.split('\n')[0]
 }
 
 const ours = (...words: string[]) => withProgram('mpi.mjs', words)
 
-async function inC(what: string): Promise<number> {
-  const words = [...launchWords(findMpi(), 2, true), peer, what]
+async function launched(program: readonly string[]): Promise<number> {
+  const words = [...launchWords(findMpi(), 2, true), ...program]
   const env = { ...process.env, ...launchVariables(['here']) }
   const { stdout } = await run(words[0] as string, words.slice(1), { cwd: folder, env })
   return Number(stdout.trim().split('\n').at(-1))
@@ -32,6 +36,7 @@ async function inC(what: string): Promise<number> {
 
 const OURS = 'millrace'
 const C = 'the same in C'
+const FLOOR = 'an add-on in Node that only sends and receives'
 const about: Record<string, string> = {
   allreduce: 'allreduce of 8 MB, 2 ranks',
   ping8: 'a message of 8 bytes there and back',
@@ -39,19 +44,30 @@ const about: Record<string, string> = {
   write: 'collective write of 256 MB in blocks, to a file of the system',
 }
 
-const cases: Case[] = Object.entries(about).map(([what, text]) => ({
-  name: what,
-  unit: 's',
-  better: 'lower',
-  take: 'median',
-  rounds: 5,
-  about: text,
-  arms: [
-    { system: OURS, missing, run: () => ours(what) },
-    { system: C, missing, run: () => inC(what) },
-  ],
-  goals: [{ of: OURS, against: C, atMost: 1.05, orTie: true }],
-}))
+const floorArm = (what: string): Arm => ({
+  system: FLOOR,
+  missing,
+  run: () => launched([process.execPath, pathOf('mpi-floor.mjs'), floor, what]),
+})
+const within = (peer: string): Goal => ({ of: OURS, against: peer, atMost: 1.05, orTie: true })
+
+const cases = Object.entries(about).map(([what, text]): Case => {
+  const isMessage = what.startsWith('ping')
+  return {
+    name: what,
+    unit: 's',
+    better: 'lower',
+    take: 'median',
+    rounds: 5,
+    about: text,
+    arms: [
+      { system: OURS, missing, run: () => ours(what) },
+      { system: C, missing, run: () => launched([peer, what]) },
+      ...(isMessage ? [floorArm(what)] : []),
+    ],
+    goals: [within(C), ...(isMessage ? [within(FLOOR)] : [])],
+  }
+})
 
 cases.unshift({
   name: 'task',

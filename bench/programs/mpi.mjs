@@ -1,48 +1,67 @@
 // `mpi.mjs WHAT`: seconds of one repetition inside an MPI task, or milliseconds of a whole task.
+import { rmSync } from 'node:fs'
 import { FILE_OUT, main, mpi, task, waitOn } from 'millrace'
+import { timed } from './mpi-pieces.mjs'
+
+const BYTES = { ping8: 8, ping1m: 1 << 20, allreduce: 8 << 20, write: 128 << 20 }
 
 export const empty = mpi({ name: 'empty', processes: 2, root: 0 }, comm => comm.size)
 export const plain = task({ name: 'plain', cpus: 2 }, () => 2)
-export const measure = mpi(
-  { name: 'measure', processes: 2, root: 0, params: ['IN', FILE_OUT] },
+
+export const messages = mpi({ name: 'messages', processes: 2, root: 0 }, (comm, what) => {
+  const data = new Uint8Array(BYTES[what])
+  const wtime = () => comm.wtime()
+  comm.barrier()
+  if (comm.rank === 0) {
+    return timed(what, wtime, () => {
+      comm.send(data, 1)
+      comm.recv(data, 1, 0)
+    })
+  }
+  return timed(what, wtime, () => {
+    comm.recv(data, 0, 0)
+    comm.send(data, 0)
+  })
+})
+
+export const allreduce = mpi({ name: 'allreduce', processes: 2, root: 0 }, (comm, what) => {
+  const [from, into] = [1, 1].map(x => new Float64Array(BYTES[what] / 8).fill(x))
+  return timed(
+    what,
+    () => comm.wtime(),
+    () => comm.allreduce(from, 'sum', into),
+    () => comm.barrier(),
+  )
+})
+
+/** Each time a new file: what the last one has left to be written goes with it. */
+export const write = mpi(
+  { name: 'write', processes: 2, root: 0, params: ['IN', FILE_OUT] },
   (comm, what, out) => {
-    const bytes =
-      what === 'ping8'
-        ? 8
-        : what === 'ping1m'
-          ? 1 << 20
-          : what === 'write'
-            ? (256 << 20) / comm.size
-            : 8 << 20
-    const data = new Uint8Array(bytes)
-    const [from, into] = [new Float64Array(bytes / 8).fill(1), new Float64Array(bytes / 8).fill(1)]
-    const repeat = what === 'ping8' ? 20000 : what === 'ping1m' ? 500 : what === 'allreduce' ? 20 : 1
-    comm.barrier()
-    const began = comm.wtime()
-    for (let i = 0; i < repeat; i++) {
-      if (what === 'allreduce') comm.allreduce(from, 'sum', into)
-      else if (what === 'write') {
+    const from = new Float64Array(BYTES[what] / 8).fill(1)
+    return timed(
+      what,
+      () => comm.wtime(),
+      () => {
         const file = comm.file(out)
-        file.writeAtAll(comm.rank * bytes, from)
+        file.writeAtAll(comm.rank * BYTES[what], from)
         file.close()
-      } else if (comm.rank === 0) {
-        comm.send(data, 1)
-        comm.recv(data, 1, 0)
-      } else {
-        comm.recv(data, 0, 0)
-        comm.send(data, 0)
-      }
-    }
-    const took = (comm.wtime() - began) / repeat
-    if (what !== 'write') comm.file(out).close()
-    return took
+      },
+      () => {
+        comm.barrier()
+        if (comm.rank === 0) rmSync(out, { force: true })
+        comm.barrier()
+      },
+    )
   },
 )
 
 main(async () => {
   const what = process.argv[2]
+  if (what === 'write') return console.log(await waitOn(write(what, 'out.bin')))
+  if (what === 'allreduce') return console.log(await waitOn(allreduce(what)))
+  if (what.startsWith('ping')) return console.log(await waitOn(messages(what)))
   const task = what === 'plain' ? plain : empty
-  if (what !== 'task' && what !== 'plain') return console.log(await waitOn(measure(what, 'out.bin')))
   await waitOn(task())
   const began = performance.now()
   for (let i = 0; i < 200; i++) await waitOn(task())

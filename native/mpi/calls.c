@@ -1,64 +1,68 @@
 /* Messages between two ranks. */
 #include "parts.h"
 
-/* What came: source, tag, number of elements. */
-static int *told;
+/*
+ * Calls of two ranks are made often and take little time, so they have no arguments. JavaScript writes numbers into memory
+ * that both sides see, and says which arrays are sent and filled only when they are others than in the call before.
+ */
+enum { SOURCE, ITS_TAG, COUNT, COMM, TO, FROM, TAG };
+static int *numbers;
+static struct array out, in;
 
 static void tell(const MPI_Status *status, MPI_Datatype type) {
-    if (!told) return;
-    told[0] = status->MPI_SOURCE;
-    told[1] = status->MPI_TAG;
-    MPI_Get_count(status, type, &told[2]);
+    if (!numbers) return;
+    numbers[SOURCE] = status->MPI_SOURCE;
+    numbers[ITS_TAG] = status->MPI_TAG;
+    MPI_Get_count(status, type, &numbers[COUNT]);
 }
 
-/* send(comm, array, to, tag) */
-static napi_value send_array(napi_env env, napi_callback_info info) {
+/* numbers(array): for as long as the process lives. */
+static napi_value set_numbers(napi_env env, napi_callback_info info) {
     struct call call = arguments(env, info);
-    struct group *group = group_at(&call, 0);
+    numbers = integers(&call, 0);
+    return NULL;
+}
+
+/* aim(array, isInto): what the next calls send, or fill. JavaScript keeps it alive for as long. */
+static napi_value aim(napi_env env, napi_callback_info info) {
+    struct call call = arguments(env, info);
     struct array data;
-    if (!array(&call, 1, &data)) return NULL;
-    int to = integer(&call, 2);
-    enter_message(group, CALL_SEND, to, integer(&call, 3));
-    int error = MPI_Send(data.data, data.length, data.type, to, integer(&call, 3), group->comm);
+    if (array(&call, 0, &data)) *(integer(&call, 1) ? &in : &out) = data;
+    return NULL;
+}
+
+static napi_value send_array(napi_env env, napi_callback_info info) {
+    (void)info;
+    struct group *group = group_numbered(numbers[COMM]);
+    int to = numbers[TO], tag = numbers[TAG];
+    enter_message(group, CALL_SEND, to, tag);
+    int error = MPI_Send(out.data, out.length, out.type, to, tag, group->comm);
     leave();
     return outcome(env, error, "send");
 }
 
-/* told(array): the array in which arrivals are announced, for as long as the process lives. */
-static napi_value set_told(napi_env env, napi_callback_info info) {
-    struct call call = arguments(env, info);
-    told = integers(&call, 0);
-    return NULL;
-}
-
-/* recv(comm, array, from, tag) */
 static napi_value recv_array(napi_env env, napi_callback_info info) {
-    struct call call = arguments(env, info);
-    struct group *group = group_at(&call, 0);
-    struct array data;
-    if (!array(&call, 1, &data)) return NULL;
-    int from = integer(&call, 2);
+    (void)info;
+    struct group *group = group_numbered(numbers[COMM]);
+    int from = numbers[FROM], tag = numbers[TAG];
     MPI_Status status;
-    enter_message(group, CALL_RECV, from, integer(&call, 3));
-    int error = MPI_Recv(data.data, data.length, data.type, peer_of(from), tag_of(integer(&call, 3)), group->comm, &status);
+    enter_message(group, CALL_RECV, from, tag);
+    int error = MPI_Recv(in.data, in.length, in.type, peer_of(from), tag_of(tag), group->comm, &status);
     leave();
-    if (error == MPI_SUCCESS) tell(&status, data.type);
+    if (error == MPI_SUCCESS) tell(&status, in.type);
     return outcome(env, error, "recv");
 }
 
-/* sendrecv(comm, array, to, into, from, tag) */
 static napi_value exchange(napi_env env, napi_callback_info info) {
-    struct call call = arguments(env, info);
-    struct group *group = group_at(&call, 0);
-    struct array data, into;
-    if (!array(&call, 1, &data) || !array(&call, 3, &into)) return NULL;
-    int from = integer(&call, 4), tag = integer(&call, 5);
+    (void)info;
+    struct group *group = group_numbered(numbers[COMM]);
+    int from = numbers[FROM], tag = numbers[TAG];
     MPI_Status status;
     enter_message(group, CALL_SENDRECV, from, tag);
-    int error = MPI_Sendrecv(data.data, data.length, data.type, integer(&call, 2), tag, into.data, into.length, into.type,
+    int error = MPI_Sendrecv(out.data, out.length, out.type, numbers[TO], tag, in.data, in.length, in.type,
                              peer_of(from), tag_of(tag), group->comm, &status);
     leave();
-    if (error == MPI_SUCCESS) tell(&status, into.type);
+    if (error == MPI_SUCCESS) tell(&status, in.type);
     return outcome(env, error, "sendrecv");
 }
 
@@ -79,9 +83,10 @@ static napi_value probe(napi_env env, napi_callback_info info) {
 }
 
 void add_calls(napi_env env, napi_value exports) {
+    napi_export(env, exports, "aim", aim, NULL);
     napi_export(env, exports, "send", send_array, NULL);
     napi_export(env, exports, "recv", recv_array, NULL);
     napi_export(env, exports, "sendrecv", exchange, NULL);
     napi_export(env, exports, "probe", probe, NULL);
-    napi_export(env, exports, "told", set_told, NULL);
+    napi_export(env, exports, "numbers", set_numbers, NULL);
 }

@@ -114,7 +114,7 @@ int enter(napi_env env, struct group *group, enum call_kind kind, int64_t count,
     place->sequence = group->collectives;
     place->count = count;
     place->calls++;
-    atomic_store(&place->kind, kind);
+    atomic_store_explicit(&place->kind, kind, memory_order_release);
     if (!collective) return 1;
     struct signature *own = &place->history[(uint32_t)group->collectives % HISTORY];
     atomic_store(&own->at, 0);
@@ -140,7 +140,7 @@ void enter_message(struct group *group, enum call_kind kind, int peer, int tag) 
     place->tag = tag < 0 ? -1 : tag;
     place->awaits = CALL_NONE;
     place->calls++;
-    atomic_store(&place->kind, kind);
+    atomic_store_explicit(&place->kind, kind, memory_order_release);
 }
 
 void enter_wait(struct group *group, enum call_kind kind, int peer, int tag) {

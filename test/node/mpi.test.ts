@@ -76,6 +76,21 @@ export const calls = mpi({ name: 'calls', processes: 2 }, comm => {
   const swapped = new Int32Array(1)
   comm.sendrecv(new Int32Array([rank + 5]), other, swapped, other)
   same([...swapped], [other + 5])
+  // The same array again, another one of the same kind, and one whose memory has gone or grown meanwhile.
+  const box = new Uint8Array(new ArrayBuffer(4, { maxByteLength: 65536 }))
+  const gone = new Float64Array(30000)
+  const came = new Uint8Array(65536)
+  const counts = []
+  for (let step = 0; step < 6; step++) {
+    if (step === 2) box.buffer.resize(65536)
+    if (step === 4) structuredClone(gone, { transfer: [gone.buffer] })
+    const next = [box, box, box, gone, gone, box.subarray(1, 3)][step]
+    if (next.length > 0) next.fill(step)
+    if (rank === 0) comm.send(next, 1)
+    else if (step === 3) counts.push(comm.recv(gone).count)
+    else counts.push(comm.recv(came).count + 1000 * came[0])
+  }
+  same(counts, rank === 1 ? [4, 1004, 67536, 30000, 2000, 5002] : [])
   const alone = comm.split(rank)
   same([alone.rank, alone.size, alone.allreduce(4)], [0, 1, 4])
   same(comm.split(rank === 0 ? 0 : -1)?.size ?? null, rank === 0 ? 1 : null)

@@ -50,11 +50,14 @@ export interface MpiNative {
     itsCounts: Int32Array,
     itsStarts: Int32Array,
   ): void
-  send(comm: number, array: MpiArray, to: number, tag: number): void
-  /** Where `recv`, `sendrecv` and `probe` tell of what came: source, tag, number of elements. */
-  told(into: Int32Array): void
-  recv(comm: number, array: MpiArray, from: number, tag: number): void
-  sendrecv(comm: number, array: MpiArray, to: number, into: MpiArray, from: number, tag: number): void
+  /** Memory that both sides see: see `Numbers` in messages.ts. */
+  numbers(memory: Int32Array): void
+  /** The array that is sent, or filled, from now on. */
+  aim(array: MpiArray, isInto: number): void
+  /** These three take all that they need from there. */
+  send(): void
+  recv(): void
+  sendrecv(): void
   isend(comm: number, array: MpiArray, to: number, tag: number): number
   irecv(comm: number, array: MpiArray, from: number, tag: number): number
   /** Kind 0 barrier, 1 bcast, 2 reduce, 3 gather, 4 scatter, 5 alltoall; root -1 for all. */

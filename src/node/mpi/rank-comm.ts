@@ -10,6 +10,7 @@ import type {
   Request,
 } from '../../model/mpi/comm.ts'
 import { REDUCE_OPS } from '../../model/mpi/comm.ts'
+import type { Messages } from './messages.ts'
 import type { MpiNative } from './native.ts'
 import { RankFile } from './rank-file.ts'
 import { RankHdf5File } from './rank-hdf5.ts'
@@ -22,8 +23,7 @@ export interface CommHost {
   here(): void
   pack(value: unknown): Uint8Array
   unpack(bytes: Uint8Array): unknown
-  /** What came last: source, tag, number of elements. */
-  readonly told: Int32Array
+  readonly messages: Messages
   /** Closed when the function has returned, the last first. */
   opened(file: { close(): void }): void
   /** Loads what HDF5 needs. */
@@ -168,23 +168,23 @@ export class RankComm implements Comm {
     this.#checkRank(to, 'to')
     this.#checkTag(tag)
     this.#host.here()
-    if (isArray(value)) this.#native.send(this.#comm, value, to, tag)
-    else this.#native.send(this.#comm, this.#host.pack(value), to, VALUES + tag)
+    if (isArray(value)) this.#host.messages.send(this.#comm, value, to, tag)
+    else this.#host.messages.send(this.#comm, this.#host.pack(value), to, VALUES + tag)
   }
 
   recv(into: MpiArray, from = -1, tag = -1): Received {
     if (from >= 0) this.#checkRank(from, 'from')
     this.#host.here()
-    this.#native.recv(this.#comm, into, from, tag)
-    return this.#received()
+    this.#host.messages.recv(this.#comm, into, from, tag)
+    return this.#host.messages.received
   }
 
   recvValue(from = -1, tag = 0): unknown {
     this.#host.here()
     this.#native.probe(this.#comm, from, VALUES + tag, 1)
-    const [source = 0, itsTag = 0, count = 0] = this.#host.told
+    const { source, tag: itsTag, count } = this.#host.messages.received
     const bytes = new Uint8Array(count)
-    this.#native.recv(this.#comm, bytes, source, itsTag)
+    this.#host.messages.recv(this.#comm, bytes, source, itsTag)
     return this.#host.unpack(bytes)
   }
 
@@ -192,8 +192,8 @@ export class RankComm implements Comm {
     this.#checkRank(to, 'to')
     this.#checkTag(tag)
     this.#host.here()
-    this.#native.sendrecv(this.#comm, value, to, into, from, tag)
-    return this.#received()
+    this.#host.messages.sendrecv(this.#comm, value, to, into, from, tag)
+    return this.#host.messages.received
   }
 
   isend(value: unknown, to: number, tag = 0): Request {
@@ -251,11 +251,11 @@ export class RankComm implements Comm {
   probe(from = -1, tag = -1): Received {
     this.#host.here()
     this.#native.probe(this.#comm, from, tag, 1)
-    return this.#received()
+    return this.#host.messages.received
   }
 
   iprobe(from = -1, tag = -1): Received | null {
-    return this.#native.probe(this.#comm, from, tag, 0) ? this.#received() : null
+    return this.#native.probe(this.#comm, from, tag, 0) ? this.#host.messages.received : null
   }
 
   split(color: number, key = this.rank): Comm | null {
@@ -399,11 +399,6 @@ export class RankComm implements Comm {
     this.#host.here()
     const number = this.#native.icollective(this.#comm, kind, array, into, op, root)
     return this.#host.requests.add(this.#comm, number, [array, into])
-  }
-
-  #received(): Received {
-    const [source = 0, tag = 0, count = 0] = this.#host.told
-    return { source, tag, count }
   }
 
   #checkRank(rank: number, what: string): void {

@@ -32,6 +32,7 @@ import type { ReceivedTask } from '../threads/task-reader.ts'
 import { ThreadLog } from '../threads/thread-log.ts'
 import { FrameReader, frame } from './frames.ts'
 import type { FromRank, RankStart, TaskHeader, ToRank, WireBlob } from './frames.ts'
+import { Messages } from './messages.ts'
 import { loadMpi } from './native.ts'
 import { PLACE_BYTES, WHERE } from './places.ts'
 import { RankComm, isArray } from './rank-comm.ts'
@@ -68,8 +69,7 @@ native.init()
 const world = native.rank(0)
 const places = new Uint8Array(native.map(start.places, start.placesBytes))
 native.places(places, world)
-const told = new Int32Array(3)
-native.told(told)
+const messages = new Messages(native)
 
 const modules = new TaskModules()
 const hooks: DecodeHooks = {
@@ -132,21 +132,18 @@ setHost({ client: () => client, main: () => Promise.resolve() })
 // --- where the program is ---
 
 const where = places.subarray(world * PLACE_BYTES + WHERE.at, world * PLACE_BYTES + WHERE.at + WHERE.size - 1)
-/** A look takes as long as several calls. After this many, the rank looks once per millisecond, and reads the clock only now and then. */
+/** A look takes as long as many calls. After this many, the rank spends one part in so many of its time on it, and reads the clock only now and then. */
 const LOOKS = 100
+const SHARE = 200
 const CLOCK = 0xf
 /** Where our own code is. */
 const ours = new URL('.', import.meta.url).href
 let looks = 0
-let lookedAt = 0
+let nextLook = 0
 
 function here(): void {
-  if (++looks > LOOKS) {
-    if ((looks & CLOCK) !== 0) return
-    const now = performance.now()
-    if (now - lookedAt < 1) return
-    lookedAt = now
-  }
+  if (++looks > LOOKS && ((looks & CLOCK) !== 0 || performance.now() < nextLook)) return
+  const began = performance.now()
   const { stackTraceLimit } = Error
   Error.stackTraceLimit = 8
   const lines = (new Error('where').stack ?? '').split('\n').slice(1)
@@ -155,6 +152,8 @@ function here(): void {
   const text = /\(?(?:file:\/\/)?([^()\s]+:\d+):\d+\)?$/.exec(own ?? '')?.[1] ?? ''
   where.fill(0)
   new TextEncoder().encodeInto(text, where)
+  const ended = performance.now()
+  nextLook = ended + SHARE * (ended - began)
 }
 
 // --- running ---
@@ -201,7 +200,7 @@ async function run(header: TaskHeader, bytes: Buffer): Promise<void> {
       opened: file => files.push(file),
       made: made => comms.push(made),
       requests,
-      told,
+      messages,
       loadHdf5: () => loadHdf5(start.compiler),
     }
     const ranks = new RankComm(comm, host)
@@ -235,6 +234,7 @@ async function run(header: TaskHeader, bytes: Buffer): Promise<void> {
     result = error
     if (requests?.isEmpty === false) abandoned.push(requests)
   }
+  messages.forget()
   for (const comm of status === STATUS.ok ? comms.reverse() : []) native.free(comm)
   end(header, task, status, result, startedAt, given)
   running = null
