@@ -280,6 +280,20 @@ test('after a kill, the next start says what it found and how to go on', async (
   assert.deepEqual(resumed.ran, [])
 })
 
+test('a run whose results were still being written when it ended is not taken for a killed one', async () => {
+  const program = new Program({
+    'app.mjs': `
+      import { task, main, FILE_OUT } from 'millrace'
+      import { writeFileSync } from 'node:fs'
+      export const work = task({ params: [FILE_OUT] }, path => writeFileSync(path, Buffer.alloc(2e7)))
+      main(() => void work('large'))
+    `,
+  })
+  await program.run()
+  const next = await program.run()
+  assert.doesNotMatch(next.stderr, /was killed/)
+})
+
 test('a run of which nobody said that it should be kept loses no long task', async () => {
   const program = new Program({
     'app.mjs': `

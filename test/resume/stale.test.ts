@@ -93,6 +93,16 @@ const CASES: Record<string, Case> = {
     before: { '../far-HERE/x.json': '{"x":1}' },
     after: { '../far-HERE/x.json': '{"x":2}' },
   },
+  'an import by its whole path': {
+    module: `import { x } from 'FOLDER/whole.mjs'\n${plain('x')}`,
+    before: { 'whole.mjs': 'export const x = 1' },
+    after: { 'whole.mjs': 'export const x = 2' },
+  },
+  'code of another folder, by its whole path': {
+    module: `import { createRequire } from 'node:module'\nconst load = createRequire(import.meta.url)\n${plain(`load('FOLDER/../away-HERE/x.cjs')`)}`,
+    before: { '../away-HERE/x.cjs': 'module.exports = 1' },
+    after: { '../away-HERE/x.cjs': 'module.exports = 2' },
+  },
   'code by a require of its own': {
     module: `import { createRequire } from 'node:module'\nconst load = createRequire(import.meta.url)\n${plain(`load('./old.cjs')`)}`,
     before: { 'old.cjs': 'module.exports = 1' },
@@ -157,6 +167,58 @@ const CASES: Record<string, Case> = {
   },
   'a variable of the environment, imported': {
     module: plain('env.SIZE_OF_TEST', `import { env } from 'node:process'\n`),
+  },
+  'a variable of the environment, where that has another name': {
+    module: plain('settings.SIZE_OF_TEST', `const { env: settings } = process\n`),
+  },
+  'a variable of the environment, imported under another name': {
+    module: plain('settings.SIZE_OF_TEST', `import { env as settings } from 'node:process'\n`),
+  },
+  'a variable of the environment, all with brackets': { module: plain(`process['env'].SIZE_OF_TEST`) },
+  'a variable of the environment, taken out of what is inside': {
+    module: plain('SIZE_OF_TEST', `const { env: { SIZE_OF_TEST } } = process\n`),
+  },
+  'a variable of the environment with a small name': {
+    module: plain('settings.size_of_test', `const settings = process.env\n`),
+  },
+  'which file a command prints to': {
+    module: `
+      import { readFileSync } from 'node:fs'
+      const place = Number(readFileSync('HERE/place'))
+      export const two = command({ params: [FILE_OUT, FILE_OUT], stdout: place, stderr: 1 - place }, () => ['sh', '-c', 'echo 1; echo 2 >&2'])
+      export const read = task({ params: [FILE_IN] }, path => readFileSync(path, 'utf8'))
+      export const work = () => { two('HERE/one.out', 'HERE/two.out'); return read('HERE/one.out') }`,
+    before: { place: '0' },
+    after: { place: '1' },
+  },
+  'which exit codes of a command are right': {
+    module: `
+      import { readFileSync } from 'node:fs'
+      const right = Number(readFileSync('HERE/right'))
+      export const ends = command({ params: [FILE_OUT], stdout: 0, exitCodes: [right], onFailure: 'ignore', defaults: { params: { 0: 'HERE/wrong' } } }, () => ['sh', '-c', 'echo 1; exit 3'])
+      export const read = task({ params: [FILE_IN] }, path => readFileSync(path, 'utf8'))
+      export const work = () => { ends('HERE/ends.out'); return read('HERE/ends.out') }`,
+    before: { right: '3', wrong: 'wrong' },
+    after: { right: '0' },
+  },
+  'what takes the place of a result': {
+    module: `
+      import { readFileSync } from 'node:fs'
+      const returns = new Map([[1, readFileSync('HERE/instead', 'utf8')]])
+      export const bad = task({ onFailure: 'ignore', defaults: { returns } }, () => { throw new Error('bad') })
+      export const first = task({}, map => map.get(1))
+      export const work = () => first(bad())`,
+    before: { instead: '1' },
+    after: { instead: '2' },
+  },
+  'a file that takes the place of one': {
+    module: `
+      import { readFileSync } from 'node:fs'
+      export const bad = task({ params: [FILE_OUT], onFailure: 'ignore', defaults: { params: { 0: 'HERE/usual' } } }, () => { throw new Error('bad') })
+      export const read = task({ params: [FILE_IN] }, path => readFileSync(path, 'utf8'))
+      export const work = () => { bad('HERE/bad.out'); return read('HERE/bad.out') }`,
+    before: { usual: '1' },
+    after: { usual: '2' },
   },
   'the key of a task that it calls': {
     module: `
@@ -261,7 +323,8 @@ const write = (program: Program, folder: string, files: Record<string, string> =
       continue
     }
     // In place, and with the times of before: only the time of the last change tells.
-    writeFileSync(path, text.replaceAll('HERE', folder))
+    const named = text.replaceAll('FOLDER', program.path(folder)).replaceAll('HERE', folder)
+    writeFileSync(path, named)
     if (name.endsWith('.sh')) chmodSync(path, 0o755)
     utimesSync(path, 1000, 1000)
   }
@@ -289,6 +352,7 @@ test('none of what a result depends on can change without its task running again
   each(({ module, before }, folder) => write(program, folder, { ...before, 'case.mjs': head + module }))
   const inEnvironment = async (value: string, ...options: string[]): Promise<string[]> => {
     process.env['SIZE_OF_TEST'] = value
+    process.env['size_of_test'] = value
     const { stdout, stderr } = await program.run(...options, '--', value)
     const lines = stdout.trim().split('\n')
     assert.equal(lines.length, names.length, stderr)

@@ -6,6 +6,7 @@ import { digestOf, hexOf } from '../../store/digest.ts'
 import type { Digest } from '../../store/digest.ts'
 import { compilerSettings, filesBelow, isCode, isFolder, isOwn, packageRoot, readJson } from './code-files.ts'
 import { importsOf, readsArguments, variablesIn } from './imports.ts'
+import { LANGUAGE, TIME_ZONE, isOfAllocation, languageOf, timeZoneOf } from './surroundings.ts'
 
 /** One file of the code behind a task, or something else that its code reads. */
 export interface Source {
@@ -39,12 +40,19 @@ interface Read {
  * The code behind tasks: the module that defines it, and what it imports, in turn. It is found by looking at the text, not by
  * running it, and rather counts too much than too little: each text that names a file of code counts as an import; a module that
  * imports by a computed name counts with all code in its folder; a name that leads nowhere, with all code of its package.
- * Variables of the environment that the text names count by what is in them, and so do the arguments of the program.
+ * Variables of the environment that the text names count by what is in them, and so do the arguments of the program. The
+ * language and the time zone always count: nothing names them, and `sort` and dates depend on them.
  */
 export class CodeDigests {
   readonly #options: CodeOptions
   readonly #codes = new Map<string, Code>()
   readonly #read = new Map<string, Read>()
+  /** What counts for all tasks. */
+  readonly #always = [
+    NODE,
+    setting(LANGUAGE, languageOf(process.env)),
+    setting(TIME_ZONE, timeZoneOf(process.env)),
+  ]
 
   constructor(options: CodeOptions) {
     this.#options = options
@@ -71,7 +79,7 @@ export class CodeDigests {
 
   /** What is behind the modules: the sources by the paths that people know, and the paths of files and of packages. */
   #visit(modules: readonly string[]): { found: Map<string, Source>; seen: Set<string> } {
-    const found = new Map<string, Source>([[NODE.path, NODE]])
+    const found = new Map<string, Source>(this.#always.map(source => [source.path, source]))
     const seen = new Set<string>()
     const waiting = modules.map(module => (module.startsWith('file:') ? fileURLToPath(module) : module))
     for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
@@ -115,7 +123,7 @@ export class CodeDigests {
     const folder = dirname(path)
     const sources = [{ path: shown, digest, text }, this.#meaning(packageRoot(folder))]
     if (readsArguments(text)) sources.push(setting('process.argv', JSON.stringify(process.argv.slice(2))))
-    for (const name of variablesIn(text))
+    for (const name of variablesIn(text).filter(one => !isOfAllocation(one)))
       sources.push(setting(`process.env.${name}`, JSON.stringify(process.env[name] ?? null)))
     const next = [...compilerSettings(folder), ...importsOf(path, text)]
     return { sources, next: next.filter(file => !isOwn(file)) }
@@ -160,7 +168,7 @@ const NODE = setting('Node.js', `${process.version} ${process.platform} ${proces
 
 /** Whether a source is something else than a file. */
 export const isSetting = (path: string): boolean =>
-  path === NODE.path || /^process\.(?:argv|env\.)/.test(path)
+  [NODE.path, LANGUAGE, TIME_ZONE].includes(path) || /^process\.(?:argv|env\.)/.test(path)
 
 /** The first line in which two texts differ, from 1. */
 export function firstDifference(before: string, now: string): number {

@@ -7,20 +7,25 @@ import { NOTHING, Stored } from '../../model/encoding/stored.ts'
 import { decodeStored } from '../../node/decode-stored.ts'
 import { jobOf } from '../../node/job.ts'
 import type { TaskModules } from '../../node/threads/modules.ts'
+import { declaredIn } from './surroundings.ts'
 
 /**
- * What a command is started with: its functions may use more than their arguments, such as the number of CPUs. Files are named
+ * What a task is started with beside its arguments. A command: its functions may use more than their arguments, such as the number of CPUs. Files are named
  * by the paths where they will be. Below `root` these are relative, so that they stay the same when the folder moves.
  */
 export function commandLine(task: Task, root: string, modules: TaskModules): string {
   const { definition } = jobOf(task)
   const { command: form, variants } = definition
-  if (!form) return ''
+  // The number of ranks decides how work is cut, and in which order numbers are added.
+  if (!form) return definition.mpi ? `${JSON.stringify([task.demand.cpus, definition.mpi])},` : ''
   const evaluate = (value: unknown, args: readonly unknown[]): unknown =>
     typeof value === 'function' ? (value as (...given: readonly unknown[]) => unknown)(...args) : value
   try {
     const args = argumentsOf(task, modules)
-    const line = [evaluate(variants[0]?.run, args), evaluate(form.cwd, args), evaluate(form.env, args)]
+    const added = declaredIn(evaluate(form.env, args))
+    const { stdin, stdout, stderr, exitCodes } = form
+    const line = [evaluate(variants[0]?.run, args), evaluate(form.cwd, args), added]
+    line.push(stdin, stdout, stderr, exitCodes, form.mpi && [task.demand.cpus, form.mpi])
     return `${JSON.stringify(line).replaceAll(`${root}/`, '')},`
   } catch {
     // The attempt says what is wrong.

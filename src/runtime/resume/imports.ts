@@ -15,7 +15,7 @@ import {
 
 /** Texts that may name a file: whatever they are used for, code that they name counts. */
 const RELATIVE =
-  /'((?:\.{1,2}\/|file:\/\/)[^'\n]*)'|"((?:\.{1,2}\/|file:\/\/)[^"\n]*)"|`((?:\.{1,2}\/|file:\/\/)[^`\n]*)`/g
+  /'((?:\.{0,2}\/|file:\/\/)[^'\n]*)'|"((?:\.{0,2}\/|file:\/\/)[^"\n]*)"|`((?:\.{0,2}\/|file:\/\/)[^`\n]*)`/g
 /** What stands before a text that names something to be loaded: other files than code count only then. */
 const LOADS = /\b(?:from|import|require|resolve|URL)\s*\(?\s*(?:\/\*[^*]*\*\/\s*)?$/
 /** What is imported by any other name. */
@@ -37,8 +37,9 @@ export function importsOf(path: string, text: string): string[] {
     const files = namesOf(name).flatMap(one => filesAt(resolve(folder, one)))
     // A `require` that was made for the module may have any name.
     found.push(...files.filter(file => isLoaded || isComputed || isCode(file)))
-    // The beginning of a name that is computed.
-    if (isComputed && files.length === 0) found.push(...filesBelow(folderOf(folder, name), isMeant))
+    // The beginning of a name that is computed. Any text may begin with a slash.
+    const isBeginning = isComputed && files.length === 0 && (isLoaded || !name.startsWith('/'))
+    if (isBeginning) found.push(...filesBelow(folderOf(folder, name), isMeant))
   }
   let unknown = ''
   for (const [, , name = ''] of text.matchAll(IMPORTED)) {
@@ -90,10 +91,10 @@ function mappedBy(from: string): string[] {
 export const readsArguments = (text: string): boolean => /\bargv\b|\bparseArgs\s*\(/.test(text)
 
 /** The environment, where what follows does not say which variable is meant. */
-const WHOLE = /\bprocess\s*\??\.\s*env\b(?!\s*(?:\??\.\s*[A-Za-z_]|(?:\?\.)?\[\s*['"`][^'"`$\n]+['"`]))/
+const WHOLE = /\benv\b(?!\s*(?:\??\.\s*[A-Za-z_]|(?:\?\.)?\[\s*['"`][^'"`$\n]+['"`]))/
 
 /** Variables of the environment that code names. */
-export function variablesIn(text: string): string[] {
+export function variablesIn(text: string, env: Readonly<Record<string, unknown>> = process.env): string[] {
   const names = new Set<string>()
   for (const [, name = ''] of text.matchAll(/\benv\s*\??\.\s*([A-Za-z_]\w*)/g)) names.add(name)
   for (const [, , name = ''] of text.matchAll(/\benv\s*(?:\?\.)?\[\s*(['"`])([^'"`$\n]+)\1\s*\]/g))
@@ -104,7 +105,11 @@ export function variablesIn(text: string): string[] {
     for (const [, name = ''] of list.matchAll(/(?:^|,)\s*['"]?([A-Za-z_]\w*)/g)) names.add(name)
   // Shells of commands have the variables, too.
   for (const [, name = ''] of text.matchAll(/\$\{?([A-Z_][A-Z\d_]*)\b/g)) names.add(name)
-  // Where all of them are handed on, as to what checks them, any word may be the name of one.
-  if (WHOLE.test(text)) for (const [name] of text.matchAll(/\b[A-Z][A-Z\d_]+\b/g)) names.add(name)
+  // Where all of them are handed on, or have another name, any word may be the name of one.
+  if (/\bprocess\b/.test(text) && WHOLE.test(text)) {
+    for (const [name] of text.matchAll(/\b[A-Z][A-Z\d_]+\b/g)) names.add(name)
+    const words = new Set(text.match(/\b[A-Za-z_]\w*\b/g))
+    for (const name of Object.keys(env)) if (words.has(name)) names.add(name)
+  }
   return [...names]
 }

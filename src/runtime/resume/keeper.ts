@@ -9,6 +9,7 @@ import { jobOf } from '../../node/job.ts'
 import type { Job } from '../../node/job.ts'
 import type { EarlyValue } from '../../node/node.ts'
 import { bytesIn } from '../../storage/location.ts'
+import type { Digest } from '../../store/digest.ts'
 import { ENTRY } from '../../store/format.ts'
 import type { Runtime } from '../runtime.ts'
 import { answer } from './answer.ts'
@@ -326,16 +327,24 @@ export class Keeper {
     this.explanations.writeCode()
   }
 
+  async #settled(): Promise<void> {
+    while (this.#pending.size > 0) await Promise.all(this.#pending)
+  }
+
   /** All that has ended so far is kept, and on the disk. */
   async checkpoint(): Promise<void> {
-    while (this.#pending.size > 0) await Promise.all(this.#pending)
+    await this.#settled()
     this.explanations.writeCode()
     this.#unwritten = 0
     await this.stores.own.flush(true)
   }
 
-  async end(): Promise<void> {
+  /** `outcome`: how the run ended, as a later one finds it by the key. A run that kept nothing leaves nothing. */
+  async end(key: Digest, outcome: string): Promise<void> {
     if (this.#timer) clearTimeout(this.#timer)
+    // Before that it is not known whether it has kept something.
+    await this.#settled()
+    if (this.stores.own.isWritten) this.stores.put(ENTRY.fact, key, Buffer.from(outcome))
     await this.checkpoint()
     await this.files.settled()
     await this.stores.close()

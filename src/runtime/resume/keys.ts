@@ -1,4 +1,6 @@
-import { relative } from 'node:path'
+import { randomBytes } from 'node:crypto'
+import { relative, resolve } from 'node:path'
+import { serialize } from 'node:v8'
 import type { Access, Version } from '../../core/data/datum.ts'
 import { pathIn } from '../../core/data/datum.ts'
 import type { Task } from '../../core/tasks/task.ts'
@@ -159,9 +161,23 @@ export class Keys {
     const [, name, count] = /#(.*)#(\d+)$/.exec(definition.key) ?? []
     const id = JSON.stringify([relative(root, modulePath(definition.module)), name, count])
     const programs = (definition.options.programs ?? []).map(one => `${one} ${hexOf(program(one))}`)
-    const parts = [STORE_VERSION, version, salt, id, hexOf(code), ...programs]
+    const parts = [STORE_VERSION, version, salt, id, hexOf(code), ...programs, ...this.#defaults(definition)]
     // Its digest, because it is part of each key, and long.
     return { kind: digestOf(id), code, text: hexOf(digestOf(JSON.stringify(parts))) }
+  }
+
+  /** What takes the place of results when a failure is ignored need not be written in the module. */
+  #defaults({ options: { defaults } }: Definition): string[] {
+    if (!defaults) return []
+    try {
+      const files = Object.values(defaults.params ?? {}).filter(one => typeof one === 'string')
+      return [serialize(defaults), ...files.map(path => this.#options.program(resolve(path)))].map(one =>
+        hexOf(digestOf(one)),
+      )
+    } catch {
+      // What cannot be looked through never counts as unchanged.
+      return [randomBytes(8).toString('hex')]
+    }
   }
 
   /** Paths are the same in a folder that was moved. */

@@ -71,9 +71,7 @@ function open(runtime: Runtime, run: string, options: RunOptions, policy: Checkp
     keeper,
     remarks: killed ? [killedText(killed, isLookingUp, options)] : [],
     end: async outcome => {
-      // A run that kept nothing leaves nothing.
-      if (own.isWritten) keeper.stores.put(ENTRY.fact, endKey(name), Buffer.from(outcome))
-      await keeper.end()
+      await keeper.end(endKey(name), outcome)
       const said = options.explain ? keeper.explanations.lines() : []
       said.push(...keeper.overwritten.lines())
       if (own.broken) said.push(`results could not be kept in ${own.folder}: ${own.broken.message}`)
