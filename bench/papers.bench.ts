@@ -2,11 +2,15 @@ import { algebraRows } from './papers/algebra.ts'
 import { capioRows } from './papers/capio.ts'
 import { copyfileRows } from './papers/copyfile.ts'
 import { eagerRows } from './papers/eager.ts'
+import { eagerFigures } from './papers/eager-figures.ts'
+import { heterogeneousRows } from './papers/heterogeneous.ts'
 import { hmmerRows } from './papers/hmmer.ts'
 import { kmeansRows } from './papers/kmeans.ts'
 import { learningRows } from './papers/learning.ts'
 import { montageRows } from './papers/montage.ts'
+import { montageFigures } from './papers/montage-figures.ts'
 import { mpiRows } from './papers/mpi.ts'
+import { verdictOf } from './papers/rows.ts'
 import type { Row } from './papers/rows.ts'
 import { describe, sensitivity } from './papers/sensitivity.ts'
 import type { Dependence, Parts } from './papers/sensitivity.ts'
@@ -19,16 +23,16 @@ import { variantsRows } from './papers/variants.ts'
  */
 const PARTS: Parts = {
   copyfile: copyfileRows,
-  montage: montageRows,
+  montage: async () => [...(await montageRows()), ...(await montageFigures())],
   hmmer: hmmerRows,
   variants: variantsRows,
   learning: learningRows,
   kmeans: kmeansRows,
   tiers: tiersRows,
-  eager: eagerRows,
+  eager: async () => [...(await eagerRows()), ...(await eagerFigures())],
   mpi: mpiRows,
   capio: capioRows,
-  algebra: algebraRows,
+  algebra: async () => [...(await algebraRows()), ...(await heterogeneousRows())],
 }
 
 const asJson = process.argv.includes('--json')
@@ -44,8 +48,17 @@ for (const [name, part] of Object.entries(PARTS)) {
   const found = await part()
   rows.push(...found)
   if (!asJson) continue
-  for (const { experiment, ...row } of found) {
-    console.log(JSON.stringify({ bench: 'papers', case: experiment, system: 'millrace', ...row }))
+  for (const row of found) {
+    const { experiment, ...facts } = row
+    console.log(
+      JSON.stringify({
+        bench: 'papers',
+        case: experiment,
+        system: 'millrace',
+        verdict: verdictOf(row),
+        ...facts,
+      }),
+    )
   }
 }
 if (!asJson) {
@@ -59,10 +72,7 @@ if (!asJson) {
       .trimEnd()
   console.log(line([...COLUMNS]) + '  met')
   for (const row of rows) {
-    console.log(
-      line(COLUMNS.map(column => row[column] ?? '')) +
-        `  ${row.met === null ? '-' : row.met ? 'yes' : 'NO'}${row.fitted ? ' (fitted)' : ''}`,
-    )
+    console.log(line(COLUMNS.map(column => row[column] ?? '')) + `  ${verdictOf(row)}`)
   }
 }
 

@@ -3,7 +3,7 @@ import type { Demand } from '../../src/core/tasks/demand.ts'
 import { gain, time } from './build.ts'
 import type { Build, Use } from './build.ts'
 import { galileo100 } from './platforms.ts'
-import { percent, points } from './rows.ts'
+import { isBeyond, percent, points } from './rows.ts'
 import type { Row } from './rows.ts'
 import { UNSTATED } from './unstated.ts'
 
@@ -160,6 +160,7 @@ export async function capioRows(): Promise<Row[]> {
       turning: '',
       // To the percent, as they are published.
       met: isReached(Math.min(...growing), least) && isReached(Math.max(...growing), most),
+      isBeyond: isBeyond(most, Math.max(...growing)),
       off: `${points(least, Math.min(...growing))}, ${points(most, Math.max(...growing))}`,
       ...(FITTED.test(experiment) && { fitted: true as const }),
     })

@@ -3,7 +3,7 @@ import { fifo, hrf, lifo, lifoHrf, rank } from '../../src/core/schedule/policy.t
 import { gain, time } from './build.ts'
 import type { Build } from './build.ts'
 import { tohoku } from './platforms.ts'
-import { percent } from './rows.ts'
+import { parts, percent } from './rows.ts'
 import type { Row } from './rows.ts'
 
 /**
@@ -51,6 +51,7 @@ export async function copyfileRows(): Promise<Row[]> {
       better: others.join(', '),
       turning: `LIFO ${last.toFixed(0)} s, by their formula ${closed.toFixed(0)} s`,
       met: first / last >= 1.3,
+      off: parts(1.3, first / last),
     },
   ]
 }

@@ -4,7 +4,7 @@ import type { Platform } from '../../src/simulate/machine/platform.ts'
 import { cpus, gain, time } from './build.ts'
 import type { Build, Use } from './build.ts'
 import { mareNostrum4 } from './platforms.ts'
-import { percent, points } from './rows.ts'
+import { isBeyond, percent, points } from './rows.ts'
 import type { Row } from './rows.ts'
 import { UNSTATED } from './unstated.ts'
 
@@ -14,21 +14,21 @@ import { UNSTATED } from './unstated.ts'
  */
 const SECONDS = 100
 const consumers = (): number => UNSTATED.consuming.value * SECONDS
-const values = (build: Build, count: number): Use[] =>
+export const values = (build: Build, count: number): Use[] =>
   Array.from({ length: count }, (): Use => [build.value(), 'out'])
 
 /** 7.6.3.1: 288 readers on six nodes, equal numbers of records of very different sizes; two tasks for each record. */
-const archives =
-  (records: number, isEager: boolean) =>
+export const archives =
+  (records: number, isEager: boolean, readers = 288) =>
   (build: Build): void => {
-    const [READERS, CONSUMERS] = [288, 8 * 48]
-    const each = Math.ceil(records / READERS)
-    const seconds = (consumers() * CONSUMERS) / (each * READERS * 2)
+    const CONSUMERS = 8 * 48
+    const each = Math.ceil(records / readers)
+    const seconds = (consumers() * CONSUMERS) / (each * readers * 2)
     const readAll = build.value()
-    const made = Array.from({ length: READERS }, (_, i) => {
+    const made = Array.from({ length: readers }, (_, i) => {
       const own = values(build, each)
       // From a tenth to all of the longest: few readers have the largest records.
-      const takes = SECONDS * (0.1 + 0.9 * (i / (READERS - 1)) ** 3) * (records / 6000)
+      const takes = SECONDS * (0.1 + 0.9 * (i / (readers - 1)) ** 3) * ((records * 288) / (6000 * readers))
       build.task('read_records', takes, own, on('io'), isEager)
       return own
     })
@@ -45,8 +45,11 @@ const archives =
 
 const on = (tag: string): Demand => demandOf(1, 0, [tag])
 
-const archivePlatform = (): Platform => ({
-  nodes: mareNostrum4(14).nodes.map((node, i) => ({ ...node, tags: [i < 6 ? 'io' : 'compute'] })),
+export const archivePlatform = (reading = 6, computing = 8): Platform => ({
+  nodes: mareNostrum4(reading + computing).nodes.map((node, i) => ({
+    ...node,
+    tags: [i < reading ? 'io' : 'compute'],
+  })),
 })
 
 /** 7.6.3.2: 2,000 align tasks per 55 GB; in parts of 55 GB, each aligned before the next is read, or as one stream. */
@@ -72,15 +75,13 @@ const alignment =
   }
 
 /** 7.6.3.3: four tasks decompose a domain each into parts, and one task works on each part. */
-const decomposition =
-  (parts: number, isEager: boolean) =>
+export const decomposition =
+  (parts: number, isEager: boolean, generators = 4) =>
   (build: Build): void => {
-    const GENERATORS = 4
-    for (let i = 0; i < GENERATORS; i++) {
+    for (let i = 0; i < generators; i++) {
       const made = values(build, parts)
       build.task('decompose', SECONDS, made, cpus(1), isEager)
-      for (const [one] of made)
-        build.task('solve', (consumers() * 8 * 48) / (GENERATORS * 800), [[one, 'in']])
+      for (const [one] of made) build.task('solve', (consumers() * 8 * 48) / (4 * 800), [[one, 'in']])
     }
   }
 
@@ -110,7 +111,10 @@ export async function eagerRows(): Promise<Row[]> {
       better: '',
       turning: isGrowing ? 'grows' : 'does not grow',
       met: Math.max(...found) >= least && (least > 0 || isGrowing),
-      ...(least > 0 && { off: points(least, Math.max(...found)) }),
+      ...(least > 0 && {
+        off: points(least, Math.max(...found)),
+        isBeyond: isBeyond(least, Math.max(...found)),
+      }),
       ...(least === 0.5 && { fitted: true as const }),
     }
   }

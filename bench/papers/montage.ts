@@ -2,12 +2,15 @@ import type { Datum } from '../../src/core/data/datum.ts'
 import type { Policy } from '../../src/core/schedule/policy.ts'
 import type { PartitionWay } from '../../src/node/processes/gpmetis.ts'
 import type { SimulatedOutcome } from '../../src/simulate/outcome.ts'
+import type { SimulateOptions } from '../../src/simulate/simulate.ts'
 import { fifo, lifo, lifoHrf, rank } from '../../src/core/schedule/policy.ts'
 import { MB, gain, outcome } from './build.ts'
 import type { Build, Use } from './build.ts'
 import { varying, tohoku } from './platforms.ts'
 import { parts, percent, points } from './rows.ts'
 import type { Row } from './rows.ts'
+import { timelineOf } from './timeline.ts'
+import type { Timeline } from './timeline.ts'
 import { UNSTATED } from './unstated.ts'
 
 /**
@@ -84,13 +87,19 @@ const mean = (values: readonly number[]): number => values.reduce((sum, one) => 
 
 const POLICIES = { fifo, lifo, 'lifo+hrf': lifoHrf, rank }
 
+const optionsOf = (nodes: number, policy: Policy, partition?: PartitionWay): SimulateOptions => ({
+  platform: tohoku(nodes),
+  policy,
+  jitter: varying(),
+  ...(partition && { partition }),
+})
+
 const run = (nodes: number, policy: Policy, partition?: PartitionWay): Promise<SimulatedOutcome> =>
-  outcome(montage(nodes), {
-    platform: tohoku(nodes),
-    policy,
-    jitter: varying(),
-    ...(partition && { partition }),
-  })
+  outcome(montage(nodes), optionsOf(nodes, policy, partition))
+
+/** When each task ran on 12 nodes. */
+export const traced = (policy: Policy, partition?: PartitionWay): Promise<Timeline> =>
+  timelineOf(montage(12), optionsOf(12, policy, partition))
 
 export async function montageRows(): Promise<Row[]> {
   const counts = [1, 2, 3, 4, 6, 8, 10, 12]
@@ -147,37 +156,6 @@ export async function montageRows(): Promise<Row[]> {
       turning: `${of('fifo', 12).toFixed(0)}, ${of('lifo', 12).toFixed(0)}, ${of('lifo+hrf', 12).toFixed(0)}, ${of('rank', 12).toFixed(0)} s (paper up to 130)`,
       met: atEnd >= 0.12,
       off: points(0.12, atEnd),
-    },
-    ...(await figureRows()),
-  ]
-}
-
-/** Figures 13 to 19: how much of the time cores had tasks, and what rank equalization brings where tasks go to their inputs. */
-async function figureRows(): Promise<Row[]> {
-  const uses: number[] = []
-  for (const policy of [fifo, lifo, lifoHrf, rank]) uses.push((await run(12, policy, 'greedy')).cpuUse)
-  const [, last = 0, hybrid = 0] = uses
-  const near = [(await run(12, lifoHrf)).tasksEnded, (await run(12, rank)).tasksEnded] as const
-  const equalized = gain(...near)
-  return [
-    {
-      experiment:
-        'Montage, figures 13 to 17: core utilization with FIFO, LIFO, LIFO+HRF, Rank+HRF at 96 cores',
-      paper: 'LIFO about 84%, the others 87 to 88%',
-      ours: uses.map(percent).join(', '),
-      better: '',
-      turning: `LIFO ${last < hybrid ? 'lower' : 'not lower'} than LIFO+HRF`,
-      met: last < Math.min(uses[0] ?? 0, hybrid, uses[3] ?? 0),
-      off: `LIFO ${points(0.84, last)}, LIFO+HRF ${points(0.875, hybrid)}`,
-    },
-    {
-      experiment: 'Montage, figures 18 and 19: Rank+HRF against LIFO+HRF, close to input files',
-      paper: '4.4%; 134.4 and 128.7 s',
-      ours: `${(equalized * 100).toFixed(1)}%; ${near.map(one => one.toFixed(0)).join(' and ')} s`,
-      better: '',
-      turning: '',
-      met: equalized >= 0.044,
-      off: `${points(0.044, equalized)}; times ${parts(134.4, near[0])}, ${parts(128.7, near[1])}`,
     },
   ]
 }

@@ -146,6 +146,7 @@ export async function mpiRows(): Promise<Row[]> {
       turning: '',
       met: speedUp >= total,
       off: parts(total, speedUp),
+      isBeyond: speedUp > total * 1.2,
       fitted: true,
     })
     const found = curves.map(lowest)

@@ -8,10 +8,12 @@ export interface Row {
   better: string
   /** Of a curve: whether its turning point falls on the same value. */
   turning: string
-  /** Whether the published gain is reached and the turning point is the same; null while waiting. */
+  /** Whether the published gain is reached and the turning point is the same; null where the text gives neither a number nor a finding. */
   met: boolean | null
   /** How far ours is from the paper's number, in either direction; where the paper gives one. */
   off?: string
+  /** It is reached, and so much more was found than published that the model is not the paper's machine. */
+  isBeyond?: boolean
   /** A constant that no paper states was chosen so that this row comes out as it does. */
   fitted?: true
 }
@@ -38,3 +40,14 @@ export function lowest(curve: ReadonlyMap<number, number>): number {
 
 /** Times that differ by less than this are equal. */
 const EQUAL = 1.001
+
+/** A gain that is larger than the published one by more than this is no agreement. */
+const BEYOND = 0.1
+
+export const isBeyond = (published: number, ours: number): boolean => ours > published + BEYOND
+
+/** What the last column says. */
+export function verdictOf({ met, isBeyond: beyond, fitted }: Row): string {
+  const verdict = met === null ? 'no number' : met ? (beyond ? 'MORE' : 'yes') : 'NO'
+  return fitted ? `${verdict} (fitted)` : verdict
+}

@@ -55,5 +55,7 @@ export const UNSTATED = {
     [100, 500, 1000, 2500],
   ),
   factorizing: of(1, 'algebra', 'MareNostrum III: QR of blocks, in times of a product of that size'),
+  pickle: of(0.1, 'eager', 'eager release: seconds to serialize a million numbers'),
+  knl: of(1, 'algebra', 'SSF: a KNL node, in times of the speed of a Xeon node'),
   consuming: of(1, 'eager', 'eager release: consuming, in times of producing'),
 } satisfies Record<string, Unstated>
