@@ -126,7 +126,18 @@ export class Engine {
   makeAgain(done: Task, lost: readonly Version[], now: number): Task {
     const task = taskAgain(++this.#lastTask, done, now)
     for (const version of lost) this.#versions.unmake(version, task)
-    return this.#admit(task, done.queueable, now)
+    this.#admit(task, done.queueable, now)
+    this.membership.cancelIfHomeless(task, now)
+    return task
+  }
+
+  /** The version is kept as if a task read it, until `letGo`. */
+  hold(version: Version): void {
+    version.readers++
+  }
+
+  letGo(version: Version, now: number): void {
+    this.#versions.readerEnded(version, now)
   }
 
   #admit(task: Task, queues: boolean, now: number): Task {

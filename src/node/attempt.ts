@@ -3,6 +3,7 @@ import type { TaskUsage } from '../core/events.ts'
 import type { Task } from '../core/tasks/task.ts'
 import type { ReturnWhy } from '../core/why.ts'
 import type { Stored } from '../model/encoding/stored.ts'
+import type { Away } from '../storage/away.ts'
 import type { ApartFile } from './files/apart-files.ts'
 import type { EarlyStart } from './threads/early-wire.ts'
 import type { SentList } from './threads/sent-lists.ts'
@@ -123,8 +124,14 @@ export class Attempt {
   paths: (string | null)[] | null = null
   /** The same as the task sees them, on a node that does not see our folders. */
   seen: readonly (string | null)[] | null = null
+  /** It is on such a node. */
+  isApart = false
   /** What went there for it. */
   apart: readonly ApartFile[] | null = null
+  /** By slot: what it reads or changes that is on nodes only. */
+  aways: Map<number, Away> | null = null
+  /** By the path where it was written: what it made and stays there. */
+  stayed: ReadonlyMap<string, Away> | null = null
   /** What it has to know of values that earlier attempts released. */
   early: EarlyStart | null = null
   memory: AttemptMemory | null = null
@@ -158,6 +165,10 @@ export class Attempt {
   get owesNothing(): boolean {
     const { memory } = this
     return !memory || (!memory.backups && memory.lent.length === 0 && memory.published.length === 0)
+  }
+
+  noteAway(slot: number, away: Away): void {
+    ;(this.aways ??= new Map()).set(slot, away)
   }
 
   withMemory(): AttemptMemory {

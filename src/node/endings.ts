@@ -78,7 +78,7 @@ export class Endings {
       if (end.kept) await tasks.drop(task)
       else {
         await tasks.commit(task)
-        const held = this.#parts.host.filesMade(task)
+        const held = attemptOf(task).stayed ? null : this.#parts.host.filesMade(task)
         if (held) await held
       }
     } catch (error) {

@@ -111,7 +111,7 @@ export class LocalNode implements TaskNode {
     this.#stepTimes = stepTimes
     this.#buffers = buffers
     const formOf = (task: Task): TaskForm => this.#formOf(task)
-    const apart = parts.folder ? new ApartFiles(parts.folder, files.store) : null
+    const apart = parts.folder ? new ApartFiles(parts.folder, files.store, host) : null
     this.#apart = apart
     const endings = new Endings({
       files,
@@ -206,6 +206,7 @@ export class LocalNode implements TaskNode {
     }
     this.#endings.running.add(task)
     const attempt = beginAttempt(task)
+    attempt.isApart = this.#apart !== null
     const { definition } = jobOf(task)
     if (definition.stream || definition.returns > 0) attempt.early = this.#host.earlyStart(task)
     const form = this.#formOf(task)

@@ -199,6 +199,10 @@ export interface NodeHost {
   lastAttempt(task: Task): void
   /** Buffers from this size on that it makes may stay on their machine, because it can make them again; 0: none. Bytes. */
   staysFrom(task: Task): number
+  /** What it wrote, of this many bytes, may stay on its machine, because it can make it again. */
+  filesStay(task: Task, bytes: number): boolean
+  /** Brings a file that is on nodes only; one that is lost is made again first. Rejects if it never comes. */
+  here(version: Version): Promise<void>
   /** It is about to be read: what was lost with a node is made again, and is not there for now. */
   want(version: Version): void
   /** What an attempt that starts now has to know of values that earlier ones released; null for nearly all tasks. */

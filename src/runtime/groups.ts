@@ -8,7 +8,7 @@ import type { Session } from './session.ts'
 import { turn } from './turn.ts'
 
 /** What it uses of the runtime. */
-type Uses = Pick<Runtime, 'engine' | 'handle' | 'idle' | 'now' | 'schedule'>
+type Uses = Pick<Runtime, 'engine' | 'handle' | 'idle' | 'lineage' | 'now' | 'schedule'>
 
 /** The groups of tasks that the program, or a running task, has opened. */
 export class Groups {
@@ -32,6 +32,7 @@ export class Groups {
     this.#runtime.engine.closeGroup(group)
     if (group.failure) throw this.#runtime.handle(group.failure)
     await this.allRan(group)
+    await this.#runtime.lineage.bringResults()
   }
 
   /** Throws if the run was closed and tasks never ran because of that: the caller must not go on as if they had. */

@@ -7,24 +7,40 @@ import { jobOf } from '../node/job.ts'
 import { isMachineLost } from '../node/processes/command-process.ts'
 import type { BufferOwnership } from '../node/threads/buffer-ownership.ts'
 import type { Elsewhere } from '../node/threads/elsewhere.ts'
+import type { Away } from '../storage/away.ts'
+import { Location } from '../storage/location.ts'
+import { HeldFiles, isResult, lookOf } from './held-files.ts'
 import type { Runtime } from './runtime.ts'
 
 /** What it uses of the runtime. */
 type Uses = Pick<
   Runtime,
-  'copyOut' | 'engine' | 'nodes' | 'note' | 'now' | 'onSettled' | 'schedule' | 'values'
+  'copyOut' | 'engine' | 'files' | 'nodes' | 'note' | 'now' | 'onSettled' | 'schedule' | 'settled' | 'values'
 >
 
-/** How a value was made, for as long as its content is on a node only. */
+/** The content of a value or file that a task made, where that is on nodes only. */
+type Content = Stored | Away
+
+/** How a value or file was made, for as long as its content is on a node only. */
 interface Made {
   readonly task: Task
-  readonly inputs: readonly { readonly version: Version; readonly kept: Kept | undefined }[]
-  readonly outputs: readonly { readonly version: Version; readonly kept: Stored }[]
+  readonly inputs: readonly Input[]
+  readonly outputs: readonly { readonly version: Version; readonly kept: Content }[]
   /** Tasks in a row that would have to run again, at most. */
   readonly depth: number
   /** What is kept because of it, here and on nodes. */
   readonly bytes: number
 }
+
+interface Input {
+  readonly version: Version
+  readonly kept: Kept | undefined
+  /** What tells whether a file that no task made is another one now. */
+  readonly look: string | null
+}
+
+/** Files that are brought here at one time. */
+const AT_ONCE = 8
 
 /** A value that is further than this from what is here is brought here, and what it was made of can go. */
 const DEEPEST = 8
@@ -42,24 +58,46 @@ export function canRepeat(task: Task): boolean {
   })
 }
 
+/** The same for one that writes files, each anew, and may read others. What it does beside is done again. */
+export function canRepeatFiles(task: Task): boolean {
+  const { definition, slots } = jobOf(task)
+  const { command, stream, returns } = definition
+  if (task.parent || stream || returns > 0 || command?.hooks || command?.step !== undefined) return false
+  if (task.kind.form !== 'function' && task.kind.form !== 'command') return false
+  return task.accesses.every(({ mode, read, write }, i) => {
+    if (slots[i]?.stream || write?.team || read?.growth || write?.growth) return false
+    return mode === 'in' || (mode === 'out' && !write?.datum.inPlace)
+  })
+}
+
 /**
- * Values that stayed on the node which made them, and how. When a node is lost, those that are still needed and are nowhere else
+ * Values and files that stayed on the node which made them, and how. When a node is lost, those that are still needed and are nowhere else
  * are made again, from the same inputs; so are inputs that were lost with it.
  */
 export class Lineage {
   readonly #runtime: Uses
   readonly #buffers: BufferOwnership
   /** Inputs are held as long as what was made of them. */
-  readonly #made = new WeakMap<Stored, Made>()
+  readonly #made = new WeakMap<Content, Made>()
   /** What nobody refers to any more need not be made again. */
   readonly #known = new Set<WeakRef<Stored>>()
   readonly #unused = new FinalizationRegistry<WeakRef<Stored>>(ref => this.#known.delete(ref))
+  readonly #files: HeldFiles
+  /** By other versions that such a task made: who waits for them wants the files, too. */
+  readonly #beside = new WeakMap<Version, readonly Version[]>()
   /** Values on their way to the program; a task may have written the next version meanwhile. */
   readonly #wanted = new Set<Stored>()
 
   constructor(runtime: Uses, buffers: BufferOwnership) {
     this.#runtime = runtime
     this.#buffers = buffers
+    this.#files = new HeldFiles(
+      version => runtime.engine.hold(version),
+      version => {
+        runtime.engine.letGo(version, runtime.now())
+        runtime.schedule()
+      },
+    )
   }
 
   /** There are other machines. */
@@ -71,33 +109,127 @@ export class Lineage {
   finished(task: Task): void {
     if (!this.#buffers.elsewhere) return
     const outputs = task.accesses.flatMap(({ write }) => {
-      const kept = write?.value
-      return write && kept instanceof Stored && this.#isAway(kept) ? [{ version: write, kept }] : []
+      // What is made once more beside what was lost is settled, and known.
+      if (!write || write.settled) return []
+      const kept = this.#awayIn(write)
+      return kept ? [{ version: write, kept }] : []
     })
     if (outputs.length === 0) return
-    const inputs = task.accesses.flatMap(({ read }) =>
-      read ? [{ version: read, kept: read.value as Kept | undefined }] : [],
+    const inputs = task.accesses.flatMap(({ read }): Input[] =>
+      read ? [{ version: read, kept: read.value as Kept | undefined, look: lookOf(read) }] : [],
     )
     let depth = 1
     let bytes = sum(outputs.map(({ kept }) => bytesOf(kept)))
-    for (const { kept } of inputs) {
-      if (!(kept instanceof Stored)) continue
-      const before = this.#made.get(kept)
+    for (const { version, kept } of inputs) {
+      const content = kept instanceof Stored ? kept : this.#awayIn(version)
+      if (!content) continue
+      const before = this.#made.get(content)
       depth = Math.max(depth, 1 + (before?.depth ?? 0))
-      bytes += before?.bytes ?? bytesOf(kept)
+      bytes += before?.bytes ?? bytesOf(content)
     }
     const made: Made = { task, inputs, outputs, depth, bytes }
-    for (const { kept } of outputs) {
-      const ref = new WeakRef(kept)
+    const isFar = depth >= DEEPEST || bytes > MOST_BYTES
+    const files: Version[] = []
+    for (const { version, kept } of outputs) {
       this.#made.set(kept, made)
+      if (!(kept instanceof Stored)) {
+        files.push(version)
+        continue
+      }
+      const ref = new WeakRef(kept)
       this.#known.add(ref)
       this.#unused.register(kept, ref)
-      if (depth >= DEEPEST || bytes > MOST_BYTES) void this.#home(kept).catch(() => undefined)
+      if (isFar) void this.#home(kept).catch(() => undefined)
+    }
+    if (files.length === 0) return
+    this.#files.add(
+      files,
+      inputs.map(({ version }) => version),
+    )
+    for (const { write } of task.accesses) if (write && !files.includes(write)) this.#beside.set(write, files)
+    if (isFar)
+      for (const version of files) if (isResult(version)) void this.here(version).catch(() => undefined)
+  }
+
+  /** What it holds is on nodes only. */
+  #awayIn({ value }: Version): Content | null {
+    if (value instanceof Location) return value.away
+    return value instanceof Stored && this.#isAway(value) ? value : null
+  }
+
+  // --- files ---
+
+  /** Brings a file to its path, where it is on nodes only. One that is lost is made again first. */
+  async here(version: Version): Promise<void> {
+    // Connections to agents keep no process alive.
+    const alive = setInterval(() => undefined, 1000)
+    try {
+      for (;;) {
+        try {
+          return await this.#runtime.files.store.here(version)
+        } catch (error) {
+          if (!isMachineLost(error)) throw error
+        }
+        this.want(version)
+        await this.#runtime.settled(version)
+        if (version.state !== 'ready') await this.#runtime.values.throwFor(version)
+      }
+    } finally {
+      clearInterval(alive)
     }
   }
 
-  isAway({ value }: Version): boolean {
-    return value instanceof Stored && this.#isAway(value)
+  /** Who waits for this has waited for the files that were made beside it. Null where there are none. */
+  filesBeside(version: Version): Promise<unknown> | null {
+    const files = this.#beside.get(version)?.filter(one => isResult(one) && this.#awayIn(one))
+    return files && files.length > 0 ? Promise.all(files.map(one => this.here(one))) : null
+  }
+
+  /** All files that the user named come to their paths. */
+  async bringResults(): Promise<void> {
+    const failed = new Map<Version, unknown>()
+    for (;;) {
+      const left = this.#files.all.flatMap(({ version }) =>
+        isResult(version) && !failed.has(version) ? [version] : [],
+      )
+      if (left.length === 0) break
+      const bring = async (): Promise<void> => {
+        for (let next = left.pop(); next; next = left.pop()) {
+          const version = next
+          await this.here(version).catch((error: unknown) => failed.set(version, error))
+        }
+      }
+      await Promise.all(Array.from({ length: AT_ONCE }, bring))
+    }
+    for (const error of failed.values()) throw error
+  }
+
+  /** Nothing is made again any more. */
+  end(): void {
+    this.#files.end()
+  }
+
+  /** It is to go: what was made of it, and may be lost, comes here before. */
+  async free(version: Version): Promise<void> {
+    await Promise.all(this.#files.madeOf(version).map(one => this.here(one.version).catch(() => undefined)))
+  }
+
+  /** The task has written anew what others were made of. */
+  overwritten({ accesses }: Task): void {
+    for (const { write } of accesses) {
+      const old = write ? this.#files.obsolete(write.datum) : []
+      if (old.length === 0) continue
+      const { datum } = write as Version
+      void Promise.all(old.map(version => this.free(version)))
+        .then(() => this.#runtime.files.tasks.publishLatest(datum))
+        .catch(() => undefined)
+    }
+  }
+
+  // --- values ---
+
+  isAway(version: Version): boolean {
+    return this.#awayIn(version) !== null
   }
 
   /** Gets it, where it is on nodes only; null where it is here. */
@@ -136,31 +268,39 @@ export class Lineage {
       const kept = ref.deref()
       if (kept?.blobs.some(blob => elsewhere?.isOnlyOn(blob, node))) homes.push(this.#home(kept))
     }
+    for (const { version, away } of this.#files.all) {
+      if (away.isOnlyOn(node)) homes.push(this.here(version))
+    }
     await Promise.allSettled(homes)
   }
 
   /** A node was lost. What is not needed now is made again when somebody asks for it. */
   lost(name: string): void {
-    const needed: Stored[] = []
+    const needed: Content[] = []
     for (const ref of this.#known) {
       const kept = ref.deref()
       if (kept && this.#isLost(kept) && this.#isNeeded(kept)) needed.push(kept)
     }
+    for (const { version, away } of this.#files.all) {
+      if (away.isLost && (isResult(version) || this.#files.isRead(version))) needed.push(away)
+    }
     const count = this.#repair(needed)
     if (count === 0) return
-    const values = count === 1 ? 'a value that was' : `${count} values that were`
+    const values = count === 1 ? 'a result that was' : `${count} results that were`
     this.#runtime.note('warning', `${values} only on node ${name} will be made again`)
   }
 
   /** Somebody wants it, and it may have been lost. One that cannot be made again is gone. */
   want(version: Version): void {
-    const { value, state } = version
-    if (state !== 'ready' || !(value instanceof Stored) || !this.#isLost(value)) return
-    if (this.#repair([value]) === 0) version.value = undefined
+    const kept = version.state === 'ready' ? this.#awayIn(version) : null
+    if (!kept || !this.#isLost(kept) || this.#repair([kept]) > 0) return
+    const { value } = version
+    if (value instanceof Location) void this.#runtime.files.store.lost(value, true)
+    else version.value = undefined
   }
 
   /** Returns the number of values that are made again. */
-  #repair(needed: readonly Stored[]): number {
+  #repair(needed: readonly Content[]): number {
     const unmade = new Set<Version>()
     for (const kept of needed) this.#makeAgain(kept, unmade)
     if (unmade.size === 0) return 0
@@ -175,21 +315,28 @@ export class Lineage {
   }
 
   /** Inputs first: their readers then wait for them. */
-  #makeAgain(kept: Stored, unmade: Set<Version>): void {
+  #makeAgain(kept: Content, unmade: Set<Version>): void {
     const made = this.#made.get(kept)
-    if (!made) return
+    if (!made || made.inputs.some(isOther)) return
     const gone = made.outputs.filter(output => this.#isLost(output.kept))
     for (const output of gone) this.#made.delete(output.kept)
     for (const { version, kept: input } of made.inputs) {
       if (version.state !== 'ready') continue
       const { value } = version
+      if (version.datum.path !== null) {
+        const away = this.#awayIn(version)
+        if (away && this.#isLost(away)) this.#makeAgain(away, unmade)
+        continue
+      }
       if (value instanceof Stored ? !this.#isLost(value) : value !== undefined) continue
       if (input instanceof Stored && this.#isLost(input)) this.#makeAgain(input, unmade)
       else version.value = input
     }
     const versions = gone.map(({ version }) => version)
+    const locations = versions.flatMap(({ value }) => (value instanceof Location ? [value] : []))
     for (const version of versions) unmade.add(version)
     this.#runtime.engine.makeAgain(made.task, versions, this.#runtime.now())
+    for (const location of locations) void this.#runtime.files.store.lost(location)
   }
 
   async #home(kept: Stored): Promise<void> {
@@ -201,8 +348,9 @@ export class Lineage {
     return blobs.some(blob => this.#buffers.elsewhere?.isAway(blob))
   }
 
-  #isLost({ blobs }: Stored): boolean {
-    return blobs.some(blob => this.#buffers.elsewhere?.isLost(blob))
+  #isLost(kept: Content): boolean {
+    if (!(kept instanceof Stored)) return kept.isLost
+    return kept.blobs.some(blob => this.#buffers.elsewhere?.isLost(blob))
   }
 }
 
@@ -210,5 +358,8 @@ const WHY = lost('what it reads was lost with a node')
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((all, one) => all + one, 0)
 
-const bytesOf = ({ bytes, blobs }: Stored): number =>
-  bytes.length + sum(blobs.map(({ byteLength }) => byteLength))
+const bytesOf = (kept: Content): number =>
+  kept instanceof Stored ? kept.bytes.length + sum(kept.blobs.map(one => one.byteLength)) : kept.bytes
+
+/** The program has changed it. */
+const isOther = ({ version, look }: Input): boolean => look !== null && lookOf(version) !== look

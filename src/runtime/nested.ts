@@ -103,6 +103,11 @@ export class Nested {
     for (const answer of answers) answer()
   }
 
+  /** It has called tasks, or asked for something. */
+  isCaller(task: Task): boolean {
+    return this.#sessions.has(task)
+  }
+
   /** A task that ends takes with it what it called. */
   cancelCalled(task: Task): void {
     const session = this.#sessions.size > 0 ? this.#sessions.get(task) : undefined

@@ -70,6 +70,7 @@ export class NodeSink extends FileSink implements NodeEvents {
     runtime.keeper?.finished(task, took)
     const at = Math.max(task.startedAt, Math.min(startedAt + took, now))
     runtime.engine.finished(task, at, took, ending)
+    runtime.lineage.overwritten(task)
     runtime.schedule()
   }
 

@@ -34,7 +34,7 @@ export class ProgramFiles {
         try {
           await this.#runtime.values.throwFor(version)
         } finally {
-          await this.#runtime.files.tasks.publishLatest(datum)
+          await this.#runtime.files.tasks.publishLatest(datum, true)
         }
       }
       await this.#runtime.files.tasks.publish(version)

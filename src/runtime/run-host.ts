@@ -5,7 +5,7 @@ import type { AfterLoss, LostWith } from '../core/tasks/losses.ts'
 import type { Task } from '../core/tasks/task.ts'
 import type { NodeHost } from '../node/node.ts'
 import type { EarlyStart } from '../node/threads/early-wire.ts'
-import { canRepeat } from './lineage.ts'
+import { canRepeat, canRepeatFiles } from './lineage.ts'
 import type { Runtime } from './runtime.ts'
 
 /** What it uses of the runtime. */
@@ -15,6 +15,7 @@ type Uses = Pick<
   | 'engine'
   | 'keeper'
   | 'lineage'
+  | 'nested'
   | 'now'
   | 'paths'
   | 'releases'
@@ -65,6 +66,16 @@ export class RunHost implements NodeHost {
     const takes = channels.any && task.accesses.some(({ read }) => read && channels.of(read.datum))
     if (takes || !canRepeat(task)) return 0
     return keeper === null ? DIRECT : keeper.staysFrom(task, DIRECT)
+  }
+
+  filesStay(task: Task, bytes: number): boolean {
+    const { engine, keeper, nested } = this.#runtime
+    if (engine.io.bound || nested.isCaller(task) || !canRepeatFiles(task)) return false
+    return keeper === null || keeper.leavesFiles(task, bytes)
+  }
+
+  here(version: Version): Promise<void> {
+    return this.#runtime.lineage.here(version)
   }
 
   want(version: Version): void {

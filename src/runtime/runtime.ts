@@ -278,6 +278,7 @@ export class Runtime implements Client {
     const [failed] = this.main.unhandled
     if (failed) throw this.handle(failed)
     await this.groups.allRan(group)
+    await this.lineage.bringResults()
     this.files.store.tidy()
   }
 
@@ -323,7 +324,8 @@ export class Runtime implements Client {
   /** A copy of a value for the program, or for a task that called the one that made it. */
   copyOut(version: Version): Kept | Promise<Kept> {
     const kept = copyOut(version, this.#buffers)
-    return kept instanceof Promise ? this.lineage.arrived(version, kept) : kept
+    const arrived = kept instanceof Promise ? this.lineage.arrived(version, kept) : kept
+    return this.lineage.filesBeside(version)?.then(() => arrived) ?? arrived
   }
 
   settled(version: Version): Promise<void> {
@@ -339,6 +341,7 @@ export class Runtime implements Client {
   }
 
   unread(version: Version): Promise<void> {
+    void this.lineage.free(version)
     return this.#waits.unread(version)
   }
 
@@ -398,6 +401,10 @@ export class Runtime implements Client {
   async end(): Promise<string[]> {
     this.#ended = true
     const sentences: string[] = []
+    await this.lineage.bringResults().catch((error: unknown) => {
+      sentences.push(error instanceof Error ? error.message : String(error))
+    })
+    this.lineage.end()
     for (const { version, path, error } of await this.#endNodes()) {
       const why = error instanceof Error ? error.message : String(error)
       const text = existsSync(path)

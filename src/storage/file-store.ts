@@ -11,6 +11,7 @@ import { elsewhere, linkFolder, overlay, versionsInside } from './folder-view.ts
 import { UndeclaredFiles } from './undeclared-files.ts'
 import { Location, Locations } from './location.ts'
 import type { Stranded } from './location.ts'
+import type { Away } from './away.ts'
 import { bytesAt, exists, expectReplaceable, unwritable } from './output-place.ts'
 import { FileThreads } from './file-threads.ts'
 import { Staging, isStaging } from './staging.ts'
@@ -57,7 +58,48 @@ export class FileStore {
       mutex: this.#mutex,
       undeclared: this.undeclared,
       removals: this.removals,
+      here: version => this.here(version),
     })
+  }
+
+  /** What is known of a version that is on nodes only; null of all others. */
+  awayOf({ value }: Version): Away | null {
+    return value instanceof Location ? value.away : null
+  }
+
+  /**
+   * Where a task on a node finds a version that is on nodes only; null where it has to be here. With a directory come the files
+   * in it that other tasks wrote.
+   */
+  pathThere(version: Version, accesses: readonly Access[]): string | null {
+    const { value } = version
+    if (!(value instanceof Location) || !value.away) return null
+    if (versionsInside(value.home, accesses).length > 0) return null
+    value.wasRead = true
+    return value.isNamed ? value.path : value.home
+  }
+
+  /** Brings the version from the node that has it, if it is on nodes only. */
+  async here(version: Version): Promise<void> {
+    const location = version.value instanceof Location ? version.value : null
+    while (location?.away) await (location.coming ??= this.#bring(version, location, location.away))
+    if (!location?.isLost) return
+    throw new MillraceError(
+      'MR_DATA_LOST',
+      `${location.home} was on a node that was lost, and what it was made of is another file now`,
+    )
+  }
+
+  async #bring(version: Version, location: Location, away: Away): Promise<void> {
+    try {
+      await away.bring(location.path)
+      if (location.away !== away) return
+      location.notAway()
+    } finally {
+      location.coming = null
+    }
+    const { superseded, datum } = version
+    if (!superseded && !datum.removed && !datum.aside) await this.places.publish(version)
   }
 
   /**
@@ -69,6 +111,7 @@ export class FileStore {
     const location = this.locations.of(version)
     location.wasRead = true
     if (location.isNamed && task > location.waitedAfter) return location.home
+    await this.here(version)
     return this.#find(version, mustLook, known)
   }
 
@@ -152,6 +195,7 @@ export class FileStore {
     if (directory) await mkdir(staged)
     if (device) await this.tiers.mark(staged, device, version)
     if (!source) return staged
+    await this.here(source)
     const from = await this.#find(source)
     if (directory) {
       const late = from === path ? elsewhere(versionsInside(path, accesses), this.locations) : []
@@ -227,6 +271,26 @@ export class FileStore {
     await this.places.publish(version, false)
   }
 
+  /** The task has written the version, and it stays on the node where it did. */
+  commitAway(version: Version, staged: string, away: Away): void {
+    const location = this.locations.of(version)
+    location.stage(staged)
+    location.away = away
+    location.bytes = away.bytes
+    // One that is made again has the name that it had.
+    location.isNamed ||= this.#isNamed(version)
+    version.value = location
+  }
+
+  /** The nodes that had the version are gone, and it is to be made again, unless it is lost for good. */
+  async lost(location: Location, isForGood = false): Promise<void> {
+    const { where } = location
+    location.isLost = isForGood
+    location.notAway()
+    location.arrive()
+    if (where.at === 'staging') await this.#staging.remove(dirname(where.path))
+  }
+
   /**
    * Whether readers see the version under a name of its own. If that depended on whether older readers have ended, a
    * program would see another path in another run: it depends on the program alone.
@@ -243,6 +307,10 @@ export class FileStore {
     this.locations.file(version.datum).written.delete(version)
     await this.tiers.uncache(version)
     if (!(location instanceof Location)) return
+    const { away } = location
+    location.notAway()
+    away?.drop()
+    await location.coming?.catch(() => undefined)
     await this.#mutex.run(version.datum, async () => {
       const { where } = location
       if (where.at === 'device') await this.tiers.forget(version, location)

@@ -2,6 +2,7 @@ import type { Datum, Version } from '../core/data/datum.ts'
 import { oldest } from '../core/data/datum.ts'
 import type { Device } from '../core/io/device.ts'
 import type { Arrival } from './arrivals.ts'
+import type { Away } from './away.ts'
 
 /** Where the bytes of a version of a file or directory are. A device may be one of another node: `device.node` says which. */
 export type Where =
@@ -34,6 +35,12 @@ export class Location {
   growing: string | null = null
   /** It is being copied to its place, as fast as the core allows. */
   arrival: Arrival | null = null
+  /** It is on nodes only; `where` says where it comes to when it is wanted here. */
+  away: Away | null = null
+  /** It was on nodes only, and cannot be made again. */
+  isLost = false
+  /** It is on its way from a node. */
+  coming: Promise<void> | null = null
   /** As it was committed; 0 for folders. */
   bytes = 0
   /** Of a directory: files in it that were parameters of tasks before, and go with what was there. */
@@ -84,6 +91,13 @@ export class Location {
 
   leave(): void {
     this.where = GONE
+  }
+
+  /** It is here, or is not wanted any more. */
+  notAway(): void {
+    const { away } = this
+    this.away = null
+    away?.over()
   }
 }
 

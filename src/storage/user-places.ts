@@ -27,6 +27,8 @@ interface Parts {
   readonly mutex: KeyedMutex<Datum>
   readonly undeclared: UndeclaredFiles
   readonly removals: Removals
+  /** Brings a version that is on nodes only. */
+  here(version: Version): Promise<void>
 }
 
 /** Brings versions to the paths that the user named: whole, by a rename, and when an older one there has no readers. */
@@ -44,6 +46,7 @@ export class UserPlaces {
     own: readonly Access[] = [],
   ): Promise<Version | null> {
     const { locations, mutex } = this.#parts
+    await this.#parts.here(version)
     const { inside } = locations.of(version)
     const inTheWay = inside.length > 0 ? await this.#placeInside(inside, own) : null
     if (inTheWay) return inTheWay

@@ -148,6 +148,8 @@ export function fakeNode(cpus = 1) {
     afterLoss: (task, lostWith, culprit) => engine.afterLoss(task, lostWith, culprit),
     lastAttempt: task => engine.lastAttempt(task),
     staysFrom: () => 0,
+    filesStay: () => false,
+    here: () => Promise.resolve(),
     want: () => undefined,
     earlyStart: () => null,
     taskCount: 0,

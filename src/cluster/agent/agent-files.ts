@@ -2,15 +2,17 @@ import { constants, existsSync } from 'node:fs'
 import { cp, link, mkdir, rm, statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Copy, FileAnswer, FileOrder } from '../files/file-orders.ts'
-import { readTree } from '../files/tree.ts'
+import { NotThere, readTree, walk } from '../files/tree.ts'
 import type { Incoming } from '../transfer/incoming.ts'
 import type { Outgoing } from '../transfer/outgoing.ts'
+import type { Peers } from '../transfer/peers.ts'
 import type { ParcelCache } from './parcel-cache.ts'
 
 /** The files of an agent whose machine does not see the folders of the coordinator. */
 export class AgentFiles {
   readonly #incoming: Incoming
   readonly #outgoing: Outgoing
+  readonly #peers: Peers
   readonly #answer: (answer: FileAnswer) => void
   /** Hears where the program is, or why it is not there. */
   program: { isAt(folder: string): void; cannotBe(why: string): void } | null = null
@@ -18,9 +20,10 @@ export class AgentFiles {
   #making: Promise<void> = Promise.resolve()
   #taking: Promise<unknown> = Promise.resolve()
 
-  constructor(incoming: Incoming, outgoing: Outgoing, answer: (answer: FileAnswer) => void) {
+  constructor(incoming: Incoming, outgoing: Outgoing, peers: Peers, answer: (answer: FileAnswer) => void) {
     this.#incoming = incoming
     this.#outgoing = outgoing
+    this.#peers = peers
     this.#answer = answer
   }
 
@@ -54,6 +57,19 @@ export class AgentFiles {
     return { isMissing: true }
   }
 
+  async #pull(order: FileOrder & { op: 'pull' }): Promise<Partial<FileAnswer>> {
+    const { number, path, node, addresses, from } = order
+    const { trees } = this.#incoming
+    const stored = trees.expect(number, path).catch((error: unknown) => error as Error)
+    const isSent = await this.#peers.fetchTree(node, addresses, from, number)
+    if (!isSent) trees.fail(number, new Error('it could not be got from the other node'))
+    const bytes = await stored
+    if (!isSent) return { isUnreachable: true }
+    if (bytes instanceof NotThere) return { isMissing: true }
+    if (typeof bytes !== 'number') throw bytes
+    return { bytes, free: await freeAt(path) }
+  }
+
   async #do(order: FileOrder): Promise<Partial<FileAnswer>> {
     switch (order.op) {
       case 'put':
@@ -65,6 +81,10 @@ export class AgentFiles {
         if (!existsSync(order.path)) return { isMissing: true }
         this.#outgoing.sendStream(order.number, readTree(order.path, order.mayChange))
         return {}
+      case 'pull':
+        return this.#pull(order)
+      case 'look':
+        return { sizes: await Promise.all(order.paths.map(sizeAt)) }
       case 'program':
         return this.#takeProgram(order.hash, order.number)
       case 'make':
@@ -99,6 +119,17 @@ async function copy({ from, to, isRead }: Copy): Promise<void> {
 async function freeAt(path: string): Promise<number> {
   const { bavail, bsize } = await statfs(dirname(path))
   return bavail * bsize
+}
+
+/** Null when nothing is there. */
+async function sizeAt(path: string): Promise<number | null> {
+  let bytes = 0
+  try {
+    for await (const { facts } of walk(path)) if (facts.isFile()) bytes += Number(facts.size)
+  } catch {
+    return null
+  }
+  return bytes
 }
 
 const isDone = (): boolean => true

@@ -62,7 +62,7 @@ export class Agent {
     this.#options = options
     const { control, data, incoming } = options
     this.memory = new AgentMemory(incoming, this.#outgoing)
-    this.#files = new AgentFiles(incoming, this.#outgoing, answer =>
+    this.#files = new AgentFiles(incoming, this.#outgoing, options.peers, answer =>
       this.#tellPacked(FROM_AGENT.filed, answer),
     )
     const splitter = new FrameSplitter()

@@ -2,19 +2,24 @@ import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { MillraceError } from '../../core/errors.ts'
 import type { ApartFile, ApartFolder } from '../../node/files/apart-files.ts'
+import type { Away } from '../../storage/away.ts'
 import type { FileAnswer, FileOrder } from '../files/file-orders.ts'
 import { readParcel } from '../files/parcel.ts'
 import type { Parcel } from '../files/parcel.ts'
 import { readTree, stampOf } from '../files/tree.ts'
 import { TO_AGENT } from '../link/frame-types.ts'
 import { pack } from '../link/structured.ts'
+import { AwayFile } from './away-file.ts'
+import type { Holder } from './away-file.ts'
 import type { NodeLink } from './node-link.ts'
 import { NodeLost } from './remote-processes.ts'
 
 /** What the node has: a copy of what has, or had, this stamp here. */
 interface Copied {
-  readonly stamp: string
+  stamp: string
   readonly bytes: number
+  /** It is on nodes only. */
+  away: AwayFile | null
   /** Attempts that use it. */
   users: number
 }
@@ -23,7 +28,7 @@ interface Copied {
  * The folder of a node that sees none of ours: what is at a path here is at the same path below it. A file goes there once,
  * however many tasks read it, and is sent again only if it is another one by then.
  */
-export class NodeFolder implements ApartFolder {
+export class NodeFolder implements ApartFolder, Holder {
   readonly root: string
   readonly #link: NodeLink
   readonly #asked = new Map<number, { resolve(answer: FileAnswer): void; reject(error: Error): void }>()
@@ -37,11 +42,18 @@ export class NodeFolder implements ApartFolder {
   #bytes = 0
   #lastOrder = 0
   #lastStream = 0
-  #isLost = false
+  isLost = false
+  serving = 0
+  /** Nodes that it could not reach. */
+  readonly #unreachable = new Set<NodeFolder>()
 
   constructor(link: NodeLink, root: string) {
     this.#link = link
     this.root = root
+  }
+
+  get node(): number {
+    return this.#link.node
   }
 
   there(path: string): string {
@@ -66,9 +78,10 @@ export class NodeFolder implements ApartFolder {
     await Promise.all(files.map(file => this.#give(file)))
   }
 
-  async #give({ path, use, from }: ApartFile): Promise<void> {
+  async #give({ path, use, from, away }: ApartFile): Promise<void> {
     if (use === 'write') return
     const there = this.there(path)
+    if (away) return this.#inTurn(there, () => this.#giveAway(there, away as AwayFile, use === 'read'))
     if (use === 'read') return this.bring(path, true)
     if (use === 'join') {
       const users = this.#joined.get(there) ?? 0
@@ -82,6 +95,67 @@ export class NodeFolder implements ApartFolder {
     if (source === null) return this.#inTurn(there, async () => void (await this.#send(path, there)))
     this.#forget(there)
     await this.#copy(path, source, there, false)
+  }
+
+  /** The same for what is on nodes only. */
+  async #giveAway(there: string, away: AwayFile, isRead: boolean): Promise<void> {
+    if (!isRead || !away.isAt(this.#copies.get(there)?.stamp)) await this.#bringAway(there, away, isRead)
+    if (!isRead) return
+    const copied = this.#copies.get(there)
+    if (copied) copied.users++
+  }
+
+  async #bringAway(there: string, away: AwayFile, isRead: boolean): Promise<void> {
+    const own = this.#byStamp.get(away.id) ?? this.#byStamp.get(away.stamp ?? away.id)
+    this.#forget(there)
+    let bytes = 0
+    if (own === undefined || own === there || !(await this.#copied(own, there, isRead))) {
+      bytes = await this.#pull(there, away)
+    }
+    // What is to be changed is a copy of it no more.
+    if (!isRead) return
+    this.#note(there, away.stamp ?? away.id, bytes, away.stamp === null ? away : null)
+    away.has(this, there)
+  }
+
+  /** Whether what is there already could be copied. */
+  async #copied(from: string, to: string, isRead: boolean): Promise<boolean> {
+    try {
+      await this.#ask({ op: 'make', clear: [], folders: [], copies: [{ from, to, isRead }] })
+      return true
+    } catch (error) {
+      if (error instanceof NodeLost) throw error
+      this.#forget(from)
+      return false
+    }
+  }
+
+  /** Gets it from another node: directly, or by way of this machine. Returns its bytes. */
+  async #pull(there: string, away: AwayFile): Promise<number> {
+    for (let found = away.source(this); found; found = away.source(this)) {
+      const [from, path] = found as [NodeFolder, string]
+      if (this.#unreachable.has(from) || from.#link.peers.length === 0) break
+      from.serving++
+      try {
+        const number = -++this.#lastStream
+        const { peers: addresses, node } = from.#link
+        const order = { op: 'pull', number, path: there, node, addresses, from: path } as const
+        const { bytes = 0, free = Infinity, isMissing, isUnreachable } = await this.#ask(order)
+        if (isUnreachable && !from.isLost) this.#unreachable.add(from)
+        if (isMissing) away.gone(from, path)
+        if (isUnreachable || isMissing) continue
+        this.#keepRoom(free)
+        return bytes
+      } finally {
+        from.serving--
+      }
+    }
+    const relay = await away.relayed()
+    try {
+      return await this.#send(relay, there)
+    } finally {
+      await rm(relay, { recursive: true, force: true })
+    }
   }
 
   letGo(files: readonly ApartFile[]): void {
@@ -121,13 +195,7 @@ export class NodeFolder implements ApartFolder {
 
   /** From what is there already; a task may have removed it meanwhile, and then it is sent. */
   async #copy(path: string, from: string, to: string, isRead: boolean): Promise<void> {
-    try {
-      await this.#ask({ op: 'make', clear: [], folders: [], copies: [{ from, to, isRead }] })
-    } catch (error) {
-      if (error instanceof NodeLost) throw error
-      this.#forget(from)
-      await this.#send(path, to)
-    }
+    if (!(await this.#copied(from, to, isRead))) await this.#send(path, to)
   }
 
   /** Returns its bytes. */
@@ -144,9 +212,9 @@ export class NodeFolder implements ApartFolder {
   #keepRoom(free: number): void {
     let over = (this.#bytes - free) / 2
     const clear: string[] = []
-    for (const [there, { users, bytes }] of this.#copies) {
+    for (const [there, { users, bytes, away }] of this.#copies) {
       if (over <= 0) break
-      if (users > 0 || bytes === 0 || this.#busy.has(there)) continue
+      if (users > 0 || bytes === 0 || this.#busy.has(there) || away?.mayForget(this) === false) continue
       clear.push(there)
       this.#forget(there)
       over -= bytes
@@ -176,10 +244,10 @@ export class NodeFolder implements ApartFolder {
     return run
   }
 
-  #note(there: string, stamp: string, bytes = 0): void {
+  #note(there: string, stamp: string, bytes = 0, away: AwayFile | null = null): void {
     const users = this.#copies.get(there)?.users ?? 0
     this.#forget(there)
-    this.#copies.set(there, { stamp, users, bytes })
+    this.#copies.set(there, { stamp, users, bytes, away })
     this.#bytes += bytes
     this.#byStamp.set(stamp, there)
   }
@@ -189,6 +257,7 @@ export class NodeFolder implements ApartFolder {
     if (before && this.#byStamp.get(before.stamp) === there) this.#byStamp.delete(before.stamp)
     this.#bytes -= before?.bytes ?? 0
     this.#copies.delete(there)
+    before?.away?.gone(this, there)
   }
 
   // --- what a task has made there ---
@@ -205,13 +274,47 @@ export class NodeFolder implements ApartFolder {
     )
   }
 
+  async look(files: readonly ApartFile[]): Promise<readonly number[] | null> {
+    const { sizes = [] } = await this.#ask({ op: 'look', paths: files.map(({ path }) => this.there(path)) })
+    return sizes.every(size => size !== null) ? sizes : null
+  }
+
+  leave({ path }: ApartFile, bytes: number): Away {
+    const there = this.there(path)
+    const away = new AwayFile(this, there, bytes, path)
+    this.#note(there, away.id, bytes, away)
+    return away
+  }
+
+  fetchTo(there: string, path: string): Promise<boolean> {
+    return this.#fetchFrom(there, false, path).then(bytes => bytes !== null)
+  }
+
+  cameHome(away: AwayFile, stamp: string): void {
+    for (const [there, copied] of this.#copies) {
+      if (copied.away !== away) continue
+      Object.assign(copied, { stamp, away: null })
+      this.#byStamp.set(stamp, there)
+    }
+    this.#byStamp.delete(away.id)
+  }
+
+  clear(away: AwayFile): void {
+    const clear = [...this.#copies].flatMap(([there, copied]) => (copied.away === away ? [there] : []))
+    this.#remove(clear)
+  }
+
+  #remove(clear: readonly string[]): void {
+    for (const there of clear) this.#forget(there)
+    const order = { op: 'make', clear, folders: [], copies: [] } as const
+    if (clear.length > 0) void this.#ask(order).catch(() => undefined)
+  }
+
   drop(files: readonly ApartFile[]): void {
     const clear = files
       .filter(({ use }) => use === 'write' || use === 'change')
       .map(({ path }) => this.there(path))
-    for (const there of clear) this.#forget(there)
-    const order = { op: 'make', clear, folders: [], copies: [] } as const
-    if (clear.length > 0) void this.#ask(order).catch(() => undefined)
+    this.#remove(clear)
   }
 
   async fetch(path: string): Promise<void> {
@@ -231,9 +334,13 @@ export class NodeFolder implements ApartFolder {
   }
 
   /** Returns the bytes that came; null when nothing is there. */
-  async #fetch(path: string, mayChange: boolean, to = path): Promise<number | null> {
+  #fetch(path: string, mayChange: boolean, to = path): Promise<number | null> {
+    return this.#fetchFrom(this.there(path), mayChange, to)
+  }
+
+  async #fetchFrom(there: string, mayChange: boolean, to: string): Promise<number | null> {
     const number = ++this.#lastStream
-    const { isMissing } = await this.#ask({ op: 'get', number, path: this.there(path), mayChange })
+    const { isMissing } = await this.#ask({ op: 'get', number, path: there, mayChange })
     return isMissing ? null : this.#link.incoming.trees.expect(number, to)
   }
 
@@ -247,7 +354,7 @@ export class NodeFolder implements ApartFolder {
   // --- the link ---
 
   #ask(order: FileOrder): Promise<FileAnswer> {
-    if (this.#isLost) return Promise.reject(new NodeLost())
+    if (this.isLost) return Promise.reject(new NodeLost())
     const id = ++this.#lastOrder
     const { writer } = this.#link
     writer.begin(TO_AGENT.file)
@@ -267,7 +374,7 @@ export class NodeFolder implements ApartFolder {
 
   /** The node is gone with all that it had. */
   cutOff(): void {
-    this.#isLost = true
+    this.isLost = true
     const error = new NodeLost()
     for (const { reject } of this.#asked.values()) reject(error)
     this.#asked.clear()

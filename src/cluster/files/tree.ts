@@ -30,6 +30,11 @@ export const LINK = 3
 export const END = 4
 /** The sender could not go on; its name says why. */
 const TROUBLE = 5
+/** Nothing is at the path. */
+const MISSING = 6
+
+/** The other side had nothing at the path. */
+export class NotThere extends Error {}
 
 const HEADER = 32
 const PIECE = 1 << 20
@@ -95,6 +100,7 @@ export async function* readTree(path: string, mayChange = false): AsyncGenerator
     }
     yield header(END, '', 0, 0, 0)
   } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') yield header(MISSING, path, 0, 0, 0)
     yield header(TROUBLE, (error as Error).message.slice(0, 1000), 0, 0, 0)
   }
 }
@@ -197,6 +203,7 @@ export class TreeWriter {
     const modified = bytes.readDoubleLE(16)
     const size = bytes.readDoubleLE(24)
     const name = bytes.toString('utf8', HEADER)
+    if (type === MISSING) throw new NotThere(`there is no ${name}`)
     if (type === TROUBLE) throw new MillraceError('MR_TRANSFER', name)
     if (name.split(sep).includes('..')) throw new Error(`a name leads out of the folder: ${name}`)
     const at = join(this.#aside, name)

@@ -26,15 +26,17 @@ interface Arriving {
 /** Files and directories that arrive as streams, each written as it comes. The disk sets the pace. */
 export class TreesIn {
   readonly #arriving = new Map<number, Arriving>()
-  #stream: Duplex | null = null
+  readonly #streams = new Set<Duplex>()
   #waiting = 0
   #isPaused = false
   #lostBecause: Error | null = null
   #last = 0
 
-  /** The connection that they come by. */
+  /** A connection that they come by. */
   connect(stream: Duplex): void {
-    this.#stream = stream
+    this.#streams.add(stream)
+    stream.once('close', () => this.#streams.delete(stream))
+    if (this.#isPaused) stream.pause()
   }
 
   /** Writes the stream with this number to a path. Resolves with its bytes when all of it is there. */
@@ -53,6 +55,19 @@ export class TreesIn {
     arriving.pieces.push({ bytes, isLast })
     this.#setPace()
     this.#write(number, arriving)
+  }
+
+  /** No more of it will come. */
+  fail(number: number, error: Error): void {
+    const arriving = this.#arriving.get(number)
+    if (!arriving) return
+    this.#arriving.delete(number)
+    void this.#give(number, arriving, error)
+  }
+
+  /** Pieces wait for the disk. */
+  get isPaused(): boolean {
+    return this.#isPaused
   }
 
   /** Nothing more will come. */
@@ -115,7 +130,8 @@ export class TreesIn {
     const isTooMuch = this.#waiting > MOST_WAITING
     if (isTooMuch === this.#isPaused) return
     this.#isPaused = isTooMuch
-    if (isTooMuch) this.#stream?.pause()
-    else this.#stream?.resume()
+    for (const stream of this.#streams)
+      if (isTooMuch) stream.pause()
+      else stream.resume()
   }
 }

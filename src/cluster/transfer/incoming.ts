@@ -32,7 +32,10 @@ export class Incoming {
         this.#complete(number)
         complete(number)
       },
-      piece: (number, bytes, isLast) => this.trees.piece(number, bytes, isLast),
+      piece: (number, bytes, isLast) => {
+        this.trees.piece(number, bytes, isLast)
+        if (isLast) complete(number)
+      },
     })
   }
 

@@ -62,11 +62,10 @@ export class Outgoing {
   }
 
   async *#streamed(number: number, pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array[]> {
-    for await (const piece of pieces) {
-      this.bytes += piece.length
-      yield pieceOf(number, piece, false)
+    for await (const blocks of piecesOf(number, pieces)) {
+      this.bytes += blocks[1]?.length ?? 0
+      yield blocks
     }
-    yield pieceOf(number, NOTHING, true)
   }
 
   #pump(): void {
@@ -102,6 +101,15 @@ export class Outgoing {
 }
 
 const NOTHING = new Uint8Array(0)
+
+/** The blocks of a stream, behind which comes an empty one. */
+export async function* piecesOf(
+  number: number,
+  pieces: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array[]> {
+  for await (const piece of pieces) yield pieceOf(number, piece, false)
+  yield pieceOf(number, NOTHING, true)
+}
 
 /** One that is closed never has room again, and then what would be sent is not needed any more. */
 export function roomIn(stream: Duplex): Promise<void> {

@@ -1,12 +1,14 @@
 import type { Socket } from 'node:net'
 import { callFar, ANSWER_TIMEOUT, PeerListener } from '../link/peers.ts'
 import { callHere } from '../link/prove.ts'
+import { readTree } from '../files/tree.ts'
 import type { Incoming } from './incoming.ts'
-import { roomIn } from './outgoing.ts'
+import { piecesOf, roomIn } from './outgoing.ts'
 
 /**
- * Agents fetch large buffers from each other, over connections of their own. A request is a record of three numbers; the
- * answer is blocks, each with its checksum. A peer that is silent for too long is given up, and the coordinator sends the buffer.
+ * Agents fetch large buffers and files from each other, over connections of their own. A request is a record of three numbers:
+ * the node, its number of the buffer, and that of the caller. For a file the second is below 0: as many bytes of its path
+ * follow. The answer is blocks, each with its checksum. A peer that is silent for too long is given up, and the coordinator sends the buffer.
  */
 const REQUEST = 24
 
@@ -40,7 +42,16 @@ export class Peers {
   }
 
   /** Gets a buffer of another node. Resolves to whether it is here; nothing is lost if not. */
-  async fetch(node: number, addresses: readonly string[], theirs: number, own: number): Promise<boolean> {
+  fetch(node: number, addresses: readonly string[], theirs: number, own: number): Promise<boolean> {
+    return this.#callTo(node, addresses).fetch(theirs, own)
+  }
+
+  /** Gets what is at a path of another node, as a stream. Resolves to whether all of it has come. */
+  fetchTree(node: number, addresses: readonly string[], path: string, own: number): Promise<boolean> {
+    return this.#callTo(node, addresses).fetch(path, own)
+  }
+
+  #callTo(node: number, addresses: readonly string[]): Call {
     const key = `${node}`
     let call = this.#calls.get(key)
     if (!call) {
@@ -50,7 +61,7 @@ export class Peers {
         if (this.#calls.get(key) === call) this.#calls.delete(key)
       })
     }
-    return call.fetch(theirs, own)
+    return call
   }
 
   end(): void {
@@ -62,12 +73,12 @@ export class Peers {
   #serve(socket: Socket): void {
     const { incoming, node } = this.#options
     let bytes = Buffer.alloc(0)
-    const requests: { theirs: number; own: number }[] = []
+    const requests: AsyncIterable<Uint8Array[]>[] = []
     let isServing = false
     const serve = async (): Promise<void> => {
       isServing = true
       for (let next = requests.shift(); next; next = requests.shift()) {
-        for await (const pieces of incoming.blocksOf(next.theirs, next.own)) {
+        for await (const pieces of next) {
           let hasRoom = true
           for (const piece of pieces) hasRoom = socket.write(piece)
           if (!hasRoom) await roomIn(socket).catch(() => undefined)
@@ -78,10 +89,15 @@ export class Peers {
     }
     socket.on('data', (chunk: Buffer) => {
       bytes = Buffer.concat([bytes, chunk])
-      for (; bytes.length >= REQUEST; bytes = bytes.subarray(REQUEST)) {
+      while (bytes.length >= REQUEST) {
         // An address may lead to another machine than the one that was meant.
         if (bytes.readDoubleLE(0) !== node) return void socket.destroy()
-        requests.push({ theirs: bytes.readDoubleLE(8), own: bytes.readDoubleLE(16) })
+        const [theirs, own] = [bytes.readDoubleLE(8), bytes.readDoubleLE(16)]
+        const end = REQUEST + Math.max(0, -theirs)
+        if (bytes.length < end) break
+        const path = bytes.toString('utf8', REQUEST, end)
+        requests.push(theirs < 0 ? piecesOf(own, readTree(path)) : incoming.blocksOf(theirs, own))
+        bytes = bytes.subarray(end)
       }
       if (!isServing) void serve().catch(() => socket.destroy())
     })
@@ -135,17 +151,23 @@ class Call {
           socket.destroy()
         }
       }
-      socket.on('timeout', () => socket.destroy())
+      incoming.trees.connect(socket)
+      // One that waits for the disk here is not to blame.
+      socket.on('timeout', () => {
+        if (incoming.trees.isPaused) socket.setTimeout(ANSWER_TIMEOUT)
+        else socket.destroy()
+      })
       socket.on('close', over)
     })
   }
 
-  async fetch(theirs: number, own: number): Promise<boolean> {
+  async fetch(theirs: number | string, own: number): Promise<boolean> {
     const socket = (await this.#ready)?.socket
     if (!socket || this.#isClosed || socket.destroyed) return false
-    const request = Buffer.alloc(REQUEST)
+    const path = Buffer.from(typeof theirs === 'string' ? theirs : '')
+    const request = Buffer.concat([Buffer.alloc(REQUEST), path])
     request.writeDoubleLE(this.#node, 0)
-    request.writeDoubleLE(theirs, 8)
+    request.writeDoubleLE(typeof theirs === 'string' ? -path.length : theirs, 8)
     request.writeDoubleLE(own, 16)
     socket.setTimeout(ANSWER_TIMEOUT)
     socket.write(request)

@@ -2,9 +2,10 @@ import type { Cancellations } from '../tasks/cancellations.ts'
 import type { Endings } from '../tasks/endings.ts'
 import { members } from '../tasks/group.ts'
 import type { Group } from '../tasks/group.ts'
+import type { Task } from '../tasks/task.ts'
 import type { CancelWhy } from '../why.ts'
 import { homeless } from './homeless.ts'
-import { Node } from './machine.ts'
+import { Node, suits } from './machine.ts'
 import type { NodeDescription } from './machine.ts'
 import type { EngineParts } from './readiness.ts'
 import type { Suitable } from './suitable.ts'
@@ -56,6 +57,14 @@ export class Membership {
     const node = this.#nodes[index] as Node
     this.#parts.placement.lose(node)
     this.#cancelHomeless({ kind: 'node-lost', node: node.name }, now)
+  }
+
+  /** A task that comes when nodes are lost already is cancelled if none of the others can run it. */
+  cancelIfHomeless(task: Task, now: number): void {
+    if (this.#suitable.mayGrow || this.#nodes.some(node => suits(node, task))) return
+    const node = this.#nodes.findLast(({ isLost }) => isLost)?.name ?? ''
+    this.#cancellations.add(task, null, { kind: 'node-lost', node })
+    this.#endings.cancelAll(now)
   }
 
   /** No node will join any more: what none can run is cancelled. */

@@ -2,8 +2,10 @@ import { resolve } from 'node:path'
 import { pathIn, source } from '../../core/data/datum.ts'
 import type { Access } from '../../core/data/datum.ts'
 import type { Task } from '../../core/tasks/task.ts'
+import type { Away } from '../../storage/away.ts'
 import type { FileStore } from '../../storage/file-store.ts'
 import { attemptOf, jobOf } from '../job.ts'
+import type { NodeHost } from '../node.ts'
 
 /** A file or directory of a task, by its path on this machine, and what the task does with it. */
 export interface ApartFile {
@@ -13,6 +15,8 @@ export interface ApartFile {
   readonly isDirectory: boolean
   /** What is to be changed is a copy of this one. */
   readonly from: string | null
+  /** What is read, or to be changed, is on nodes only. */
+  readonly away: Away | null
 }
 
 /** The folder of a node that does not see the folders of this machine. */
@@ -25,6 +29,10 @@ export interface ApartFolder {
   letGo(files: readonly ApartFile[]): void
   /** Brings what was written and changed to its path here. What is not there is removed here, too. */
   take(files: readonly ApartFile[]): Promise<void>
+  /** How large what was written there is; null where something of it is missing. Bytes. */
+  look(files: readonly ApartFile[]): Promise<readonly number[] | null>
+  /** Leaves what was written where it is, and takes note of it. */
+  leave(file: ApartFile, bytes: number): Away
   drop(files: readonly ApartFile[]): void
   /** Brings what is at a path here. */
   bring(path: string): Promise<void>
@@ -36,10 +44,12 @@ export interface ApartFolder {
 export class ApartFiles {
   readonly folder: ApartFolder
   readonly #store: FileStore
+  readonly #host: NodeHost
 
-  constructor(folder: ApartFolder, store: FileStore) {
+  constructor(folder: ApartFolder, store: FileStore, host: NodeHost) {
     this.folder = folder
     this.#store = store
+    this.#host = host
   }
 
   /** To be called when the files of an attempt are ready here. */
@@ -57,7 +67,19 @@ export class ApartFiles {
     const { apart, program } = attemptOf(task)
     // What a function of a workflow has made, it has made here.
     const wasHere = jobOf(task).definition.command && !program?.line
-    if (apart && !wasHere) await this.folder.take(apart)
+    if (apart && !wasHere && !(await this.#leave(task, apart))) await this.folder.take(apart)
+  }
+
+  /** Leaves what the task has made on its node, if it may stay there. */
+  async #leave(task: Task, apart: readonly ApartFile[]): Promise<boolean> {
+    const made = apart.filter(({ use }) => use === 'write')
+    if (made.length === 0 || !this.#host.filesStay(task, Infinity)) return false
+    const sizes = await this.folder.look(made)
+    // A missing output is told where all others are.
+    if (!sizes || !this.#host.filesStay(task, sum(sizes))) return false
+    const stayed = made.map((file, i) => [file.path, this.folder.leave(file, sizes[i] as number)] as const)
+    attemptOf(task).stayed = new Map(stayed)
+    return true
   }
 
   drop(task: Task): void {
@@ -73,18 +95,21 @@ export class ApartFiles {
 
   #filesOf(task: Task, paths: readonly (string | null)[]): ApartFile[] {
     const { slots } = jobOf(task)
+    const { aways } = attemptOf(task)
     return paths.flatMap((path, i): ApartFile[] => {
       const access = task.accesses[i] as Access
       if (path === null || pathIn(access) === null) return []
       const { mode, write } = access
       const isDirectory = slots[i]?.kind === 'directory'
-      const common = { path: resolve(path), isDirectory, from: null }
-      if (!write) return [{ ...common, use: 'read' }]
+      const common = { path: resolve(path), isDirectory, from: null, away: null }
+      const away = aways?.get(i) ?? null
+      if (!write) return [{ ...common, use: 'read', away }]
       if (mode === 'concurrent') return [{ ...common, use: 'join' }]
       const from = mode === 'out' ? null : source(access)
-      return [
-        from ? { ...common, use: 'change', from: this.#store.pathOf(from) } : { ...common, use: 'write' },
-      ]
+      if (!from) return [{ ...common, use: 'write' }]
+      return [{ ...common, use: 'change', from: this.#store.pathOf(from), away }]
     })
   }
 }
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((all, one) => all + one, 0)

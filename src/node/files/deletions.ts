@@ -43,7 +43,10 @@ export class Deletions {
       const running = this.#running.get(version)
       // A copy that is on its way to another device is deleted when it has arrived.
       if (running) await running
-      else if (version.value instanceof Location && version.obsolete) await this.#deletionOf(version)
+      else if (version.value instanceof Location && version.obsolete) {
+        void this.#files.unread(version)
+        await this.#deletionOf(version)
+      }
     }
   }
 

@@ -5,13 +5,14 @@ import type { Kind, Task } from '../../core/tasks/task.ts'
 import type { KeptSlot } from '../../model/capture/call.ts'
 import type { CommandHooks } from '../../model/command-form.ts'
 import type { FileStore } from '../../storage/file-store.ts'
+import type { Away } from '../../storage/away.ts'
 import { Location } from '../../storage/location.ts'
 import type { EarlyFiles } from './early-files.ts'
 import { attemptOf, jobOf } from '../job.ts'
 import type { NodeHost } from '../node.ts'
 import type { Streaming } from './streaming.ts'
 
-type Versions = Pick<NodeHost, 'settled' | 'unread' | 'taskCount' | 'dataInside' | 'remove'>
+type Versions = Pick<NodeHost, 'settled' | 'unread' | 'taskCount' | 'dataInside' | 'remove' | 'here'>
 
 /** The files of tasks: where an attempt reads and writes them, and what becomes of what it wrote. */
 export class TaskFiles {
@@ -57,10 +58,13 @@ export class TaskFiles {
     const { read, write, mode } = access
     const own = pathIn(access) ?? ''
     const hooks = hooksOf(task)
+    // What a function of a workflow does, it does here.
+    const isFar = attemptOf(task).isApart && !hooks
     if (!write) {
       const known = hooks?.bytesOf(own) ?? null
       const path =
         this.#streaming.pathOf(read as Version) ??
+        this.#pathThere(task, i, isFar) ??
         (slot.kind === 'directory' && !hooks
           ? await this.store.readFolder(read as Version, task.accesses, task.id)
           : await this.store.read(read as Version, task.id, !hooks, known))
@@ -72,7 +76,19 @@ export class TaskFiles {
     const from = mode === 'out' ? null : source(access)
     // What a workflow makes is stamped beside its final place.
     if (hooks) return this.store.stage(write, directory, from, null, besideOf(task, i, earlier))
-    return this.store.stage(write, directory, from, task.io?.device ?? null, null, task.accesses)
+    const away = isFar && from ? this.store.awayOf(from) : null
+    if (away) attemptOf(task).noteAway(i, away)
+    const copied = away ? null : from
+    return this.store.stage(write, directory, copied, task.io?.device ?? null, null, task.accesses)
+  }
+
+  /** What is on nodes only goes from there to the node of the task. It may come here meanwhile. */
+  #pathThere(task: Task, i: number, isFar: boolean): string | null {
+    const read = (task.accesses[i] as Access).read as Version
+    const away = isFar ? this.store.awayOf(read) : null
+    const path = away && this.store.pathThere(read, task.accesses)
+    if (path !== null) attemptOf(task).noteAway(i, away as Away)
+    return path
   }
 
   /** CONCURRENT tasks write one file together. */
@@ -91,7 +107,7 @@ export class TaskFiles {
 
   async commit(task: Task, onlyExisting = false): Promise<void> {
     const { slots } = jobOf(task)
-    const { paths } = attemptOf(task)
+    const { paths, stayed } = attemptOf(task)
     if (!paths) return
     const outputs: { write: Version; path: string; slot: number }[] = []
     if (slots.some(slot => slot.stream)) await this.#streaming.settle(task)
@@ -107,13 +123,25 @@ export class TaskFiles {
     let known: readonly (number | null | undefined)[] = []
     if (hooks && !onlyExisting) known = await hooks.beforeCommit(jobOf(task).args, paths)
     else if (!onlyExisting) {
-      for (const { write, path } of outputs) await this.store.expectOutput(write, path, task.name)
+      for (const { write, path } of outputs)
+        if (!stayed?.has(path)) await this.store.expectOutput(write, path, task.name)
     }
     // Cancelled meanwhile: then the files stay what they were.
     if (task.state === 'stopping') return
     // Programs call no tasks.
     if (!jobOf(task).definition.command) for (const one of outputs) await this.#bringCalled(one)
     for (const { write, path, slot } of outputs) {
+      const away = stayed?.get(path)
+      if (away && !write.settled) {
+        this.store.commitAway(write, path, away)
+        continue
+      }
+      if (away) {
+        // It is made once more beside what was lost, and is not.
+        away.drop()
+        await this.store.drop(path)
+        continue
+      }
       if (write.settled) {
         if (onlyExisting) await this.store.drop(path)
         else await this.#early.expectSame(write, path)
@@ -175,7 +203,7 @@ export class TaskFiles {
   async #replaceInput({ accesses }: Task, version: Version): Promise<void> {
     const { value, superseded, team, datum } = version
     const isStaged = value instanceof Location && value.where.at === 'staging'
-    if (!isStaged || superseded || team || datum.aside) return
+    if (!isStaged || superseded || team || datum.aside || value.away) return
     // What is in its place may be older than what it read, and then others may read it there.
     const inTheWay = await this.store.places.publish(version, false, accesses).catch(() => null)
     if (inTheWay) void this.#publishAfter(inTheWay, version).catch(() => undefined)
@@ -203,9 +231,15 @@ export class TaskFiles {
     }
   }
 
+  /** Resolves when no task reads the version any more. */
+  unread(version: Version): Promise<void> {
+    return this.#versions.unread(version)
+  }
+
   /** Brings the version to the path that the user named. */
   async publish(version: Version): Promise<void> {
     for (;;) {
+      await this.#versions.here(version)
       const inTheWay = await this.store.places.publish(version)
       if (!inTheWay) {
         await this.store.places.waited(version, this.#versions.taskCount)
@@ -216,9 +250,12 @@ export class TaskFiles {
     }
   }
 
-  async publishLatest(datum: Datum): Promise<void> {
+  async publishLatest(datum: Datum, isAsked = false): Promise<void> {
     const version = nearestValid(datum.current)
-    if (version.state === 'ready' && !version.superseded && !datum.removed)
+    if (isAsked) await this.#versions.here(version)
+    // What is on a node comes when it is asked for.
+    const isAway = version.value instanceof Location && version.value.away !== null
+    if (version.state === 'ready' && !version.superseded && !datum.removed && !isAway)
       await this.store.places.publish(version)
   }
 }

@@ -98,6 +98,14 @@ export class Keeper {
     return Math.max(least, MOST_UNASKED)
   }
 
+  /** The task has written files of this many bytes in all, and they need not be kept: they may be on a node that dies. */
+  leavesFiles(task: Task, bytes: number): boolean {
+    const { policy, isLookingUp } = this.#options
+    if (policy.what !== 'long' || isLookingUp || jobOf(task).definition.options.cache) return false
+    const keeping = keepingOf(task)
+    return !keeping || this.#isHopeless(keeping) || !this.#isWanted(task) || this.#isTooMuch(task, bytes)
+  }
+
   // --- what happens to tasks ---
 
   /** A task is called; `parent` is the task that calls it. */
@@ -171,10 +179,9 @@ export class Keeper {
   }
 
   /** Without being asked, files are kept if that takes little of the time that they took, and no room that was to be saved. */
-  #isTooMuch(task: Task): boolean {
+  #isTooMuch(task: Task, bytes = bytesWritten(task)): boolean {
     const { definition } = jobOf(task)
     if (this.#options.policy.what !== 'long' || definition.options.cache) return false
-    const bytes = task.accesses.reduce((sum, { write }) => sum + (write ? bytesIn(write) : 0), 0)
     const took = this.#runtime.now() - task.begunAt
     return definition.options.temporary === true || took < LONG || bytes > took * UNASKED_RATE
   }
@@ -370,6 +377,9 @@ const MOST_UNASKED = 8 * 2 ** 20
 /** Bytes of values that a task is given. */
 const inMemory = ({ accesses }: Task): number =>
   accesses.reduce((sum, { read }) => sum + (read?.value instanceof Stored ? sizeOfKept(read.value) : 0), 0)
+
+const bytesWritten = ({ accesses }: Task): number =>
+  accesses.reduce((sum, { write }) => sum + (write ? bytesIn(write) : 0), 0)
 
 const TOO_LARGE = 'it is too large to be kept unless --checkpoint asks for it'
 const TOO_SHORT = 'it is cheaper made than kept'
