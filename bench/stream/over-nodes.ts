@@ -3,7 +3,9 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { StepCommand } from '../../src/stream/index.ts'
-import { streamRunOnNodes } from '../../src/cluster/streams/stream-run.ts'
+import type { RunOptions } from '../../src/runtime/run-options.ts'
+import type { StandardStreams } from '../../src/runtime/standard-output.ts'
+import { streamRunOnNodes } from '../../src/runtime/streams/stream-run.ts'
 import { packageVersion } from '../../src/runtime/version.ts'
 import { programPath } from '../run-program.ts'
 import { Namespaces } from './namespaces.ts'
@@ -94,12 +96,17 @@ export function streamedOver(spread: Spread, during?: (nodes: Namespaces) => voi
         run: `${folders}date +%s.%N > $MILLRACE_PLACE/begin.${name}; ${shell([stepProgram(), ...args])} && date +%s.%N > end.${name}`,
       }))
       let told = ''
-      const io = { out: () => undefined, err: (text: string) => void (told += text) }
-      const options = { place, version: packageVersion() }
+      const streams: StandardStreams = {
+        stdout: { write: () => true },
+        stderr: { write: (text: string | Uint8Array) => ((told += String(text)), true) },
+        goToSamePlace: () => false,
+      }
+      const run: RunOptions = { folder: place, progress: 'plain' }
+      const options = { place, version: packageVersion(), run }
       const looking = setInterval(() => {
         if (existsSync(join(place, `begin.${steps[0]?.name}`))) during?.(nodes)
       }, 50)
-      const code = await streamRunOnNodes(file, commands, nodes.specs, options, io)
+      const code = await streamRunOnNodes(file, commands, nodes.specs, options, streams)
       clearInterval(looking)
       if (code !== 0 || told.includes('no direct connection')) throw new Error(told)
       const times = (what: string): number[] =>

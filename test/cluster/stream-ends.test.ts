@@ -9,9 +9,9 @@ import { FrameLink } from '../../src/cluster/streams/frame-link.ts'
 import type { FromStreamNode, StreamOrders, ToStreamNode } from '../../src/cluster/streams/messages.ts'
 import { parseNodes } from '../../src/cluster/launch/node-spec.ts'
 import type { NodeSpec } from '../../src/cluster/launch/node-spec.ts'
-import { streamRunOnNodes } from '../../src/cluster/streams/stream-run.ts'
+import { streamRunOnNodes } from '../../src/runtime/streams/stream-run.ts'
 import { packageVersion } from '../../src/runtime/version.ts'
-import { configOf, ears, folderOf, toolsOrReason } from '../stream/support.ts'
+import { configOf, ears, folderOf, toolsOrReason, plainIn, streamsOf } from '../stream/support.ts'
 
 const { skip } = await toolsOrReason()
 const millrace = join(import.meta.dirname, '../../bin/millrace.js')
@@ -40,11 +40,11 @@ function startNode(): {
 }
 
 const ordersFor = (place: string): StreamOrders => ({
+  mark: `test${process.pid}`,
   version: packageVersion(),
   file: join(place, 'Config.json'),
   text: config,
   place,
-  commands: [{ step: 'make', run: 'sleep 100 > f', first: 0, times: 1 }],
   node: 0,
   nodes: [
     { name: 'one', addresses: [], steps: [['make', 1, 0]] },
@@ -99,8 +99,14 @@ describe('a run on several nodes ends', { skip, timeout: 120_000 }, () => {
       { step: 'make', run: ': > $MILLRACE_PLACE/began; sleep 100 > f', nodes: [specs[0]?.name ?? ''] },
       { step: 'use', run: 'cat f > out', nodes: [specs[1]?.name ?? ''] },
     ]
-    const options = { place, version: packageVersion(), silence }
-    const told = await streamRunOnNodes(join(place, 'Config.json'), commands, specs, options, io).then(
+    const options = { place, ...plainIn(place), version: packageVersion(), silence }
+    const told = await streamRunOnNodes(
+      join(place, 'Config.json'),
+      commands,
+      specs,
+      options,
+      streamsOf(io),
+    ).then(
       code => `exit code ${code}`,
       (error: Error) => error.message,
     )

@@ -6,12 +6,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseNodes } from '../../src/cluster/launch/node-spec.ts'
 import type { NodeOfRun } from '../../src/cluster/streams/messages.ts'
 import { Routes } from '../../src/cluster/streams/routes.ts'
-import { streamRunOnNodes } from '../../src/cluster/streams/stream-run.ts'
-import type { StreamNodesOptions } from '../../src/cluster/streams/stream-run.ts'
+import { streamRunOnNodes } from '../../src/runtime/streams/stream-run.ts'
+import type { StreamNodesOptions } from '../../src/runtime/streams/stream-run.ts'
 import { packageVersion } from '../../src/runtime/version.ts'
 import { checkText } from '../../src/stream/index.ts'
 import type { Plan, StepCommand } from '../../src/stream/index.ts'
-import { configOf, ears, folderOf, read, toolsOrReason } from '../stream/support.ts'
+import { configOf, ears, folderOf, read, toolsOrReason, plainIn, streamsOf } from '../stream/support.ts'
 import type { Stage } from '../stream/support.ts'
 
 const { skip } = await toolsOrReason()
@@ -47,8 +47,8 @@ async function run(
   const place = folderOf({ 'Config.json': configOf(stages, { permanent: ['out*'] }) })
   const io = ears()
   const specs = parseNodes(`local:${NODES}`, () => [])
-  const options = { place, version: packageVersion(), limit: 60, ...more }
-  const ran = streamRunOnNodes(join(place, 'Config.json'), commands, specs, options, io)
+  const options = { place, ...plainIn(place), version: packageVersion(), limit: 60, ...more }
+  const ran = streamRunOnNodes(join(place, 'Config.json'), commands, specs, options, streamsOf(io))
   await during?.(place)
   return { code: await ran, place, told: io.told() }
 }
@@ -75,7 +75,7 @@ describe('ways of bytes between nodes', { skip, timeout: 120_000 }, () => {
     },
     'some through the coordinator': {
       mayCall: (_, to) => to !== 2,
-      told: /^local1: no direct connection to local3[^\n]*\n(?![^]*no direct connection to local2)/m,
+      told: /^warning local1: no direct connection to local3[^\n]*\n(?![^]*no direct connection to local2)/m,
     },
   }
   for (const [name, { mayCall, told: expected }] of Object.entries(ways)) {
@@ -132,8 +132,14 @@ describe('a node that takes nothing', { skip, timeout: 120_000 }, () => {
       const io = ears()
       const before = new Set(nodesOfThis())
       const specs = parseNodes('local:3', () => [])
-      const options = { place, version: packageVersion(), limit: 60, mayCall: () => mayCall }
-      const ran = streamRunOnNodes(join(place, 'Config.json'), commands, specs, options, io)
+      const options = {
+        place,
+        ...plainIn(place),
+        version: packageVersion(),
+        limit: 60,
+        mayCall: () => mayCall,
+      }
+      const ran = streamRunOnNodes(join(place, 'Config.json'), commands, specs, options, streamsOf(io))
       while (!existsSync(join(place, 'began'))) await sleep(20)
       const slow = nodesOfThis().filter(pid => !before.has(pid))[2] as number
       process.kill(slow, 'SIGSTOP')
@@ -174,8 +180,8 @@ describe('steps that wait for each other', { skip, timeout: 120_000 }, () => {
       return { step, run: lines[step] as string, ...(node === undefined ? {} : { nodes: [node] }) }
     })
     const specs = parseNodes('local:2x1', () => [])
-    const options = { place, version: packageVersion() }
-    const code = await streamRunOnNodes(join(place, 'Config.json'), commands, specs, options, io)
+    const options = { place, ...plainIn(place), version: packageVersion() }
+    const code = await streamRunOnNodes(join(place, 'Config.json'), commands, specs, options, streamsOf(io))
     return { code, place, told: io.told() }
   }
 
@@ -242,8 +248,8 @@ describe('home nodes', { skip, timeout: 120_000 }, () => {
       { step: 'keep', run: 'cat f > out', nodes: ['local2'] },
     ]
     const specs = parseNodes('local:2', () => [])
-    const options = { place, version: packageVersion(), limit: 20 }
-    const code = await streamRunOnNodes(join(place, 'Config.json'), commands, specs, options, io)
+    const options = { place, ...plainIn(place), version: packageVersion(), limit: 20 }
+    const code = await streamRunOnNodes(join(place, 'Config.json'), commands, specs, options, streamsOf(io))
     assert.equal(code, 0, io.told())
     assert.equal(read(place, 'out'), '1\n')
   })

@@ -11,11 +11,11 @@ import { RELAY } from '../../src/cluster/streams/messages.ts'
 import { frameOf, wantedFrames } from '../../src/cluster/streams/relay-frame.ts'
 import { probeSight } from '../../src/cluster/streams/sight.ts'
 import type { ProbedNode, ProbeOrder } from '../../src/cluster/streams/sight.ts'
-import { streamRunOnNodes } from '../../src/cluster/streams/stream-run.ts'
+import { streamRunOnNodes } from '../../src/runtime/streams/stream-run.ts'
 import { packageVersion } from '../../src/runtime/version.ts'
 import { Board, checkText, planLines } from '../../src/stream/index.ts'
 import type { StepCommand } from '../../src/stream/index.ts'
-import { configOf, ears, folderOf, read, toolsOrReason } from '../stream/support.ts'
+import { configOf, ears, folderOf, read, toolsOrReason, plainIn, streamsOf } from '../stream/support.ts'
 import type { Stage } from '../stream/support.ts'
 
 const { tools, skip } = await toolsOrReason()
@@ -38,8 +38,8 @@ async function run(given: Given): Promise<{ code: number; dir: string; told: str
   const dir = folderOf(given.files ?? {})
   const io = ears()
   const specs = given.specs ?? parseNodes('local:2', () => [])
-  const options = { place, dir, version: packageVersion(), limit: 60 }
-  const ran = streamRunOnNodes(join(place, 'Config.json'), given.commands, specs, options, io)
+  const options = { place, dir, ...plainIn(place), version: packageVersion(), limit: 60 }
+  const ran = streamRunOnNodes(join(place, 'Config.json'), given.commands, specs, options, streamsOf(io))
   await given.during?.(dir)
   return { code: await ran, dir, told: io.told() }
 }
@@ -132,9 +132,9 @@ describe('a managed directory that all nodes share', { skip, timeout: 300_000 },
       const place = folderOf({ 'Config.json': configOf(pipe, { permanent: ['out'] }) })
       const io = ears()
       const specs = ['a', 'b'].map(name => ({ by: 'ssh', name, host: name, cpus: null }) as const)
-      const options = { place, dir: hidden, version: packageVersion() }
+      const options = { place, dir: hidden, ...plainIn(place), version: packageVersion() }
       const commands = ['make', 'use'].map(step => ({ step, run: 'touch $MILLRACE_PLACE/began' }))
-      const code = await streamRunOnNodes(join(place, 'Config.json'), commands, specs, options, io)
+      const code = await streamRunOnNodes(join(place, 'Config.json'), commands, specs, options, streamsOf(io))
       assert.equal(code, 2)
       assert.match(io.told(), /what a writes in .*dir is not seen by b/)
       assert.equal(existsSync(join(place, 'began')), false)

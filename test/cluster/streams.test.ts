@@ -6,10 +6,10 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseNodes } from '../../src/cluster/launch/node-spec.ts'
-import { streamRunOnNodes } from '../../src/cluster/streams/stream-run.ts'
+import { streamRunOnNodes } from '../../src/runtime/streams/stream-run.ts'
 import { packageVersion } from '../../src/runtime/version.ts'
 import type { StepCommand } from '../../src/stream/index.ts'
-import { configOf, ears, folderOf, read, toolsOrReason } from '../stream/support.ts'
+import { configOf, ears, folderOf, read, toolsOrReason, plainIn, streamsOf } from '../stream/support.ts'
 import type { Stage } from '../stream/support.ts'
 
 const { skip } = await toolsOrReason()
@@ -30,9 +30,16 @@ async function run(given: Given): Promise<{ code: number; place: string; told: s
   const place = folderOf({ 'Config.json': configOf(stages, { permanent }), ...files })
   const io = ears()
   const before = new Set(readdirSync('/dev/shm'))
-  const options = { place, version: packageVersion(), limit: 60 }
+  const options = { place, ...plainIn(place), version: packageVersion(), limit: 60 }
   const specs = parseNodes(`local:${nodes}`, () => [])
-  const ran = streamRunOnNodes(join(place, 'Config.json'), commands, specs, options, io, given.signal)
+  const ran = streamRunOnNodes(
+    join(place, 'Config.json'),
+    commands,
+    specs,
+    options,
+    streamsOf(io),
+    given.signal,
+  )
   await given.during?.(place)
   const code = await ran
   await gone(before)
@@ -287,7 +294,7 @@ describe('a node of a streaming workflow that is killed', { skip, timeout: 300_0
       child.stderr.on('data', (chunk: Buffer) => (told += chunk.toString()))
       const ended = new Promise<number | null>(resolve => child.on('close', resolve))
       while (!existsSync(join(place, 'began'))) await sleep(20)
-      const nodes = childrenOf(child.pid as number)
+      const nodes = childrenOf(child.pid as number).filter(pid => commandOf(pid).includes('stream node'))
       assert.equal(nodes.length, 2)
       const writer = nodes.findIndex(pid => treeOf(pid).some(one => commandOf(one).includes('sleep')))
       const victim =

@@ -9,6 +9,9 @@ const path = process.env['CHROMIUM'] ?? PLACES.find(place => existsSync(place))
 /** Why tests with a browser are skipped, or false. */
 export const skip = path === undefined ? 'there is no Chromium (Debian: chromium)' : false
 
+/** What does not happen in this time is a hang, also on a machine that is busy with other tests. */
+const HANG_MS = 100_000
+
 let browser: Promise<Browser> | null = null
 
 export interface Opened {
@@ -23,6 +26,7 @@ export async function openPage(
 ): Promise<Opened> {
   browser ??= chromium.launch({
     executablePath: path as string,
+    timeout: HANG_MS,
     args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'],
   })
   const { width = 1280, height = 800, dark = false } = options
@@ -32,6 +36,7 @@ export async function openPage(
     viewport: { width, height },
     colorScheme: dark ? 'dark' : 'light',
   })
+  context.setDefaultTimeout(HANG_MS)
   const page = await context.newPage()
   const complaints: string[] = []
   page.on('pageerror', error => complaints.push(error.message))

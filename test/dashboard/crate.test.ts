@@ -100,6 +100,67 @@ function found(crate: string, profile: string): { severity: string; message: str
   return issues
 }
 
+/** A crate of what `millrace` made in this folder. */
+async function crateOf(home: string, words: readonly string[]): Promise<Document> {
+  const run = await millrace(home, [...words, '--progress', 'plain'])
+  assert.equal(run.code, 0, run.stderr)
+  assert.equal((await millrace(home, ['crate'])).code, 0)
+  return JSON.parse(readFileSync(join(home, 'ro-crate-metadata.json'), 'utf8')) as Document
+}
+
+const FLOW = `
+import { rule, sh, target } from 'millrace/flow'
+rule('mid/{n}.sorted', 'in/{n}.txt', ({ out, in: text }) => sh\`sort -rn \${text} > \${out}\`)
+rule('total.txt', ['mid/1.sorted', 'mid/2.sorted'], ({ out, in: sorted }) => sh\`cat \${sorted} > \${out}\`)
+target('all', ['total.txt'])
+`
+const made = makeFolder({ 'flow.js': FLOW, 'in/1.txt': '1\n2\n', 'in/2.txt': '3\n' }, { name: 'crate' })
+
+test('the crate of a workflow that was made names its rules, its files and its language', async () => {
+  const document = await crateOf(made, ['make'])
+  assert.deepEqual(brokenRules(made, document), [])
+  assert.deepEqual(entity(document, 'flow.js')['programmingLanguage'], { '@id': 'https://tc39.es/ecma262/' })
+  const run = named(document, /^Run \S+$/)
+  assert.deepEqual(run['object'], [{ '@id': 'in/1.txt' }, { '@id': 'in/2.txt' }])
+  const total = named(document, /^total\.txt#/)
+  assert.deepEqual(total['object'], [{ '@id': 'mid/1.sorted' }, { '@id': 'mid/2.sorted' }])
+  assert.deepEqual(total['result'], { '@id': 'total.txt' })
+})
+
+const streamed = makeFolder(
+  {
+    'config.json': JSON.stringify({
+      name: 'sensors',
+      IO_Graph: [
+        {
+          name: 'measure',
+          output_stream: ['readings.csv'],
+          streaming: [{ name: ['readings.csv'], committed: 'on_close', mode: 'no_update' }],
+        },
+        { name: 'count', input_stream: ['readings.csv'], output_stream: ['count.txt'] },
+      ],
+      permanent: ['readings.csv', 'count.txt'],
+    }),
+    'steps.json': JSON.stringify({
+      measure: { run: ['sh', '-c', 'seq 100 > readings.csv'] },
+      count: { run: ['sh', '-c', 'wc -l < readings.csv > count.txt'] },
+    }),
+  },
+  { installed: false, name: 'crate' },
+)
+
+test('the crate of a streaming workflow names the files that its programs passed on', async () => {
+  const document = await crateOf(streamed, ['stream', 'run', 'config.json', '--steps', 'steps.json'])
+  assert.deepEqual(brokenRules(streamed, document), [])
+  assert.deepEqual(named(document, /^measure#/)['result'], { '@id': 'readings.csv' })
+  const count = named(document, /^count#/)
+  assert.deepEqual([count['object'], count['result']], [{ '@id': 'readings.csv' }, { '@id': 'count.txt' }])
+  assert.deepEqual(named(document, /^Run \S+$/)['result'], [
+    { '@id': 'count.txt' },
+    { '@id': 'readings.csv' },
+  ])
+})
+
 test(
   'rocrate-validator finds nothing that is required and missing, and what it advises of actions is done',
   { skip: hasValidator ? false : `no Python with it (roc-validator and rocrate<0.14 of PyPI): ${python}` },
@@ -107,8 +168,11 @@ test(
     // The validator does not find the root of a crate in a folder with a space in its name.
     const copy = makeFolder({}, { installed: false, name: 'crate' })
     copyFiles(copy)
-    for (const profile of ['ro-crate-1.1', 'workflow-run-crate-0.5']) {
-      const issues = found(copy, profile)
+    const crates = [copy, made, streamed].flatMap(crate =>
+      ['ro-crate-1.1', 'workflow-run-crate-0.5'].map(profile => [crate, profile] as const),
+    )
+    for (const [crate, profile] of crates) {
+      const issues = found(crate, profile)
       assert.deepEqual(
         issues.filter(({ severity }) => severity === 'REQUIRED'),
         [],

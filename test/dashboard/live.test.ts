@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
-import { createServer, request as ask } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { DashboardServer } from '../../src/report/dashboard/server.ts'
@@ -10,6 +8,7 @@ import { sampleRun } from '../report/sample-run.ts'
 import { temporaryFolder } from '../report/temporary.ts'
 import { openPage, skip, violations } from './browser.ts'
 import { journalOf } from './journal-of.ts'
+import { behindProxy } from './proxy.ts'
 
 const GATE = `['sh', '-c', 'while [ ! -e go ]; do sleep 0.05; done']`
 
@@ -26,20 +25,25 @@ main(async () => {
 const addressOf = (text: string, label: string): string =>
   new RegExp(`^ *${label} +(http\\S+)`, 'm').exec(text)?.[1] ?? ''
 
-test(
-  'a run is paused, a task cancelled and others reordered on the page, and the journal says who did it',
-  { skip },
-  async () => {
+const WAYS: [string, (address: string) => string | Promise<string>][] = [
+  ['on the page', address => address],
+  ['behind a proxy that adds a path', behindProxy],
+]
+
+for (const [where, reach] of WAYS) {
+  const name = `a run is paused, a task cancelled and others reordered ${where}, and the journal says who did it`
+  test(name, { skip }, async () => {
     const home = makeFolder({ 'app.ts': CONTROLLED })
     const args = ['--cpus', '1', '--progress', 'plain', '--dashboard', '--control']
     const running = new Running(home, ['run', 'app.ts', ...args])
     await running.printed('stderr', 'act on the run')
-    const looking = (await openPage(addressOf(running.stderr, 'dashboard'))).page
-    const { page, complaints } = await openPage(addressOf(running.stderr, 'control'))
+    const looking = (await openPage(await reach(addressOf(running.stderr, 'dashboard')))).page
+    const address = await reach(addressOf(running.stderr, 'control'))
+    const { page, complaints } = await openPage(address)
     await page.getByRole('button', { name: 'Pause' }).click()
     for (const one of [page, looking]) await one.locator('.badge', { hasText: 'paused' }).waitFor()
     assert.equal(await looking.getByRole('button', { name: 'Go on' }).count(), 0)
-    await page.goto(`${addressOf(running.stderr, 'control')}#overview?task=3`)
+    await page.goto(`${address}#overview?task=3`)
     await page.getByLabel('Priority').fill('7')
     await page.getByLabel('all of its kind').check()
     await page.getByRole('button', { name: 'Set' }).click()
@@ -64,8 +68,8 @@ test(
       complaints.filter(text => !/ERR_CONNECTION|ERR_INCOMPLETE|Failed to load/.test(text)),
       [],
     )
-  },
-)
+  })
+}
 
 const STREAMING = `
 import { command, main, stream, FILE_IN, FILE_OUT } from 'millrace'
@@ -88,12 +92,12 @@ test(
     await attached.printed('stdout', 'dashboard  ')
     const { page } = await openPage(`${addressOf(attached.stdout, 'dashboard')}#streams`)
     const card = page.locator('.card', { hasText: 'grow.dat' })
-    await card.locator('.frontier', { hasText: '5.0 kB' }).waitFor({ timeout: 60_000 })
-    await page.locator('.card', { hasText: 'use#2 waits for more from make#1' }).waitFor({ timeout: 60_000 })
+    await card.locator('.frontier', { hasText: '5.0 kB' }).waitFor()
+    await page.locator('.card', { hasText: 'use#2 waits for more from make#1' }).waitFor()
     assert.deepEqual(await violations(page), [])
     writeFileSync(join(home, 'go'), '')
     assert.equal((await running.ended).code, 0, running.stderr)
-    await card.locator('.badge', { hasText: 'committed' }).waitFor({ timeout: 60_000 })
+    await card.locator('.badge', { hasText: 'committed' }).waitFor()
     attached.process.kill('SIGINT')
     assert.equal((await attached.ended).code, 0)
   },
@@ -124,28 +128,8 @@ async function serveSample(name: string): Promise<string> {
 }
 
 test('the page works behind a proxy that adds a path', { skip }, async () => {
-  const target = new URL(await serveSample('journal'))
-  const proxy = createServer((incoming, outgoing) => {
-    const path = incoming.url?.replace(/^\/user\/ada\/proxy/, '')
-    if (path === undefined || path === incoming.url) return void outgoing.writeHead(404).end()
-    const { method = 'GET', headers } = incoming
-    const onward = ask({ host: target.hostname, port: target.port, path, method, headers }, answer => {
-      outgoing.writeHead(answer.statusCode ?? 502, answer.headers)
-      answer.pipe(outgoing)
-    })
-    outgoing.on('close', () => onward.destroy())
-    onward.on('error', () => outgoing.destroy())
-    incoming.pipe(onward)
-  })
-  await new Promise<void>(resolve => proxy.listen(0, '127.0.0.1', resolve))
-  after(() => {
-    proxy.close()
-    proxy.closeAllConnections()
-  })
-  const { port } = proxy.address() as AddressInfo
-  const { page, complaints } = await openPage(
-    `http://127.0.0.1:${port}/user/ada/proxy${target.pathname}#overview?task=5`,
-  )
+  const address = await behindProxy(await serveSample('journal'))
+  const { page, complaints } = await openPage(`${address}#overview?task=5`)
   await page.locator('.panel .story li').first().waitFor()
   await page.goto(`${page.url().replace(/#.*/, '')}#timeline`)
   await page.locator('canvas[data-tiles]:not([data-tiles="0"])').waitFor()
@@ -153,10 +137,10 @@ test('the page works behind a proxy that adds a path', { skip }, async () => {
     await page.getByRole('link', { name: view, exact: true }).click()
     await page.locator(`main[aria-label="${view}"] :not(.empty)`).first().waitFor()
   }
-  assert.ok(new URL(page.url()).pathname.startsWith('/user/ada/proxy/'), page.url())
+  assert.ok(page.url().startsWith(address), page.url())
   assert.deepEqual(complaints, [])
   // Without the last slash, the answer leads to the page below the same path.
-  const bare = `http://127.0.0.1:${port}/user/ada/proxy${target.pathname.replace(/\/$/, '')}`
+  const bare = address.replace(/\/$/, '')
   const led = await fetch(bare)
   assert.deepEqual([led.status, led.url], [200, `${bare}/`])
   assert.match(await (await fetch(`${bare}/metrics`)).text(), /^# TYPE millrace_/m)

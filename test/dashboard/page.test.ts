@@ -82,8 +82,8 @@ test(
   async () => {
     const url = await serve(await journalOf(join(folder, 'many', 'journal'), manyTasks(1_000_000)))
     const { page, complaints } = await openPage(`${url}#timeline`)
-    await page.locator('canvas[data-tiles]:not([data-tiles="0"])').waitFor({ timeout: 120_000 })
-    await page.locator('.numbers', { hasText: '1,000,000 tasks' }).waitFor({ timeout: 120_000 })
+    await page.locator('canvas[data-tiles]:not([data-tiles="0"])').waitFor()
+    await page.locator('.numbers', { hasText: '1,000,000 tasks' }).waitFor()
     const canvas = page.locator('canvas')
     await canvas.focus()
     for (const key of ['+', '+', '+', 'ArrowRight', 'd', '+', '+', '+', '+', '+', '+', '+', '+', '+', '+'])
@@ -92,7 +92,7 @@ test(
     await page.keyboard.press('ArrowDown')
     await page.keyboard.press('Enter')
     // The panel opens at once; the name comes with the answer of the server.
-    await page.locator('.panel', { hasText: /(?:read|compute|store)#\d+/ }).waitFor({ timeout: 120_000 })
+    await page.locator('.panel', { hasText: /(?:read|compute|store)#\d+/ }).waitFor()
     assert.deepEqual(complaints, [])
     await page.close()
   },
@@ -152,7 +152,7 @@ test(
     journal.flushSync()
     await first.locator('.badge', { hasText: 'failed' }).waitFor()
     await wire.mend()
-    await second.locator('.badge', { hasText: 'failed' }).waitFor({ timeout: 60_000 })
+    await second.locator('.badge', { hasText: 'failed' }).waitFor()
     assert.equal(await second.locator('.badge', { hasText: 'connection lost' }).count(), 0)
     await journal.close()
   },
@@ -258,17 +258,17 @@ test(
     await running.printed('stderr', 'dashboard  ')
     const url = /http:\S+/.exec(running.stderr)?.[0] ?? ''
     const { page, complaints } = await openPage(url)
-    await page.locator('.badge', { hasText: 'running' }).waitFor({ timeout: 60_000 })
+    await page.locator('.badge', { hasText: 'running' }).waitFor()
     await page
       .locator('.kinds tbody tr', { hasText: 'count' })
       .locator('td', { hasText: /^5$/ })
       .first()
-      .waitFor({ timeout: 60_000 })
+      .waitFor()
     const wrong = await openPage(url.replace(/.\/$/, url.at(-2) === '0' ? '1/' : '0/'))
     assert.doesNotMatch(await wrong.page.locator('body').innerText(), /count/)
     writeFileSync(join(home, 'go'), '')
     assert.equal((await running.ended).code, 0, running.stderr)
-    await page.locator('.badge', { hasText: 'done' }).waitFor({ timeout: 60_000 })
+    await page.locator('.badge', { hasText: 'done' }).waitFor()
     assert.deepEqual(
       complaints.filter(text => !/ERR_CONNECTION|ERR_INCOMPLETE|Failed to load/.test(text)),
       [],

@@ -4,11 +4,11 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { after } from 'node:test'
+import type { RunOptions } from '../../src/runtime/run-options.ts'
 import type { StandardStreams } from '../../src/runtime/standard-output.ts'
-import { streamRun, type StreamRunOptions } from '../../src/runtime/streams/stream-run.ts'
+import { streamRun, streamRunOnNodes, type StreamRunOptions } from '../../src/runtime/streams/stream-run.ts'
 import { type StepCommand, type StreamIo, streamTools, type Tools } from '../../src/stream/index.ts'
 import { parseNodes } from '../../src/cluster/launch/node-spec.ts'
-import { streamRunOnNodes } from '../../src/cluster/streams/stream-run.ts'
 import { packageVersion } from '../../src/runtime/version.ts'
 
 /** The tools when they can be built and work here, else the reason to skip. */
@@ -61,6 +61,9 @@ export const streamsOf = (
   stderr: { write: (text: string | Uint8Array) => (err(String(text)), true), ...terminal },
   goToSamePlace: () => false,
 })
+
+/** How a run on several nodes is shown and recorded in tests. */
+export const plainIn = (folder: string): { run: RunOptions } => ({ run: { folder, progress: 'plain' } })
 
 /** What this process has left in shared memory: boards and directories of runs. */
 export const leftovers = (): string[] =>
@@ -121,6 +124,7 @@ function runApart(
   const { limit = 60, keep, reserve, place: folder = place } = options
   const shared = sight === undefined ? {} : { dir: folder, sight }
   const more = {
+    ...plainIn(place),
     ...shared,
     ...(keep === undefined ? {} : { keep }),
     ...(reserve === undefined ? {} : { reserve }),
@@ -130,7 +134,7 @@ function runApart(
     placed,
     nodes,
     { place: folder, version: packageVersion(), limit, ...more },
-    io,
+    streamsOf(io),
     signal,
   )
 }

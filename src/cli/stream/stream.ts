@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { findNodes } from '../../cluster/launch/find-nodes.ts'
 import { StreamNode } from '../../cluster/streams/stream-node.ts'
 import { streamPsOnNodes } from '../../cluster/streams/ps-nodes.ts'
-import { streamRunOnNodes, streamUpOnNodes } from '../../cluster/streams/stream-run.ts'
+import { streamUpOnNodes } from '../../cluster/streams/up-nodes.ts'
 import { printable } from '../../report/text.ts'
 import { MillraceError } from '../../core/errors.ts'
 import { shellQuote } from '../../general/shell-quote.ts'
@@ -79,69 +79,34 @@ function carryOut(command: string, given: Given, io: StreamIo, signal: AbortSign
     case 'stream node':
       return node(signal)
     default:
-      return run(config, given, io, signal)
+      return run(config, given, signal)
   }
 }
 
-/** Options of runs that have a journal. */
-const ONE_MACHINE = [
-  'dashboard',
-  'control',
-  'progress',
-  'json',
-  'color',
-  'journal',
-  'otlp',
-  ...EXPORTS,
-] as const
-
-async function run(config: string, given: Given, io: StreamIo, signal: AbortSignal): Promise<number> {
+async function run(config: string, given: Given, signal: AbortSignal): Promise<number> {
   const file = valueOf(given, 'steps')
   const options = (given.values.get('step') ?? []).map(parseStepOption)
   const steps = [...(file === undefined ? [] : readStepCommands(file)), ...options]
   const reserve = valueOf(given, 'reserve')
   const nodes = valueOf(given, 'nodes')
   const specs = nodes === undefined ? null : findNodes({ nodes, isLaunched: true })
-  if (specs) {
-    for (const name of ONE_MACHINE) {
-      if (!given.flags.has(name) && !given.values.has(name)) continue
-      throw new MillraceError('MR_OPTION', `--${name} and --nodes exclude each other`, {
-        hint: 'Leave out one of them: streams between nodes leave no journal yet.',
-      })
-    }
-    const limited = steps.find(({ timeout }) => timeout !== undefined)
-    if (limited) {
-      throw new MillraceError('MR_OPTION', `step '${limited.step}' has a timeout, and --nodes has none`, {
-        hint: 'Leave out the timeout, or use --limit, which ends waits that last too long.',
-      })
-    }
-    const options = {
-      ...texts(given, 'dir'),
-      place: resolve(valueOf(given, 'place') ?? process.cwd()),
-      version: packageVersion(),
-      ...numbers(given, 'limit'),
-      ...switches(given, 'keep'),
-      ...(reserve === undefined ? {} : { reserve: parseBytes(reserve) ?? 0 }),
-    }
-    return streamRunOnNodes(config, steps, specs, options, io, signal)
-  }
   const runOptions = runOptionsOf(given, EXPORTS)
   runOptions.again = commandAgain(config, given)
   await checkRunOptions(runOptions)
-  const { streamRun } = await import('../../runtime/streams/stream-run.ts')
-  return streamRun(
-    config,
-    steps,
-    {
-      run: runOptions,
-      ...texts(given, 'dir', 'place'),
-      ...numbers(given, 'limit'),
-      ...switches(given, 'keep'),
-      ...(reserve === undefined ? {} : { reserve: parseBytes(reserve) ?? 0 }),
-    },
-    processStreams,
-    signal,
-  )
+  const { streamRun, streamRunOnNodes } = await import('../../runtime/streams/stream-run.ts')
+  const common = {
+    run: runOptions,
+    ...texts(given, 'dir'),
+    ...numbers(given, 'limit'),
+    ...switches(given, 'keep'),
+    ...(reserve === undefined ? {} : { reserve: parseBytes(reserve) ?? 0 }),
+  }
+  if (!specs) {
+    return streamRun(config, steps, { ...common, ...texts(given, 'place') }, processStreams, signal)
+  }
+  const place = resolve(valueOf(given, 'place') ?? process.cwd())
+  const more = { place, version: packageVersion() }
+  return streamRunOnNodes(config, steps, specs, { ...common, ...more }, processStreams, signal)
 }
 
 /** Steps that the user starts, on several nodes. */
@@ -182,7 +147,7 @@ function psOnNodes(given: Given, io: StreamIo): Promise<number> {
 /** The command line that starts the same steps again. */
 function commandAgain(config: string, given: Given): string {
   const words = ['millrace', 'stream', 'run', config]
-  for (const name of ['steps', 'step', 'dir', 'place', 'limit', 'reserve'])
+  for (const name of ['steps', 'step', 'dir', 'place', 'limit', 'reserve', 'nodes'])
     for (const value of given.values.get(name) ?? []) words.push(`--${name}`, value)
   if (given.flags.get('keep')) words.push('--keep')
   return words.map(shellQuote).join(' ')

@@ -5,7 +5,7 @@ import type {
   CommandResult,
   ProcessEnd,
 } from '../../node/processes/command-process.ts'
-import { SpawnerLost } from '../../node/processes/command-process.ts'
+import { neverBegan, SpawnerLost } from '../../node/processes/command-process.ts'
 import { FROM_AGENT, TO_AGENT } from '../link/frame-types.ts'
 import type { FrameReader } from '../link/frames.ts'
 import { pack, unpack } from '../link/structured.ts'
@@ -131,14 +131,3 @@ export class RemoteProcesses {
     this.#link.flushSoon()
   }
 }
-
-const neverBegan = (): CommandResult => ({
-  cameBack: false,
-  exitCode: null,
-  signal: 'SIGTERM',
-  printed: false,
-  starved: false,
-  beganAt: performance.now(),
-  took: 0,
-  usage: null,
-})

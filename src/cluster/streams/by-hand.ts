@@ -1,6 +1,6 @@
 import type { Plan } from '../../stream/board/plan.ts'
 import type { Snapshot } from '../../stream/board/snapshot.ts'
-import type { Instance } from '../../stream/run/runner.ts'
+import type { Instance } from '../../stream/run/instance.ts'
 import type { StepCommand } from '../../stream/run/step-commands.ts'
 import { StreamError } from '../../stream/stream-error.ts'
 import type { NodeSpec } from '../launch/node-spec.ts'

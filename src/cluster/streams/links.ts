@@ -44,6 +44,6 @@ export class Links {
   /** What went in all. */
   total(sent: readonly (readonly Sent[])[]): string | undefined {
     const parts = [...this.#bytes(sent)].map(([name, count]) => `${name} ${byteText(count)}`)
-    return parts.length === 0 ? undefined : `  between nodes: ${parts.join('; ')}`
+    return parts.length === 0 ? undefined : `between nodes: ${parts.join('; ')}`
   }
 }

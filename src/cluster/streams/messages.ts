@@ -1,6 +1,7 @@
+import type { CommandResult } from '../../node/processes/command-process.ts'
+import type { ParsedLimits } from '../../model/options/process-limits.ts'
 import type { Kept } from '../../stream/board/keeper.ts'
 import type { Snapshot } from '../../stream/board/snapshot.ts'
-import type { Instance } from '../../stream/run/runner.ts'
 import type { StepCommand } from '../../stream/run/step-commands.ts'
 import type { ProbeOrder, Sight } from './sight.ts'
 
@@ -57,6 +58,8 @@ export interface Wanted {
 
 export interface StreamOrders {
   readonly version: string
+  /** Marks what steps start, in `MILLRACE_RUN`. */
+  readonly mark: string
   /** Of the configuration, for messages. */
   readonly file: string
   readonly text: string
@@ -64,7 +67,6 @@ export interface StreamOrders {
   readonly place: string
   /** The managed directory, where all nodes see one: bytes go through it. Without it each node has its own. */
   readonly shared?: { readonly dir: string; readonly sight: Sight }
-  readonly commands: readonly PlacedCommand[]
   /** Steps are started by the user, on a board of this name. */
   readonly board?: string
   /** Which of the nodes this is. */
@@ -85,11 +87,35 @@ export interface NodeOfRun {
   readonly steps: readonly (readonly [step: string, count: number, first: number])[]
 }
 
+/** A program that is to run as a step. */
+export interface StepRequest {
+  readonly step: string
+  readonly argv: readonly string[]
+  /** Not absolute: below the managed directory. */
+  readonly cwd: string
+  /** What its environment has beyond that of the node. */
+  readonly env: Readonly<Record<string, string>>
+  readonly limits: ParsedLimits | null
+}
+
+/** How it ended. `ago`: milliseconds since it began. */
+export type StepResult = Omit<CommandResult, 'beganAt'> & { readonly ago: number }
+
+/** Why it could not begin. */
+export interface StepRefusal {
+  readonly code?: string
+  readonly message: string
+  readonly hint?: string
+}
+
 export type ToStreamNode =
   /** `isFar`: some nodes are on other machines. */
   | { readonly do: 'listen'; readonly node: number; readonly token: string; readonly isFar: boolean }
   | { readonly do: 'start'; readonly orders: StreamOrders }
+  | { readonly do: 'run'; readonly id: number; readonly request: StepRequest }
+  | { readonly do: 'end'; readonly id: number }
   | { readonly do: 'probe'; readonly order: ProbeOrder }
+  /** Ends what runs there, also programs that left their step. */
   | { readonly do: 'stop' }
   | { readonly do: 'finish'; readonly isOk: boolean }
   | { readonly do: 'lost'; readonly node: number }
@@ -121,14 +147,17 @@ export interface Begun {
 }
 
 export type FromStreamNode =
-  | { readonly say: 'hello'; readonly version: string; readonly cpus: number }
+  /** `memory`: bytes. */
+  | { readonly say: 'hello'; readonly version: string; readonly cpus: number; readonly memory: number }
   | { readonly say: 'listening'; readonly addresses: readonly string[] }
   | { readonly say: 'probed'; readonly isWell: boolean }
   | { readonly say: 'started'; readonly begun: Begun }
   | { readonly say: 'pulse' }
-  | { readonly say: 'line'; readonly step: string; readonly text: string; readonly to: 'stdout' | 'stderr' }
+  /** What a program printed, in base 64. */
+  | { readonly say: 'printed'; readonly id: number; readonly bytes: string }
   | { readonly say: 'note'; readonly text: string }
-  | { readonly say: 'ended'; readonly instance: Instance }
+  | { readonly say: 'ran'; readonly id: number; readonly result: StepResult }
+  | { readonly say: 'refused'; readonly id: number; readonly error: StepRefusal }
   | { readonly say: 'look'; readonly snapshot: Snapshot; readonly sent: readonly Sent[] }
   | { readonly say: 'result'; readonly result: NodeResult }
   | { readonly say: 'fault'; readonly message: string; readonly hint: string }

@@ -1,26 +1,26 @@
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
-import type { Instance } from '../../stream/run/runner.ts'
 import type { Snapshot } from '../../stream/board/snapshot.ts'
 import { commandOn } from '../launch/command-on.ts'
 import type { NodeSpec } from '../launch/node-spec.ts'
 import { FrameLink } from './frame-link.ts'
 import { PULSE } from './messages.ts'
+import { SitePrograms } from './site-programs.ts'
 import type { ProbeOrder } from './sight.ts'
 import type { Begun, FromStreamNode, NodeResult, Sent, StreamOrders, ToStreamNode } from './messages.ts'
 
 export interface StreamNodeEvents {
   /** A frame for another node, that cannot be reached from there. */
   carried(frame: Buffer): void
-  line(step: string, text: string, to: 'stdout' | 'stderr'): void
   note(text: string): void
-  ended(instance: Instance): void
   looked(): void
   /** Steps can start. */
   started(begun: Begun): void
   /** It will say nothing more. `reason` is null when it ended in order. */
   gone(reason: string | null): void
 }
+
+export type Hello = Omit<Extract<FromStreamNode, { say: 'hello' }>, 'say'>
 
 const SAID = 2000
 /** Milliseconds for what is left in the pipes of a process that has ended. */
@@ -30,8 +30,10 @@ const LINGERING = 5000
 export class RemoteStreamNode {
   readonly name: string
   readonly link: FrameLink<FromStreamNode, ToStreamNode>
-  /** CPUs and version, once it has called. */
-  readonly hello: Promise<{ cpus: number; version: string }>
+  /** Programs of steps there. */
+  readonly programs: SitePrograms
+  /** What it has, and its version, once it has called. */
+  readonly hello: Promise<Hello>
   /** Where other nodes can call it, once it was asked to listen. */
   readonly addresses: Promise<readonly string[]>
   snapshot: Snapshot | null = null
@@ -54,7 +56,7 @@ export class RemoteStreamNode {
     this.#child = child
     let said = ''
     child.stderr.on('data', (chunk: Buffer) => (said = (said + chunk.toString()).slice(-SAID)))
-    let greet: (hello: { cpus: number; version: string }) => void
+    let greet: (hello: Hello) => void
     let refuse: (error: Error) => void
     this.hello = new Promise((resolve, reject) => {
       greet = resolve
@@ -79,6 +81,7 @@ export class RemoteStreamNode {
       cannot(new Error(why))
       for (const answer of this.#probed.splice(0)) answer(false)
       events.gone(this.result ? null : why)
+      this.programs.cutOff(`node ${spec.name} was lost: ${why}`)
     }
     this.link = new FrameLink(child.stdout, child.stdin, {
       relayed: (_, frame) => {
@@ -90,17 +93,19 @@ export class RemoteStreamNode {
         switch (message.say) {
           case 'hello':
             this.#hasCalled = true
-            return greet({ cpus: spec.cpus ?? message.cpus, version: message.version })
+            return greet({ ...message, cpus: spec.cpus ?? message.cpus })
           case 'listening':
             return listens(message.addresses)
           case 'probed':
             return this.#probed.shift()?.(message.isWell)
-          case 'line':
-            return events.line(message.step, message.text, message.to)
           case 'note':
             return events.note(message.text)
-          case 'ended':
-            return events.ended(message.instance)
+          case 'printed':
+            return this.programs.printed(message.id, message.bytes)
+          case 'ran':
+            return this.programs.ran(message.id, message.result)
+          case 'refused':
+            return this.programs.refused(message.id, message.error)
           case 'look':
             this.snapshot = message.snapshot
             this.sent = message.sent
@@ -113,12 +118,14 @@ export class RemoteStreamNode {
             fault = message.hint ? `${message.message} (${message.hint})` : message.message
             return
           case 'started':
+            this.programs.begin()
             return events.started(message.begun)
           case 'pulse':
             return
         }
       },
     })
+    this.programs = new SitePrograms(message => this.link.say(message))
     child.on('error', error => {
       const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT'
       gone(isMissing ? `${program} is not installed` : error.message)

@@ -1,4 +1,4 @@
-import { availableParallelism } from 'node:os'
+import { availableParallelism, totalmem } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { MillraceError } from '../../core/errors.ts'
 import type { Board } from '../../stream/board/board.ts'
@@ -11,7 +11,6 @@ import { checkText } from '../../stream/language/load.ts'
 import { StreamConfigError } from '../../stream/language/problems.ts'
 import { openRunBoard } from '../../stream/run/run-board.ts'
 import type { RunBoard } from '../../stream/run/run-board.ts'
-import { Runner } from '../../stream/run/runner.ts'
 import { streamTools } from '../../stream/run/toolchain.ts'
 import { FrameSplitter } from '../link/frames.ts'
 import { Carried } from './carried.ts'
@@ -27,12 +26,11 @@ import { Routes } from './routes.ts'
 import { PULSE, SILENCE_OF_COORDINATOR, TAKEN_FRAME } from './messages.ts'
 import type { FromStreamNode, NodeOfRun, NodeResult, Sent, StreamOrders, ToStreamNode } from './messages.ts'
 import { Prober } from './sight.ts'
+import { StepPrograms } from './step-programs.ts'
 import { within } from './within.ts'
 
 /** Milliseconds between looks at the board. */
 const INTERVAL = 250
-/** Milliseconds that steps get to end after the first signal. */
-const END_GRACE = 3000
 /** Milliseconds to get a board and a directory; the library may have to be compiled. */
 const START_LIMIT = 300_000
 /** Milliseconds for one question to the board. */
@@ -68,7 +66,7 @@ export class StreamNode {
       },
     })
     process.stdin.on('end', () => void this.#leave('killed'))
-    this.#link.say({ say: 'hello', version, cpus: availableParallelism() })
+    this.#link.say({ say: 'hello', version, cpus: availableParallelism(), memory: totalmem() })
     this.#pulse = setInterval(() => this.#beat(), PULSE)
   }
 
@@ -99,6 +97,12 @@ export class StreamNode {
         )
         return
       }
+      case 'run':
+        void this.#live?.programs.run(message.id, message.request)
+        return
+      case 'end':
+        this.#live?.programs.end(message.id)
+        return
       case 'probe':
         void this.#prober.obey(message.order).then(isWell => this.#link.say({ say: 'probed', isWell }))
         return
@@ -175,9 +179,13 @@ export class StreamNode {
       relieve: bytes => board.spill(bytes),
       isHere: path => (shared ? own.has(path) : !incoming.isRemote(path)),
     })
-    const runner = new Runner(board, {
-      line: (step, text, to) => this.#link.say({ say: 'line', step, text, to }),
-      ended: instance => this.#link.say({ say: 'ended', instance }),
+    const programs = new StepPrograms({
+      mark: orders.mark,
+      board,
+      dir,
+      place,
+      say: message => this.#link.say(message),
+      note,
     })
     const live: Live = {
       orders,
@@ -185,7 +193,7 @@ export class StreamNode {
       workspace,
       board,
       keeper,
-      runner,
+      programs,
       open,
       relay,
       toRelay,
@@ -201,11 +209,7 @@ export class StreamNode {
     this.#early = null
     for (const lost of this.#lost) this.#lose(live, lost)
     this.#link.say({ say: 'started', begun: { dir, library: tools.library } })
-    if (this.#stopping || this.#leaving) return
-    for (const command of orders.commands) {
-      for (let n = 0; n < command.times; n++)
-        runner.start(command, command.first + n, dir, { MILLRACE_PLACE: place })
-    }
+    if (this.#stopping || this.#leaving) return programs.stop()
     void this.#look(live)
   }
 
@@ -257,15 +261,13 @@ export class StreamNode {
   async #stop(): Promise<void> {
     const live = this.#live
     if (!live) return
-    live.runner.kill('SIGTERM')
-    for (let left = END_GRACE; left > 0 && live.runner.running > 0; left -= 50) await sleep(50)
-    if (live.runner.running > 0) await this.#killAll(live)
+    await live.programs.stop()
+    await this.#killRest(live)
   }
 
-  async #killAll({ runner, board }: Live): Promise<void> {
-    // Those that left their group are known to the board.
+  /** Programs that left their group are known to the board. */
+  async #killRest({ board }: Live): Promise<void> {
     const snapshot = await within(BOARD_LIMIT, board.ps(), 'the list of processes').catch(() => undefined)
-    runner.kill('SIGKILL')
     for (const { pid } of snapshot?.processes ?? []) {
       try {
         process.kill(pid, 'SIGKILL')
@@ -284,12 +286,12 @@ export class StreamNode {
   }
 
   async #leaveNow(how: 'well' | 'failed' | 'killed', waitsForStart: boolean): Promise<void> {
-    if (how !== 'well') this.#stopping ??= this.#stop()
+    if (how === 'killed') this.#stopping ??= this.#stop()
     if (waitsForStart) await this.#starting
     await this.#stopping
     const live = this.#live
     try {
-      if (live && how === 'killed') await this.#killAll(live)
+      if (live && how === 'killed') await this.#killRest(live)
       if (live) this.#link.say({ say: 'result', result: await this.#finish(live, how) })
     } catch (error) {
       this.#sayFault(error)
@@ -329,6 +331,7 @@ export class StreamNode {
     outgoing.end()
     toRelay.flush()
     relay.stdin.end()
+    await live.programs.leave()
     await within(BOARD_LIMIT, open.end(), 'the end of the board')
     return { sent: sentBy(live), kept, removed, dir: workspace.dir, last: last && { ...last, files } }
   }
@@ -340,7 +343,7 @@ interface Live {
   readonly workspace: Workspace
   readonly board: Board
   readonly keeper: Keeper
-  readonly runner: Runner
+  readonly programs: StepPrograms
   readonly relay: Relay
   readonly toRelay: PacedOutput
   readonly incoming: Incoming

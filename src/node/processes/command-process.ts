@@ -34,6 +34,18 @@ export interface CommandResult {
   usage: TaskUsage | null
 }
 
+/** The end of a program that was stopped, or called back, before it began. */
+export const neverBegan = (cameBack = false): CommandResult => ({
+  cameBack,
+  exitCode: null,
+  signal: 'SIGTERM',
+  printed: false,
+  starved: false,
+  beganAt: performance.now(),
+  took: 0,
+  usage: null,
+})
+
 /** Hears, once, what became of a program. Not a promise: there are thousands of programs in a second. */
 export interface ProcessEnd {
   ended(result: CommandResult): void

@@ -1,6 +1,6 @@
 import { constants } from 'node:os'
 import { getSystemErrorMap } from 'node:util'
-import { GRACE, SpawnerLost, spawnError } from './command-process.ts'
+import { GRACE, neverBegan, SpawnerLost, spawnError } from './command-process.ts'
 import type { ParsedLimits } from '../../model/options/process-limits.ts'
 import type { CommandProcess, CommandRequest, CommandResult, ProcessEnd } from './command-process.ts'
 import type { SpawnListener, Spawner } from './spawner.ts'
@@ -34,7 +34,7 @@ export class SpawnedProcess implements CommandProcess, SpawnListener {
   }
 
   start(request: CommandRequest, end: ProcessEnd): void {
-    if (this.#stopped) return end.ended(neverBegan('stopped'))
+    if (this.#stopped) return end.ended(neverBegan())
     if (request.argv.some(word => word.includes('\0'))) {
       return end.failed(spawnError(request.argv[0] ?? '', request.cwd, 'EINVAL', 'a word has a NUL in it'))
     }
@@ -54,7 +54,7 @@ export class SpawnedProcess implements CommandProcess, SpawnListener {
   }
 
   cameBack(): void {
-    this.#take()?.ended(neverBegan(this.#stopped ? 'stopped' : 'called back'))
+    this.#take()?.ended(neverBegan(!this.#stopped))
   }
 
   lost(): void {
@@ -85,17 +85,6 @@ export class SpawnedProcess implements CommandProcess, SpawnListener {
 
 const numbered = (limits: ParsedLimits): NumberedLimits =>
   Object.entries(limits).map(([name, value]) => [RESOURCES[name as keyof ParsedLimits], value as number])
-
-const neverBegan = (why: 'stopped' | 'called back'): CommandResult => ({
-  cameBack: why === 'called back',
-  exitCode: null,
-  signal: 'SIGTERM',
-  printed: false,
-  starved: false,
-  beganAt: performance.now(),
-  took: 0,
-  usage: null,
-})
 
 function resultOf(ended: SpawnEnded): CommandResult {
   const { exitCode, signal, printed, starved, beganAt, endedAt } = ended

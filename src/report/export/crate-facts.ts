@@ -5,10 +5,11 @@ type Of<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>
 export interface CrateTask {
   id: number
   kind: number
-  reads: readonly number[]
-  writes: readonly number[]
+  reads: number[]
+  writes: number[]
   startedAt: number
   endedAt: number
+  ended: boolean
   error: string | null
 }
 
@@ -23,8 +24,12 @@ export class CrateFacts {
   latest = 0
   readonly kinds = new Map<number, Of<'kind-defined'>>()
   readonly paths = new Map<number, string>()
-  /** Tasks that read or make files, and have ended. */
-  readonly tasks: CrateTask[] = []
+  readonly #tasks: CrateTask[] = []
+  /** Programs whose calls name no files: those of a coordination file are such, and events name their files. */
+  readonly #programs = new Set<CrateTask>()
+  readonly #programsOf = new Map<string, CrateTask[]>()
+  /** Files that only such events name; versions of the run have numbers above 0. */
+  #streamed = 0
   readonly #open = new Map<number, CrateTask>()
   readonly #made = new Set<number>()
   readonly #read = new Set<number>()
@@ -57,12 +62,23 @@ export class CrateFacts {
       case 'cancelled':
         this.#open.delete(event.task)
         break
+      case 'stream':
+        if (event.state === 'committed') this.#passedOn(event)
+        break
       case 'run-ended':
         this.outcome = event.outcome
         this.message = event.message ?? null
         break
       default:
     }
+  }
+
+  /** Tasks that read or make files, and have ended. */
+  get tasks(): CrateTask[] {
+    const withFiles = [...this.#programs].filter(
+      task => task.ended && task.reads.length + task.writes.length > 0,
+    )
+    return [...this.#tasks, ...withFiles].slice(0, MOST_TASKS)
   }
 
   /** Files that were read and that no task made. */
@@ -79,17 +95,42 @@ export class CrateFacts {
   }
 
   #submit({ task, kind, reads, writes, files }: Of<'submitted'>): void {
-    if (!files || files.length === 0) return
-    for (const { version, path } of files) this.paths.set(version, path)
-    this.#open.set(task, { id: task, kind, reads, writes, startedAt: 0, endedAt: 0, error: null })
+    const fresh = { id: task, kind, startedAt: 0, endedAt: 0, ended: false, error: null }
+    if (files && files.length > 0) {
+      for (const { version, path } of files) this.paths.set(version, path)
+      this.#open.set(task, { ...fresh, reads: [...reads], writes: [...writes] })
+      return
+    }
+    const { name, form } = this.kinds.get(kind) ?? {}
+    if (name === undefined || form !== 'command' || this.#programs.size >= MOST_TASKS) return
+    const program: CrateTask = { ...fresh, reads: [], writes: [] }
+    this.#programs.add(program)
+    const ofName = this.#programsOf.get(name)
+    if (ofName) ofName.push(program)
+    else this.#programsOf.set(name, [program])
+    this.#open.set(task, program)
+  }
+
+  /** Programs passed a file on while it grew, and no call names it. */
+  #passedOn({ path, producers, readers }: Of<'stream'>): void {
+    const tasksOf = (names: readonly string[]): CrateTask[] =>
+      names.flatMap(name => this.#programsOf.get(name) ?? [])
+    const makers = tasksOf(producers)
+    if (makers.length === 0) return
+    const version = --this.#streamed
+    this.paths.set(version, path)
+    this.#made.add(version)
+    for (const task of makers) task.writes.push(version)
+    for (const task of tasksOf(readers.map(({ name }) => name))) task.reads.push(version)
   }
 
   #end(id: number, at: number, error: string | null): void {
     const task = this.#open.get(id)
     if (!task) return
     this.#open.delete(id)
+    Object.assign(task, { endedAt: at, ended: true, error })
     for (const version of task.reads) this.#read.add(version)
     if (error === null) for (const version of task.writes) this.#made.add(version)
-    if (this.tasks.length < MOST_TASKS) this.tasks.push({ ...task, endedAt: at, error })
+    if (!this.#programs.has(task) && this.#tasks.length < MOST_TASKS) this.#tasks.push(task)
   }
 }

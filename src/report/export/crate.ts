@@ -27,7 +27,13 @@ const PROFILES = [
   ['https://w3id.org/workflowhub/workflow-ro-crate/1.0', 'Workflow RO-Crate', '1.0'],
 ] as const
 
-const LANGUAGE = 'https://www.typescriptlang.org/'
+/** What a workflow may be written in, by the ending of its file: a program, a coordination file, a list of steps. */
+const LANGUAGES: readonly (readonly [ending: RegExp, name: string, url: string])[] = [
+  [/\.[cm]?tsx?$/, 'TypeScript', 'https://www.typescriptlang.org/'],
+  [/\.[cm]?jsx?$/, 'JavaScript', 'https://tc39.es/ecma262/'],
+  [/\.json$/, 'JSON', 'https://www.json.org/'],
+  [/\.ya?ml$/, 'YAML', 'https://yaml.org/'],
+]
 const ENGINE = '#millrace'
 
 /**
@@ -70,16 +76,20 @@ class Crate {
     const outputs = await this.#describe(this.#facts.outputs())
     const tools = this.#tools()
     const source = await fileFacts(program)
+    const language = LANGUAGES.find(([ending]) => ending.test(program))
     if (!workflow.startsWith('file:')) this.#parts.push(workflow)
     this.#add({
       '@id': workflow,
       '@type': ['File', 'SoftwareSourceCode', 'ComputationalWorkflow'],
       name: basename(program),
-      programmingLanguage: ref(LANGUAGE),
+      ...(language ? { programmingLanguage: ref(language[2]) } : {}),
       ...source,
       ...(tools.size > 0 ? { hasPart: refs([...tools.values()]) } : {}),
     })
-    this.#add({ '@id': LANGUAGE, '@type': 'ComputerLanguage', name: 'TypeScript', url: ref(LANGUAGE) })
+    if (language) {
+      const [, name, url] = language
+      this.#add({ '@id': url, '@type': 'ComputerLanguage', name, url: ref(url) })
+    }
     this.#add({
       '@id': ENGINE,
       '@type': 'SoftwareApplication',

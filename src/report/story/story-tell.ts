@@ -8,7 +8,7 @@ export type TaskEvent = Extract<RunEvent, { task: number }>
 /** What a story asks of the run around its task. */
 export type World = Pick<
   StoryWorld,
-  'runEndedAt' | 'nodeName' | 'deviceName' | 'nameOf' | 'makersOf' | 'madeAt' | 'bytesOf'
+  'hasNodes' | 'runEndedAt' | 'nodeName' | 'deviceName' | 'nameOf' | 'makersOf' | 'madeAt' | 'bytesOf'
 >
 type Of<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>
 
@@ -134,7 +134,8 @@ class StoryWriter {
     const isIo = event.cpus === 0
     const device = event.device === undefined ? null : clean(this.#world.deviceName(event.device))
     const lane = `on lane ${event.lane} of ${this.#world.nodeName(event.node)} with ${plural(event.cpus, 'cpu')}`
-    const place = isIo ? 'without a CPU' : lane
+    const apart = this.#world.hasNodes ? ` on ${this.#world.nodeName(event.node)}` : ''
+    const place = isIo ? `without a CPU${apart}` : lane
     const files = device === null ? '' : isIo ? `, on ${device}` : `, with its files on ${device}`
     const form = event.implementation === undefined ? '' : `, as ${clean(event.implementation)}`
     const wait = waited === null ? '' : `, after waiting ${waited}${isIo ? '' : ' for a lane'}`

@@ -86,6 +86,11 @@ export class StoryWorld {
     return this.#devices[device] ?? `device ${device}`
   }
 
+  /** There are several nodes, so that a task can be on one or another. */
+  get hasNodes(): boolean {
+    return this.#nodes.length > 1
+  }
+
   nodeName(node: number): string {
     return this.#nodes[node] ?? `node ${node}`
   }

@@ -4,10 +4,10 @@ import { Datum } from '../../core/data/datum.ts'
 import type { FailureFacts, RunEvent } from '../../core/events.ts'
 import { ioDemandOf } from '../../core/tasks/demand.ts'
 import type { Definition } from '../../model/definition.ts'
-import type { Workspace } from '../../stream/board/workspace.ts'
-import type { Instance } from '../../stream/run/runner.ts'
+import type { Instance } from '../../stream/run/instance.ts'
 import type { StepCommand } from '../../stream/run/step-commands.ts'
 import type { Runtime } from '../runtime.ts'
+import type { Boards } from './boards.ts'
 
 /**
  * Turns the steps of a coordination file into tasks: each instance of a step is a command. Steps read and write at the
@@ -17,37 +17,38 @@ import type { Runtime } from '../runtime.ts'
 export class StepTasks {
   readonly instances: Instance[] = []
   readonly #runtime: Runtime
-  readonly #workspace: Workspace
+  readonly #boards: Boards
   readonly #file: string
   readonly #byTask = new Map<number, Instance>()
+  readonly #ended = new Set<string>()
 
-  constructor(runtime: Runtime, workspace: Workspace, file: string) {
+  constructor(runtime: Runtime, boards: Boards, file: string) {
     this.#runtime = runtime
-    this.#workspace = workspace
+    this.#boards = boards
     this.#file = file
   }
 
   /** `added` is called with each task before it starts. */
-  submit(commands: readonly StepCommand[], added: (task: number, step: string) => void): void {
-    const next = new Map<string, number>()
-    for (const command of commands) {
-      const { step, times = 1 } = command
-      const definition = this.#definition(command)
-      for (let n = 0; n < times; n++) {
-        const number = next.get(step) ?? 0
-        next.set(step, number + 1)
-        const task = this.#runtime.submit(
-          { definition, given: [], args: [number], slots: [], alone: true },
-          [new Datum(null, false, false)],
-          this.#runtime.main,
-          this.#runtime.main.group,
-          { demand: ioDemandOf(), priority: 0, label: times > 1 ? `instance=${number}` : '' },
-        )
-        const instance = instanceOf(command, number)
-        this.instances.push(instance)
-        this.#byTask.set(task.id, instance)
-        added(task.id, step)
-      }
+  submit(added: (task: number, step: string) => void): void {
+    const definitions = new Map<StepCommand, Definition>()
+    for (const { command, number, isOneOfMany, tags } of this.#boards.instances) {
+      let definition = definitions.get(command)
+      if (!definition) definitions.set(command, (definition = this.#definition(command)))
+      const task = this.#runtime.submit(
+        { definition, given: [], args: [number], slots: [], alone: true },
+        [new Datum(null, false, false)],
+        this.#runtime.main,
+        this.#runtime.main.group,
+        {
+          demand: ioDemandOf({}, 0, 0, tags),
+          priority: 0,
+          label: isOneOfMany ? `instance=${number}` : '',
+        },
+      )
+      const instance = instanceOf(command, number)
+      this.instances.push(instance)
+      this.#byTask.set(task.id, instance)
+      added(task.id, command.step)
     }
     this.#runtime.schedule()
   }
@@ -67,7 +68,12 @@ export class StepTasks {
     if (!instance) return false
     instance.code = code
     instance.ended = event.at
+    this.#ended.add(`${instance.step} ${instance.number}`)
     return true
+  }
+
+  hasEnded(step: string, number: number): boolean {
+    return this.#ended.has(`${step} ${number}`)
   }
 
   get running(): number {
@@ -76,7 +82,7 @@ export class StepTasks {
 
   #definition(command: StepCommand): Definition {
     const { step, run, cwd, env, timeout = 0 } = command
-    const { dir, place } = this.#workspace
+    const { dir, env: given } = this.#boards
     const caller = process.cwd()
     const argv = argvOf(run, caller)
     const options = { onFailure: 'cancelSuccessors' as const }
@@ -98,7 +104,7 @@ export class StepTasks {
         step,
         limits: null,
         cwd: cwd === undefined ? dir : resolve(caller, cwd),
-        env: (number: unknown) => ({ MILLRACE_PLACE: place, ...env, MILLRACE_INSTANCE: String(number) }),
+        env: (number: unknown) => ({ ...given, ...env, MILLRACE_INSTANCE: String(number) }),
       },
     }
   }

@@ -1,29 +1,27 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { NodeSpec } from '../../cluster/launch/node-spec.ts'
+import type { SitesOptions } from '../../cluster/streams/stream-sites.ts'
 import type { Outcome, RunEvent } from '../../core/events.ts'
 import { fifo } from '../../core/schedule/policy.ts'
 import { messageOf } from '../../general/thrown.ts'
 import { printable } from '../../report/text.ts'
 import { stepTimesOf } from '../../node/steps.ts'
 import { Board } from '../../stream/board/board.ts'
-import { Keeper } from '../../stream/board/keeper.ts'
 import type { Plan } from '../../stream/board/plan.ts'
-import type { Snapshot } from '../../stream/board/snapshot.ts'
 import { counted } from '../../stream/board/table.ts'
-import { holdOn, removeAbandoned, removeTemporary } from '../../stream/board/workspace.ts'
-import type { Workspace } from '../../stream/board/workspace.ts'
+import { removeAbandoned } from '../../stream/board/workspace.ts'
 import { loadPlan } from '../../stream/language/load.ts'
 import { problemText } from '../../stream/language/problems.ts'
 import { endAbandoned } from '../../stream/run/abandoned.ts'
-import { programsOf } from '../../stream/run/elf.ts'
 import { openRunBoard } from '../../stream/run/run-board.ts'
 import { Progress } from '../../stream/run/progress.ts'
 import { doubtsOf, failuresOf, fileRemarks, streamedText, unseenOf } from '../../stream/run/run-report.ts'
 import type { StreamIo } from '../../stream/run/screen.ts'
+import { StepOutput } from '../../stream/run/step-output.ts'
 import { matchCommands } from '../../stream/run/step-commands.ts'
 import type { StepCommand } from '../../stream/run/step-commands.ts'
 import { streamTools } from '../../stream/run/toolchain.ts'
 import { watchdog } from '../../stream/run/watchdog.ts'
-import { describeNode } from '../describe-node.ts'
 import { Reporting } from '../reporting.ts'
 import { RunControl } from '../run-control.ts'
 import { runOptions } from '../run-options.ts'
@@ -32,8 +30,10 @@ import { announce, runId, runStarted } from '../run-start.ts'
 import { Runtime } from '../runtime.ts'
 import { processStreams } from '../standard-output.ts'
 import type { StandardStreams } from '../standard-output.ts'
+import type { Boards } from './boards.ts'
 import { FileEvents } from './file-events.ts'
-import { StepOutput } from './step-output.ts'
+import { LocalBoards } from './local-boards.ts'
+import { NodeBoards } from './node-boards.ts'
 import { StepTasks } from './step-tasks.ts'
 
 export interface StreamRunOptions {
@@ -53,7 +53,14 @@ export interface StreamRunOptions {
   run?: RunOptions
 }
 
-/** Runs a whole workflow: all steps at once, under its rules. Returns the exit code. */
+export interface StreamNodesOptions extends SitesOptions {
+  /** Milliseconds between looks at what the nodes told. */
+  readonly interval?: number
+  /** How the run is shown and recorded. */
+  readonly run?: RunOptions
+}
+
+/** Runs a whole workflow on this machine: all steps at once, under its rules. Returns the exit code. */
 export function streamRun(
   file: string,
   commands: readonly StepCommand[],
@@ -61,14 +68,8 @@ export function streamRun(
   streams: StandardStreams = processStreams,
   signal?: AbortSignal,
 ): Promise<number> {
-  const io: StreamIo = {
-    out: text => streams.stdout.write(printable(text)),
-    err: text => streams.stderr.write(printable(text)),
-  }
-  return watchdog(io, async () => {
-    const { plan: checked, warnings } = loadPlan(file)
-    for (const warning of warnings) io.err(`${problemText(warning)}\n`)
-    const instances = matchCommands(checked, commands)
+  return checked(file, streams, async (plan, io) => {
+    const instances = matchCommands(plan, commands)
     const tools = await streamTools(io.err)
     if (signal?.aborted === true) return 130
     const boards = await new Board(tools, '-').list()
@@ -77,11 +78,12 @@ export function streamRun(
     const others = await new Board(tools, '-').list()
     await removeAbandoned(new Set(others.flatMap(board => [board.dir, board.layer ?? board.dir])))
     const { dir, place = process.cwd(), limit, keep } = options
-    const open = await openRunBoard(checked, tools, { dir, place, instances, limit, keep })
-    const { board, plan, workspace } = open
+    const open = await openRunBoard(plan, tools, { dir, place, instances, limit, keep })
     let code = 1
     try {
-      code = await new StreamRun({ file, plan, workspace, board, options, streams }).all(commands, signal)
+      const run = runOptionsOf(options)
+      const local = new LocalBoards(open, commands, run, options)
+      code = await new StreamRun({ file, plan: open.plan, boards: local, run, options, streams }).all(signal)
     } catch (error) {
       await open.discard()
       throw error
@@ -92,26 +94,69 @@ export function streamRun(
   })
 }
 
+/** The same on several nodes. */
+export function streamRunOnNodes(
+  file: string,
+  commands: readonly StepCommand[],
+  specs: readonly NodeSpec[],
+  options: StreamNodesOptions,
+  streams: StandardStreams = processStreams,
+  signal?: AbortSignal,
+): Promise<number> {
+  return checked(file, streams, async plan => {
+    matchCommands(plan, commands)
+    const boards = new NodeBoards(plan, file, specs, options)
+    try {
+      await boards.reach(commands)
+      const run = runOptionsOf(options)
+      return await new StreamRun({ file, plan, boards, run, options, streams }).all(signal)
+    } finally {
+      boards.close()
+    }
+  })
+}
+
+function checked(
+  file: string,
+  streams: StandardStreams,
+  run: (plan: Plan, io: StreamIo) => Promise<number>,
+): Promise<number> {
+  const io: StreamIo = {
+    out: text => streams.stdout.write(printable(text)),
+    err: text => streams.stderr.write(printable(text)),
+  }
+  return watchdog(io, () => {
+    const { plan, warnings } = loadPlan(file)
+    for (const warning of warnings) io.err(`${problemText(warning)}\n`)
+    return run(plan, io)
+  })
+}
+
+const runOptionsOf = ({ run }: { run?: RunOptions }): RunOptions => ({
+  ...runOptions(),
+  launched: true,
+  ...run,
+})
+
 interface StreamRunParts {
   readonly file: string
   readonly plan: Plan
-  readonly workspace: Workspace
-  readonly board: Board
-  readonly options: StreamRunOptions
+  readonly boards: Boards
+  readonly run: RunOptions
+  /** Milliseconds between looks at the boards. */
+  readonly options: { readonly interval?: number }
   readonly streams: StandardStreams
 }
 
 class StreamRun {
   readonly #parts: StreamRunParts
+  readonly #id: string
   readonly #reporting: Reporting
   readonly #runtime: Runtime
   readonly #tasks: StepTasks
   readonly #output: StepOutput
   readonly #files: FileEvents
-  readonly #keeper: Keeper
   readonly #started: RunEvent
-  /** Programs that are not intercepted, and of which the user knows. */
-  readonly #warned = new Set<string>()
   #isEnded = false
   /** On the live page. */
   #isStopAsked = false
@@ -119,15 +164,14 @@ class StreamRun {
   #wake = new AbortController()
 
   constructor(parts: StreamRunParts) {
-    const { file, plan, workspace, board, options, streams } = parts
+    const { file, plan, boards, run, streams } = parts
     this.#parts = parts
-    const run: RunOptions = { ...runOptions(), launched: true, ...options.run }
     this.#reporting = new Reporting(run, streams)
     const { observer } = this.#reporting
-    const node = { ...describeNode(run, null), ioExecutors: MOST_STEPS }
+    this.#id = runId()
     this.#runtime = new Runtime({
-      id: runId(),
-      nodes: [{ description: node, ports: null }],
+      id: this.#id,
+      nodes: boards.nodes,
       mayGrow: false,
       policy: fifo,
       io: {},
@@ -140,7 +184,7 @@ class StreamRun {
       },
       entry: null,
     })
-    this.#runtime.files.streaming.coordination = board
+    this.#runtime.files.streaming.coordination = boards.steps
     if (run.control)
       this.#reporting.controlBy(
         new RunControl(this.#runtime, () => {
@@ -148,34 +192,34 @@ class StreamRun {
           this.#wake.abort()
         }),
       )
-    this.#started = runStarted(this.#runtime, this.#reporting, run, [node], fifo, { program: file, args: [] })
-    this.#tasks = new StepTasks(this.#runtime, workspace, file)
+    const nodes = boards.nodes.map(({ description }) => description)
+    const facts = { program: file, args: [] }
+    this.#started = runStarted(this.#runtime, this.#reporting, run, nodes, fifo, facts)
+    this.#tasks = new StepTasks(this.#runtime, boards, file)
     const width = Math.max(...plan.steps.map(step => step.name.length))
     this.#output = new StepOutput((step, line) =>
       streams.stdout.write(printable(`${step.padEnd(width)} | ${line}\n`)),
     )
     this.#files = new FileEvents(plan, event => this.#runtime.engine.observer?.(event))
-    this.#keeper = new Keeper(plan, workspace, text => this.#runtime.note('warning', text.trimEnd()), {
-      ...(options.reserve === undefined ? {} : { reserve: options.reserve }),
-      relieve: bytes => board.spill(bytes),
-    })
   }
 
-  async all(commands: readonly StepCommand[], signal?: AbortSignal): Promise<number> {
-    const { board } = this.#parts
+  async all(signal?: AbortSignal): Promise<number> {
+    const { boards } = this.#parts
     try {
       announce(this.#runtime, this.#reporting, this.#started)
-      this.#warnOfPrograms(commands)
-      await this.#runtime.nodes.warmUp(new Set(['command']))
-      this.#tasks.submit(commands, (task, step) => {
+      boards.begin(this.#id, {
+        note: (level, text) => this.#runtime.note(level, text),
+        hasEnded: (step, number) => this.#tasks.hasEnded(step, number),
+        nodeLost: (node, reason) => this.#nodeLost(node, reason),
+      })
+      void this.#runtime.nodes.warmUp(new Set(['command']))
+      this.#tasks.submit((task, step) => {
         const { logs } = this.#runtime
         if (logs !== null) this.#output.follow(step, `${logs}/${task}.1.log`)
       })
       this.#runtime.programEnded()
       const isCut = await this.#follow(signal)
-      const last = await board.ps()
-      if (last !== undefined) this.#files.look(last, this.#runtime.now())
-      return await this.#close(last, isCut)
+      return await this.#close(isCut)
     } catch (error) {
       this.#runtime.endNow()
       await this.#end('failed', messageOf(error))
@@ -183,9 +227,9 @@ class StreamRun {
     }
   }
 
-  /** Looks at the board until the last step has ended. True when the user stopped it. */
+  /** Looks at the boards until the last step has ended. True when the user stopped it. */
   async #follow(signal?: AbortSignal): Promise<boolean> {
-    const { board, options } = this.#parts
+    const { boards, options } = this.#parts
     const stop = (): void => this.#wake.abort()
     signal?.addEventListener('abort', stop)
     let isCut = false
@@ -196,11 +240,8 @@ class StreamRun {
           this.#stop()
         }
         const began = Date.now()
-        const snapshot = await board.ps()
-        if (snapshot !== undefined) {
-          this.#files.look(snapshot, this.#runtime.now())
-          this.#keeper.look(snapshot)
-        }
+        const snapshot = await boards.look()
+        if (snapshot !== undefined) this.#files.look(snapshot, this.#runtime.now())
         await this.#output.read()
         // Looking must not cost more than a twentieth of the time, however many files there are.
         const pause = Math.max(options.interval ?? 250, (Date.now() - began) * 20)
@@ -214,7 +255,7 @@ class StreamRun {
     return isCut
   }
 
-  /** The node asks each program to end, and ends it by force when it does not. */
+  /** Each program is asked to end, and ended by force when it does not. */
   #stop(): void {
     const { engine } = this.#runtime
     this.#runtime.note('info', `stopping ${counted(this.#tasks.running, 'step')} …`)
@@ -222,32 +263,21 @@ class StreamRun {
     this.#runtime.schedule()
   }
 
-  #warnOfPrograms(commands: readonly StepCommand[]): void {
-    const { dir } = this.#parts.workspace
-    for (const { step, run, cwd } of commands) {
-      for (const { path, fault } of programsOf(run, typeof run === 'string' ? (cwd ?? dir) : process.cwd())) {
-        if (fault === undefined) continue
-        this.#warned.add(path)
-        this.#runtime.note(
-          'warning',
-          `step '${step}': ${path} ${fault}; it is not intercepted: it waits for nothing, and of what it writes only its end is seen`,
-        )
-      }
-    }
+  /** What ran there has ended with it: a step does not begin again elsewhere, its readers have got a part. */
+  #nodeLost(index: number, reason: string): void {
+    const { engine } = this.#runtime
+    const { name } = engine.nodes[index] as { name: string }
+    this.#runtime.note('warning', `node ${name} was lost: ${reason}`)
+    engine.observer?.({ type: 'node-left', at: this.#runtime.now(), node: index, isLost: true, reason })
   }
 
-  async #close(last: Snapshot | undefined, isCut: boolean): Promise<number> {
-    const { plan, workspace, options } = this.#parts
-    // Programs that left their group have not ended with their step.
-    if (isCut) for (const { pid } of last?.processes ?? []) killQuietly(pid)
+  async #close(isCut: boolean): Promise<number> {
+    const { plan, boards } = this.#parts
     await this.#output.end()
     const { instances } = this.#tasks
-    const failed = instances.filter(({ code }) => code !== 0)
-    const isOk = failed.length === 0 && !isCut
-    const kept = await this.#keeper.finish(last, isOk, options.keep)
-    const mustStay = options.keep === true || kept.stuck.length > 0
-    const removed = mustStay ? undefined : await removeTemporary(plan, workspace)
-    if (mustStay) await holdOn(workspace)
+    const isOk = !isCut && instances.every(({ code }) => code === 0)
+    const { last, kept, removed, workspace, isWhole } = await boards.finish(isOk, isCut)
+    if (last !== undefined) this.#files.look(last, this.#runtime.now())
     if (!isCut) {
       for (const { instance, reason, facts } of failuresOf(plan, instances, last)) {
         const all = instance.code! >= 126 ? [reason, ...facts] : facts
@@ -255,10 +285,10 @@ class StreamRun {
       }
     }
     const doubts = doubtsOf(last)
-    for (const text of [...doubts, ...unseenOf(last, this.#warned)]) this.#runtime.note('warning', text)
+    for (const text of [...doubts, ...unseenOf(last, boards.unseen)]) this.#runtime.note('warning', text)
     if (last !== undefined) this.#runtime.note('info', streamedText(new Progress(plan).look(last, 0)))
     for (const { level, text } of fileRemarks(kept, removed, workspace)) this.#runtime.note(level, text)
-    const isSound = isOk && kept.stuck.length === 0 && doubts.length === 0
+    const isSound = isOk && isWhole && kept.stuck.length === 0 && doubts.length === 0
     const message =
       isOk && doubts.length > 0
         ? 'in doubt: the results of a step may be wrong (see the warnings)'
@@ -278,16 +308,5 @@ class StreamRun {
       ...(message === undefined ? {} : { message }),
     })
     await this.#reporting.close()
-  }
-}
-
-/** Steps need no CPU: as many run at one time as there are. */
-const MOST_STEPS = 1_000_000
-
-function killQuietly(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL')
-  } catch {
-    // It has ended by itself.
   }
 }

@@ -1,7 +1,7 @@
 import type { Kept } from '../board/keeper.ts'
 import { ruleFinder, type Plan } from '../board/plan.ts'
 import { byteText, durationText, type StreamState } from './progress.ts'
-import type { Instance } from './runner.ts'
+import type { Instance } from './instance.ts'
 import type { EventLine, Snapshot } from '../board/snapshot.ts'
 import { counted } from '../board/table.ts'
 import type { Workspace } from '../board/workspace.ts'

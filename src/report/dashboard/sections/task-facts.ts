@@ -137,6 +137,7 @@ function worldOf(model: RunModel): World {
   const { versions } = model
   return {
     runEndedAt: model.statistics.outcome === null ? null : model.statistics.elapsed,
+    hasNodes: model.nodes.length > 1,
     nodeName: node => model.nodes[node]?.name ?? `node ${node}`,
     deviceName: device => model.storage.devices[device]?.facts.name ?? `device ${device}`,
     nameOf: task => model.taskName(task),
