@@ -676,7 +676,10 @@ test('given a large task that waits, only what is known to end before it can sta
   assert.deepEqual(rig.go(), [])
   rig.engine.finished(long, ++rig.now, 6000)
   assert.deepEqual(rig.go(), [large])
-  assert.deepEqual([...others.map(task => task.state)], ['ready', 'ready'])
+  assert.deepEqual(
+    others.map(task => task.state),
+    ['ready', 'ready'],
+  )
 })
 
 test('given a large task whose predecessors take ever longer than expected, it is not put off again and again', () => {
