@@ -3,7 +3,7 @@ import { appendFileSync, existsSync, readFileSync, readdirSync, rmSync, writeFil
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { without } from '../node/mpi-program.ts'
-import { RANKS_SAID, rankArguments } from './mpi-program.ts'
+import { RANKS_SAID, lastSaid, mpiVariables, rankArguments } from './mpi-program.ts'
 import { folder, isAlive, start, until } from './program.ts'
 
 // Two agents that call over the network, as on other machines.
@@ -12,10 +12,6 @@ writeFileSync(
   nodes,
   "nodes:\n  - { name: a, cpus: 2, launch: '{stdin}' }\n  - { name: b, cpus: 2, launch: '{stdin}' }\n",
 )
-const environment = (mpi: string): NodeJS.ProcessEnv => ({
-  MILLRACE_MPICC: `mpicc.${mpi}`,
-  MILLRACE_MPIRUN: `mpirun.${mpi}`,
-})
 const inMemory = (): string[] => readdirSync('/dev/shm').filter(name => name.startsWith('millrace-mpi'))
 
 for (const mpi of ['openmpi', 'mpich']) {
@@ -26,14 +22,10 @@ for (const mpi of ['openmpi', 'mpich']) {
       rmSync(join(folder, 'died'), { force: true })
       const before = inMemory()
       const words = [process.execPath, ...rankArguments(nodes, 'all')]
-      const { code, text, said } = await start(words, environment(mpi)).ended
+      const { code, text, said } = await start(words, mpiVariables(mpi)).ended
       assert.equal(code, 0, said)
-      // MPICH tells there of a rank that died.
-      const { clashed, waits, ...rest } = JSON.parse(text.trim().split('\n').at(-1) ?? '') as Record<
-        string,
-        unknown
-      >
-      assert.deepEqual(rest, RANKS_SAID)
+      const { clashed, waits, ...rest } = lastSaid(text)
+      assert.deepEqual(rest, { ...RANKS_SAID, library: mpi })
       assert.match(String(clashed), /ranks on two nodes.*different values to element 3 of an array of 5/)
       assert.match(String(waits), /rank 2 ended while others wait: rank 0 is in barrier/)
       await until(() => inMemory().every(name => before.includes(name)))
@@ -56,7 +48,7 @@ test(
     const three = join(folder, 'three.yaml')
     writeFileSync(three, `${readFileSync(nodes, 'utf8')}  - { name: c, cpus: 2, launch: '{stdin}' }\n`)
     const before = inMemory()
-    const run = start([process.execPath, ...rankArguments(three, 'slow')], environment('openmpi'))
+    const run = start([process.execPath, ...rankArguments(three, 'slow')], mpiVariables('openmpi'))
     await until(() => ranks().length === 4)
     const first = ranks()
     process.kill(agentOf(first[0] as number), 'SIGKILL')

@@ -15,6 +15,7 @@ import { mpi, task, main, waitOn, waitOnFile, IN, INOUT, FILE_OUT, shared } from
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 const [mode = 'all', folder = '.'] = process.argv.slice(2)
 export const runs = mpi({ name: 'runs', processes: 4 }, comm => comm.allgather(process.env.MILLRACE_RUN))
+export const library = mpi({ name: 'library', processes: 4, reduce: 'sum' }, () => /mpich/i.test(readFileSync('/proc/self/maps', 'utf8')) ? 1 : 0)
 export const pair = mpi({ name: 'pair', processes: 2 }, comm => comm.allgather(process.env.MILLRACE_RUN))
 export const total = mpi({ name: 'total', processes: 4, layout: { 0: 'block' }, reduce: 'sum' }, (comm, x) => x.reduce((s, v) => s + v, 0))
 export const bump = mpi({ name: 'bump', processes: 4, params: [INOUT], layout: { 0: 'block' } }, (comm, x) => { for (let i = 0; i < x.length; i++) x[i] += 1 + comm.rank })
@@ -43,6 +44,7 @@ main(async () => {
     return console.log([...await waitOn(x)].join())
   }
   const [of] = await waitOn(runs())
+  const mpich = await waitOn(library())
   const [two] = await waitOn(pair())
   const small = new Float64Array(6), large = new Float64Array(100_001), both = shared(Float64Array, 1000), four = new Float64Array(4)
   const lists = { list: [0, 1, 2, 3].map(() => new Float64Array(20_000)) }
@@ -58,12 +60,18 @@ main(async () => {
   const waits = await said(stuck())
   const counts = list => [...new Set(list)].map(run => list.filter(one => one === run).length)
   console.log(JSON.stringify({
-    nodes: counts(of), pair: counts(two), sum, small: [...small], large: [large[0], large[100_000]], both: [both[0], both[999]],
+    library: ['openmpi', , , , 'mpich'][mpich], nodes: counts(of), pair: counts(two), sum, small: [...small], large: [large[0], large[100_000]], both: [both[0], both[999]],
     nested: lists.list.map(one => one[0]), clashed, parts: parts.map(one => one[49_999]), written: written.filter((_, i) => i % 10 === 9), four: [...(await waitOn(four))], waits,
   }))
 })
 `,
 )
+
+/** Chooses an MPI by name, where both are installed. */
+export const mpiVariables = (mpi: string): NodeJS.ProcessEnv => ({
+  MILLRACE_MPICC: `mpicc.${mpi}`,
+  MILLRACE_MPIRUN: `mpirun.${mpi}`,
+})
 
 export const rankArguments = (nodes: string, mode: string): string[] => [
   bin,
@@ -93,3 +101,7 @@ export const RANKS_SAID = {
   written: [0, 1, 2, 3],
   four: [1, 1, 1, 1],
 }
+
+/** What the program printed. MPICH tells before of a rank that died. */
+export const lastSaid = (text: string): Record<string, unknown> =>
+  JSON.parse(text.trim().split('\n').at(-1) ?? '') as Record<string, unknown>

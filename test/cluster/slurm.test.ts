@@ -18,7 +18,7 @@ import { endDaemons, freePort } from '../../bench/cluster/daemons.ts'
 import { slurmConfiguration, slurmStates } from '../../bench/cluster/own-slurm.ts'
 import { bin } from '../cli/folder.ts'
 import { without } from '../node/mpi-program.ts'
-import { RANKS_SAID, rankArguments } from './mpi-program.ts'
+import { RANKS_SAID, lastSaid, mpiVariables, rankArguments } from './mpi-program.ts'
 import {
   EXPECTED,
   allKilled,
@@ -96,26 +96,28 @@ after(async () => {
 const inAllocation = (mode: string): string[] =>
   ['salloc', '-Q', '-N', '2', process.execPath].concat(arguments_('slurm', mode))
 
-test(
-  'in a Slurm allocation ranks of an MPI task are on two nodes',
-  { skip: skip !== false ? skip : without('openmpi'), timeout: 120_000 },
-  async () => {
-    rmSync(join(folder, 'died'), { force: true })
-    const words = [
-      'salloc',
-      '-Q',
-      '-N',
-      '2',
-      '--exclusive',
-      process.execPath,
-      ...rankArguments('slurm', 'all'),
-    ]
-    const { code, text, said } = await start(words, environment).ended
-    assert.equal(code, 0, said)
-    const { clashed: _, waits: __, ...rest } = JSON.parse(text) as Record<string, unknown>
-    assert.deepEqual(rest, RANKS_SAID)
-  },
-)
+for (const mpi of ['openmpi', 'mpich']) {
+  test(
+    `in a Slurm allocation ranks of an MPI task are on two nodes, with ${mpi}`,
+    { skip: skip !== false ? skip : without(mpi), timeout: 120_000 },
+    async () => {
+      rmSync(join(folder, 'died'), { force: true })
+      const words = [
+        'salloc',
+        '-Q',
+        '-N',
+        '2',
+        '--exclusive',
+        process.execPath,
+        ...rankArguments('slurm', 'all'),
+      ]
+      const { code, text, said } = await start(words, { ...environment, ...mpiVariables(mpi) }).ended
+      assert.equal(code, 0, said)
+      const { clashed: _, waits: __, ...rest } = lastSaid(text)
+      assert.deepEqual(rest, { ...RANKS_SAID, library: mpi })
+    },
+  )
+}
 
 test(
   'in a Slurm allocation a program has the results of one machine',

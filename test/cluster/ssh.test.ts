@@ -8,7 +8,7 @@ import { freePort } from '../../bench/cluster/daemons.ts'
 import { sshVariables, sshdConfiguration } from '../../bench/cluster/own-ssh.ts'
 import { bin, makeFolder } from '../cli/folder.ts'
 import { without } from '../node/mpi-program.ts'
-import { RANKS_SAID, rankArguments } from './mpi-program.ts'
+import { RANKS_SAID, lastSaid, mpiVariables, rankArguments } from './mpi-program.ts'
 import {
   EXPECTED,
   allKilled,
@@ -99,20 +99,22 @@ test('over ssh a program has the results of one machine', { skip, timeout: 120_0
   await nothingIsLeft(known)
 })
 
-test(
-  'over ssh ranks of an MPI task are on two hosts',
-  { skip: skip !== false ? skip : without('openmpi'), timeout: 120_000 },
-  async () => {
-    rmSync(join(folder, 'died'), { force: true })
-    const known = sshSockets()
-    const words = [node, ...rankArguments('ssh:127.0.0.1:2,localhost:2', 'all')]
-    const { code, text, said } = await start(words, environment).ended
-    assert.equal(code, 0, said)
-    const { clashed: _, waits: __, ...rest } = JSON.parse(text) as Record<string, unknown>
-    assert.deepEqual(rest, RANKS_SAID)
-    await nothingIsLeft(known)
-  },
-)
+for (const mpi of ['openmpi', 'mpich']) {
+  test(
+    `over ssh ranks of an MPI task are on two hosts, with ${mpi}`,
+    { skip: skip !== false ? skip : without(mpi), timeout: 120_000 },
+    async () => {
+      rmSync(join(folder, 'died'), { force: true })
+      const known = sshSockets()
+      const words = [node, ...rankArguments('ssh:127.0.0.1:2,localhost:2', 'all')]
+      const { code, text, said } = await start(words, { ...environment, ...mpiVariables(mpi) }).ended
+      assert.equal(code, 0, said)
+      const { clashed: _, waits: __, ...rest } = lastSaid(text)
+      assert.deepEqual(rest, { ...RANKS_SAID, library: mpi })
+      await nothingIsLeft(known)
+    },
+  )
+}
 
 test(
   'over ssh an agent and an ssh that are killed cost nothing but time',

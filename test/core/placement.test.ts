@@ -634,3 +634,80 @@ test('given a rounded amount of memory, it should be at most 7% more and never l
   for (let i = 0; i < 5000; i++) values.add(roundMemory(2 ** 30 + (i * 2 ** 30) / 5000))
   assert(values.size <= 17)
 })
+
+/** A kind that has run before, and takes so many milliseconds. */
+const known = (name: string, took: number): Kind => {
+  const kind = kindOf(name)
+  for (const one of kind.implementations) one.record(took)
+  return kind
+}
+
+test('given a large task that waits, only what is known to end before it can start should go first', () => {
+  const rig = new Rig({ cpus: 2 })
+  const kinds = { long: known('long', 1000), brief: known('brief', 20), new: kindOf('new') }
+  const call = (name: keyof typeof kinds): Task => rig.call(name, [], { kind: kinds[name], priority: -1 })
+  const long = call('long')
+  assert.deepEqual(rig.names(), ['long'])
+  const began = rig.now
+  const large = rig.call('large', [], { demand: cpus(2) })
+  // Overtaken as often as it may be.
+  for (let i = 0; i < 16; i++) {
+    call('long')
+    const [task] = rig.go()
+    assert.equal(task?.kind.name, 'long')
+    rig.engine.started(task as Task, rig.now)
+    rig.engine.finished(task as Task, ++rig.now, 1000)
+  }
+  const others = (['long', 'new'] as const).map(call)
+  assert.deepEqual(rig.go(), [], 'they may take longer than the one that runs')
+  let early = 0
+  for (; rig.now < began + 1500; early++) {
+    const one = call('brief')
+    const going = rig.go()
+    if (going.length === 0) break
+    assert.deepEqual(going, [one])
+    assert(rig.now + 20 <= began + 1001, 'it would end after the large task can start')
+    rig.now += 20
+    rig.engine.finished(one, rig.now, 20)
+  }
+  assert(early > 10, `only ${early} tasks used the CPU meanwhile`)
+  // The one that runs takes longer than expected: nothing more goes first.
+  rig.now += 5000
+  assert.deepEqual(rig.go(), [])
+  rig.engine.finished(long, ++rig.now, 6000)
+  assert.deepEqual(rig.go(), [large])
+  assert.deepEqual(
+    others.map(task => task.state),
+    ['ready', 'ready'],
+  )
+})
+
+test('given a large task whose predecessors take ever longer than expected, it is not put off again and again', () => {
+  const rig = new Rig({ cpus: 2 })
+  const kind = known('small', 10)
+  const running: Task[] = []
+  const go = (): string[] => {
+    const going = rig.go()
+    running.push(...going)
+    return going.map(task => task.kind.name)
+  }
+  rig.call('small', [], { kind })
+  go()
+  rig.call('large', [], { demand: cpus(2) })
+  let small = 0
+  for (let i = 0; i < 300; i++) {
+    rig.call('small', [], { kind })
+    rig.call('small', [], { kind })
+    if (go().includes('large')) break
+    const [task] = running.splice(0, 1) as [Task]
+    rig.now += 100
+    rig.finish(task, 100)
+    small++
+    if (go().includes('large')) break
+  }
+  assert(
+    running.some(task => task.kind.name === 'large'),
+    'the large task was starved',
+  )
+  assert(small < 30, `${small} small tasks ran before it`)
+})

@@ -18,7 +18,7 @@ export class LaneQueues {
   readonly #tokens: TeamTokens
   readonly #timeLeft: TimeLeft
   /** Nodes that are kept for another task. */
-  readonly #held: ReadonlySet<Node>
+  readonly #held: Pick<ReadonlySet<Node>, 'has'>
   /** Priorities of all tasks so far. */
   #highest = -Infinity
   #lowest = Infinity
@@ -28,7 +28,7 @@ export class LaneQueues {
     io: IoCore,
     tokens: TeamTokens,
     timeLeft: TimeLeft,
-    held: ReadonlySet<Node>,
+    held: Pick<ReadonlySet<Node>, 'has'>,
   ) {
     this.#nodes = nodes
     this.#io = io

@@ -16,6 +16,7 @@ import { RankedQueue } from './ranked-queue.ts'
 import { Ranks } from './ranks.ts'
 import { Recency } from './recency.ts'
 import { SpreadTasks, findSpread } from './spread-tasks.ts'
+import { Reservations } from './reservations.ts'
 import { TeamTokens } from './team-tokens.ts'
 import { ReadyQueue, before, starved } from './ready-queue.ts'
 import type { Placer } from './ready-queue.ts'
@@ -60,7 +61,7 @@ export class Placement {
   readonly #io: IoCore
   #now = 0
   /** Nodes that are being emptied for a task that was overtaken too often. */
-  readonly #held = new Set<Node>()
+  readonly #held = new Reservations()
   readonly #apart = new SpreadTasks()
   /** Of all nodes that are not lost. */
   #cpus: number
@@ -216,7 +217,7 @@ export class Placement {
       place: task => placeOn(task, null),
       next: from => this.#firstFit(LEAST, from),
       at: node => ({ ...placer, place: task => placeOn(task, node) }),
-      isHeld: node => this.#held.has(node),
+      isHeld: node => this.#held.isClosed(node, this.#now),
       // A task that waits for room on a device must not hold back tasks that make room.
       hold: task => task.io === null && (this.#io.bound?.allows(task) ?? true) && this.#hold(task),
       inTheWay: (started, task) => suits(this.#nodes[started.node] as Node, task),
@@ -290,18 +291,33 @@ export class Placement {
     return kind.implementations.some(({ demand: own }) => this.#firstFit(own ?? demand) !== null)
   }
 
-  /** The first node that has room now and is not reserved. */
-  #firstFit(demand: Demand, from = 0, only: Node | null = null): Node | null {
-    if (only) return from <= only.index && !this.#held.has(only) && only.fitsNow(demand) ? only : null
+  /** The first node that has room now and is not kept for another task, or not yet: for this implementation, or any. */
+  #firstFit(
+    demand: Demand,
+    from = 0,
+    only: Node | null = null,
+    one: Implementation | null = null,
+  ): Node | null {
+    if (only) return from <= only.index && this.#admits(only, one) && only.fitsNow(demand) ? only : null
     for (let node = this.#free.next(demand, from); node; node = this.#free.next(demand, node.index + 1)) {
-      if (!this.#held.has(node) && node.fitsNow(demand)) return node
+      if (this.#admits(node, one) && node.fitsNow(demand)) return node
     }
     return null
   }
 
+  #admits(node: Node, one: Implementation | null): boolean {
+    if (this.#held.size === 0) return true
+    return one ? this.#held.admits(node, one, this.#now) : !this.#held.isClosed(node, this.#now)
+  }
+
+  /** Keeps the nodes where the task can run for it; true if nothing else may start on any node. */
   #hold(task: Task): boolean {
-    for (const node of this.#near?.nodesFor(task) ?? this.#nodes) if (suits(node, task)) this.#held.add(node)
-    return this.#held.size === this.#nodes.length
+    const nodes = (this.#near?.nodesFor(task) ?? this.#nodes).filter(node => suits(node, task))
+    this.#held.keep(nodes, task, this.#now)
+    return (
+      this.#held.size === this.#nodes.length &&
+      this.#nodes.every(node => this.#held.isClosed(node, this.#now))
+    )
   }
 
   /** Each implementation of a task is tried once; then the fastest that fits is taken. */
@@ -320,9 +336,9 @@ export class Placement {
       if (best && one.begun > 0 && costOf(one) >= costOf(best)) continue
       const demand = one.demand ?? task.demand
       for (
-        let node = this.#firstFit(demand, 0, only);
+        let node = this.#firstFit(demand, 0, only, one);
         node;
-        node = this.#firstFit(demand, node.index + 1, only)
+        node = this.#firstFit(demand, node.index + 1, only, one)
       ) {
         const onNode = task.io && this.#io.findOn(task, node)
         if (task.io && !onNode) continue

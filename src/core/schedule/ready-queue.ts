@@ -3,6 +3,8 @@ import type { Task } from '../tasks/task.ts'
 
 /** A task that keeps being overtaken because it needs more than is free is overtaken this often at most. */
 const MOST_BYPASSES = 16
+/** While nodes are kept for one, this many of each class are asked whether they end before it starts. */
+const MOST_PASSED = 16
 
 /** Whether one is to run before the other, if both can. */
 export const before = (a: Task, b: Task): boolean => {
@@ -98,6 +100,7 @@ export class ReadyQueue {
       }
       const heads = this.heads()
       let parked = false
+      let isKept = false
       for (let i = 0; i < heads.length; i++) {
         const { task } = heads[i] as Head
         if (place(task)) {
@@ -113,9 +116,33 @@ export class ReadyQueue {
           parked = true
           break
         }
-        if (starved(task) && hold(task)) return null
+        if (!starved(task)) continue
+        if (hold(task)) return null
+        isKept = true
       }
-      if (!parked) return null
+      if (!parked) return isKept ? this.#shorter(heads, place) : null
+    }
+    return null
+  }
+
+  /** Nodes are kept for a task: behind the best of a class, which would not end in time, may be one that does. */
+  #shorter(heads: readonly Head[], place: (task: Task) => boolean): Task | null {
+    for (const { task: best, queue } of heads) {
+      if (!queue || starved(best)) continue
+      const passed: Task[] = []
+      let found: Task | null = null
+      while (!found && passed.length < MOST_PASSED) {
+        const task = headOf(queue)
+        if (!task) break
+        queue.pop()
+        if (task !== best && place(task)) found = task
+        else if (task.state === 'parked') this.size--
+        else passed.push(task)
+      }
+      for (const task of passed.reverse()) queue.push(task)
+      if (!found) continue
+      this.size--
+      return found
     }
     return null
   }
