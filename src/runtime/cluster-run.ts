@@ -17,7 +17,7 @@ import { LEASE } from '../cluster/lease/lease.ts'
 import type { AgentEvents, NodePorts } from '../node/local-node.ts'
 import { MillraceError } from '../core/errors.ts'
 import type { NodeDescription } from '../core/schedule/machine.ts'
-import { parseCount, parseDuration } from '../general/units.ts'
+import { parseBytes, parseCount, parseDuration } from '../general/units.ts'
 import { hasTasksOn } from '../model/definition.ts'
 import { programParcel } from './program-parcel.ts'
 import type { RunOptions } from './run-options.ts'
@@ -294,6 +294,7 @@ export class ClusterRun {
       cwd: process.cwd(),
       root: link.folder?.root ?? null,
       isSent: link.folder !== null,
+      memory: memoryOf(this.#cluster.describeNode(node, null, []).memory),
       argv: process.argv,
       execArgv: process.execArgv,
       environment: this.#cluster.environmentFor(node),
@@ -321,6 +322,17 @@ function ownFolder(): string | null {
   } catch {
     return path
   }
+}
+
+/** How much of the values on a node may be in its memory, of so much in all; bytes. */
+function memoryOf(all: number): number {
+  const text = process.env['MILLRACE_NODE_MEMORY']
+  if (!text) return all > 0 ? all / 2 : Infinity
+  const bytes = parseBytes(text)
+  if (bytes !== null && bytes > 0) return bytes
+  throw new MillraceError('MR_ENV', `MILLRACE_NODE_MEMORY is '${text}', which is not a size`, {
+    hint: 'Write how much memory values may take on a node: 500MB, 8GB.',
+  })
 }
 
 /** How long a node may be silent before it is given up; milliseconds. */

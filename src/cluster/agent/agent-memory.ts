@@ -2,7 +2,7 @@ import { BLOB } from '../link/frame-types.ts'
 import type { FrameReader } from '../link/frames.ts'
 import type { Incoming } from '../transfer/incoming.ts'
 import type { Outgoing } from '../transfer/outgoing.ts'
-import { ONCE } from '../coordinator/node-memory.ts'
+import { ONCE, TEAM } from '../coordinator/node-memory.ts'
 
 /** The buffers of a node: those that the coordinator sent, and those that tasks made here. Kept until the coordinator says that they are no longer needed. */
 export class AgentMemory {
@@ -18,6 +18,8 @@ export class AgentMemory {
   /** Calls when all that the references mean is here, with buffers that threads can share. */
   resolve(references: readonly number[], go: (buffers: SharedArrayBuffer[]) => void): void {
     const numbers = references.map(reference => Math.floor(reference / 4))
+    for (const [i, number] of numbers.entries())
+      if ((references[i] as number) % 4 === TEAM) this.incoming.pin(number)
     this.incoming.whenHere(numbers, () => {
       go(
         references.map((reference, i) => {

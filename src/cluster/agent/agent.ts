@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, rmSync } from 'node:fs'
-import { hostname } from 'node:os'
+import { hostname, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { modulePath } from '../../model/definition.ts'
@@ -53,6 +53,7 @@ export class Agent {
   #clockShift = 0
   #willFlush = false
   #isOver = false
+  #spilled: string | null = null
   /** What has to wait until the program is there. */
   #held: { type: number; bytes: Buffer }[] | null = null
   #moduleRoot: string | null = null
@@ -267,6 +268,7 @@ export class Agent {
   }
 
   #goOn(start: AgentStart): void {
+    this.#spill(start)
     if (start.boot !== bootId()) this.#clockShift = start.now - monotonic()
     process.argv = [...start.argv]
     process.execArgv = [...start.execArgv]
@@ -276,6 +278,23 @@ export class Agent {
       this.writer.begin(FROM_AGENT.started)
       this.writer.end()
       this.changed()
+    })
+  }
+
+  /** What does not fit into memory goes to the folder of the agent, or to one for this run alone. */
+  #spill({ root, memory, mark }: AgentStart): void {
+    const own = join(tmpdir(), `millrace-${mark}.spilled`)
+    const folder = root === null ? own : join(root, '.spilled')
+    this.memory.incoming.spillTo({
+      folder,
+      limit: memory,
+      began: () => {
+        if (root === null) this.#watchdog?.folder(folder)
+        this.#spilled = folder
+        const size = `${Math.round(memory / 1e6)} MB`
+        this.note(`what tasks made takes more than ${size} of memory: the rest is in ${folder}`)
+      },
+      failed: error => this.end(`a value in ${folder} could not be read: ${error.message}`),
     })
   }
 
@@ -333,7 +352,8 @@ export class Agent {
     await Promise.all([...this.#threads.values()].map(thread => thread.end()))
     await this.#files.end()
     const root = this.#start?.root ?? null
-    if (root !== null) rmSync(root, { recursive: true, force: true })
+    for (const folder of [root, this.#spilled])
+      if (folder !== null) rmSync(folder, { recursive: true, force: true })
     this.#watchdog?.end()
     this.#watchdog = null
     this.end('the run ended')

@@ -5,6 +5,8 @@ export interface AgentStart {
   readonly cwd: string
   /** Where the agent has its own files, because it does not see those of the coordinator; null where it does. */
   readonly root: string | null
+  /** So much of the values that it keeps may be in memory; the rest goes to its disk. Bytes. */
+  readonly memory: number
   /** The program as it was started: modules may look at it while they are loaded. */
   readonly argv: readonly string[]
   readonly execArgv: readonly string[]

@@ -1,6 +1,8 @@
 import { TreesIn } from '../files/trees-in.ts'
 import { BlockReader, blocksOf } from './blocks.ts'
 import type { FrameReader } from '../link/frames.ts'
+import { Spill } from './spill.ts'
+import type { SpillOptions } from './spill.ts'
 
 interface Arriving {
   buffer: ArrayBufferLike
@@ -17,6 +19,19 @@ export class Incoming {
   readonly #blocks = this.reader(() => undefined)
   /** Files that the other side sends. */
   readonly trees = new TreesIn()
+  /** Where those go that do not fit into memory; null where all stay. */
+  #spill: Spill | null = null
+  readonly #loading = new Set<number>()
+
+  /** Buffers that do not fit into memory go to a disk from now on. */
+  spillTo(options: SpillOptions): void {
+    this.#spill ??= new Spill(this.#here, options)
+  }
+
+  /** It is changed in place, so there must be one of it. */
+  pin(number: number): void {
+    this.#spill?.pin(number)
+  }
 
   /** Bytes of the connection for large buffers. */
   push(chunk: Uint8Array): void {
@@ -43,6 +58,7 @@ export class Incoming {
   async *blocksOf(number: number, theirs: number): AsyncGenerator<Uint8Array[]> {
     for (let at = 0; ;) {
       const here = this.#here.get(number)
+      if (!here) this.#load(number)
       if (here) {
         yield* blocksOf({ number: theirs, buffer: here, offset: at, length: here.byteLength - at })
         return
@@ -77,7 +93,29 @@ export class Incoming {
   }
 
   put(number: number, buffer: ArrayBufferLike): void {
+    const before = this.#here.get(number)
+    if (before) this.#spill?.removed(before)
     this.#here.set(number, buffer)
+    this.#spill?.added(number, buffer)
+  }
+
+  /** Brings back one that went to the disk. */
+  #load(number: number): void {
+    const spill = this.#spill
+    if (!spill?.isOut(number) || this.#loading.has(number)) return
+    this.#loading.add(number)
+    this.#arrivingOf(number, -1)
+    spill
+      .load(number)
+      .then(
+        buffer => {
+          this.#arrivingOf(number, -1).buffer = buffer
+          this.#complete(number)
+        },
+        (error: unknown) => spill.failed(error as Error),
+      )
+      .finally(() => this.#loading.delete(number))
+      .catch(() => undefined)
   }
 
   /** What is to come under this number goes into this buffer. */
@@ -90,21 +128,31 @@ export class Incoming {
   }
 
   forget(number: number): void {
+    const before = this.#here.get(number)
     this.#here.delete(number)
+    if (before) this.#spill?.removed(before)
+    this.#spill?.forget(number)
   }
 
   /** Calls when all of them are here: at once, where they are. */
   whenHere(numbers: readonly number[], go: (buffers: ArrayBufferLike[]) => void): void {
-    let missing = 0
+    let missing = 1
     const next = (): void => {
-      if (--missing === 0) go(numbers.map(number => this.#here.get(number) as ArrayBufferLike))
+      if (--missing > 0) return
+      go(numbers.map(number => this.#here.get(number) as ArrayBufferLike))
+      if (this.#spill) for (const number of numbers) this.#spill.unwant(number)
     }
     for (const number of numbers) {
-      if (this.#here.has(number)) continue
+      this.#spill?.want(number)
+      if (this.#here.has(number)) {
+        this.#spill?.used(number)
+        continue
+      }
       missing++
       this.#arrivingOf(number, -1).waiting.push(next)
+      this.#load(number)
     }
-    if (missing === 0) go(numbers.map(number => this.#here.get(number) as ArrayBufferLike))
+    next()
   }
 
   #arrivingOf(number: number, size: number): Arriving {
@@ -119,7 +167,7 @@ export class Incoming {
     const arriving = this.#arriving.get(number)
     if (!arriving) return
     this.#arriving.delete(number)
-    this.#here.set(number, arriving.buffer)
+    this.put(number, arriving.buffer)
     for (const go of arriving.waiting) go()
     for (const go of arriving.watching) go()
   }
