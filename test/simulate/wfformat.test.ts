@@ -68,6 +68,29 @@ test('fields that the simulator does not know are allowed everywhere', () => {
   assert.equal(readWfFormat(wide, 'w.json').tasks.length, 3)
 })
 
+test('traces of Nextflow are read: version 1.6, scripts as programs, files that are listed twice', () => {
+  const given = text(sample => {
+    sample.schemaVersion = '1.6'
+    const { specification, execution } = sample.workflow
+    Object.assign(specification, { metrics: { numberOfTasks: 3 } })
+    for (const { outputFiles, inputFiles } of specification.tasks) {
+      outputFiles.push(...outputFiles)
+      inputFiles.push(...inputFiles)
+    }
+    const [left] = execution.tasks
+    Object.assign(left as object, { command: { program: '# a script\n  sort in > a', arguments: [] } })
+  })
+  const { tasks } = readWfFormat(given, 'w.json')
+  assert.deepEqual(
+    tasks.map(({ kind, reads, writes }) => [kind, reads.join(), writes.join()]),
+    [
+      ['left', 'in', 'a'],
+      ['right', 'in', 'b'],
+      ['join', 'a,b', 'c'],
+    ],
+  )
+})
+
 test('places of a file that is read quickly are found when something is wrong', () => {
   const wrong = text(sample => sample.workflow.specification.tasks[2]?.parents.push('x'))
   assert.throws(() => readWfFormat(wrong, 'w.json', 1e6, 0), /^MillraceError: w\.json:\d+:\d+: parent 'x'/)
@@ -112,7 +135,7 @@ const WRONG: [string, (given: Sample) => void, RegExp][] = [
   [
     'another version',
     given => (given.schemaVersion = '2.0'),
-    /^w\.json:3:\d+: schemaVersion is '2\.0', not 1\.5/m,
+    /^w\.json:3:\d+: schemaVersion is '2\.0', not 1\.5 or 1\.6/m,
   ],
   [
     'a circle',

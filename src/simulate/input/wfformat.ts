@@ -79,7 +79,8 @@ interface Ran {
   program: string | null
 }
 
-const HINT = 'It should be WfFormat 1.5: workflow.specification.tasks and files, workflow.execution.tasks.'
+const HINT =
+  'It should be WfFormat 1.5 or 1.6: workflow.specification.tasks and files, workflow.execution.tasks.'
 
 /** Characters above which places are looked for only when something is wrong: to keep them takes most of the time. */
 const QUICK = 1e6
@@ -155,7 +156,9 @@ function checkVersion(reader: JsonReader, top: Fields): void {
   const node = top.members.get('schemaVersion')
   if (!node) return
   const version = reader.text(top, 'schemaVersion')
-  if (!/^1\.5(\.|$)/.test(version)) reader.complain(node.at, `schemaVersion is '${version}', not 1.5`)
+  // 1.6 adds fields that nothing here needs.
+  if (!/^1\.[56](\.|$)/.test(version))
+    reader.complain(node.at, `schemaVersion is '${version}', not 1.5 or 1.6`)
 }
 
 function readFiles(reader: JsonReader, specification: Fields): Map<string, number> {
@@ -185,12 +188,17 @@ function readTasks(reader: JsonReader, specification: Fields): Map<string, Given
       at: fields.at,
       parents: reader.texts(fields, 'parents'),
       children: reader.texts(fields, 'children'),
-      reads: reader.texts(fields, 'inputFiles'),
-      writes: reader.texts(fields, 'outputFiles'),
+      reads: once(reader.texts(fields, 'inputFiles')),
+      writes: once(reader.texts(fields, 'outputFiles')),
     })
   }
   return tasks
 }
+
+/** Some tracers list a file of a task several times. */
+const once = (files: { value: string; at: Place }[]): { value: string; at: Place }[] => [
+  ...new Map(files.map(file => [file.value, file])).values(),
+]
 
 function readRuns(
   reader: JsonReader,
@@ -245,7 +253,9 @@ function readMachines(reader: JsonReader, execution: Fields): WfMachine[] {
 function programOf(reader: JsonReader, fields: Fields): string | null {
   const node: JsonNode | undefined = fields.members.get('command')
   const command = node && reader.object(node, `${fields.path}.command`, ['program', 'arguments'])
-  return command?.members.has('program') ? reader.text(command, 'program') : null
+  const program = command?.members.has('program') ? reader.text(command, 'program') : ''
+  // Others put the whole script there.
+  return program === '' || /\s/.test(program.trim()) ? null : program
 }
 
 function checkFiles(
