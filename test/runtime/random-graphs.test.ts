@@ -53,6 +53,8 @@ class Worlds {
   readonly #theirs: Node[]
   /** Objects that tasks write, and whether the last of them fails. */
   readonly #given = new Map<number, boolean>()
+  /** Of each object that was in one when it was given to tasks: which one that was. */
+  readonly #wholes = new Map<Node, number>()
   #groups = 0
 
   constructor() {
@@ -76,8 +78,12 @@ class Worlds {
       case 'call': {
         const run = one.nested ? changeNested : change
         await this.#called(() => run(mine, one.seeds, one.fails))
-        if (this.#given.get(at) === true) return
-        this.#given.set(at, one.fails)
+        const whole = this.#wholes.get(mine) ?? at
+        for (const each of whole === at ? reach(mine) : []) {
+          if (!this.#wholes.has(each)) this.#wholes.set(each, at)
+        }
+        if (this.#given.get(whole) === true) return
+        this.#given.set(whole, one.fails)
         if (!one.fails) for (const each of one.seeds) operate(theirs, each)
         return
       }
@@ -119,6 +125,7 @@ class Worlds {
       await cancel(name)
     })
     this.#given.set(at, false)
+    for (const each of reach(this.#mine[at] as Node)) this.#wholes.set(each, at)
     // What comes after runs on what was there before.
     await this.play({ do: 'call', which: at, seeds: [which], nested: false, fails: false })
   }
@@ -135,6 +142,7 @@ class Worlds {
       assert.equal(await waitOn(mine), mine)
     }
     this.#given.clear()
+    this.#wholes.clear()
     assert.equal(picture(this.#mine), picture(this.#theirs))
   }
 

@@ -34,6 +34,8 @@ class Worlds {
   #pairs: [mine: object, theirs: object][] = []
   /** What tasks write. */
   readonly #given = new Set<object>()
+  /** Of each object that was in one when it was given to tasks: which one that was. */
+  readonly #wholes = new Map<object, object>()
   /** What they may have taken out or put in, in the sequential run. */
   readonly #touched = new Set<object>()
 
@@ -60,7 +62,7 @@ class Worlds {
     }
     const pair = this.#pairs[which % this.#pairs.length]
     if (!pair) return
-    if (!this.#given.has(pair[0]) && !this.#isApart(pair[1])) await this.waitAll()
+    if (!this.#wholes.has(pair[0]) && !this.#isApart(pair[1])) await this.waitAll()
     if (what === 'look')
       return assert.equal(await tasks.look(pair[0]), picture([pair[1]]), 'what a task reads')
     const second = this.#pairs[other % this.#pairs.length]
@@ -101,6 +103,8 @@ class Worlds {
 
   #give([mine, theirs]: [object, object], by: readonly number[]): void {
     this.#given.add(mine)
+    const whole = this.#wholes.get(mine)
+    if (!whole) for (const each of tasks.reachAll(mine)) this.#wholes.set(each, mine)
     for (const each of tasks.reachAll(theirs)) this.#touched.add(each)
     tasks.alterBy(theirs, by)
     for (const each of tasks.reachAll(theirs)) this.#touched.add(each)
@@ -113,7 +117,12 @@ class Worlds {
 
   async #wait(one: object): Promise<void> {
     assert.equal(await waitOn(one), one)
-    this.#given.delete(one)
+    const whole = this.#wholes.get(one)
+    for (const [each, other] of this.#wholes) {
+      if (other !== whole) continue
+      this.#wholes.delete(each)
+      this.#given.delete(each)
+    }
   }
 
   async waitAll(): Promise<void> {

@@ -13,6 +13,8 @@ export interface KeptSlot {
   stream?: StreamRules
   /** Files that were named by way of links: readers see the name, while the file is in its place. */
   named?: string
+  /** Arguments are objects in its value. */
+  hasParts?: boolean
 }
 
 /** A datum that a call uses, once per call however often it occurs among the arguments. */
@@ -21,7 +23,10 @@ export interface Slot extends KeptSlot {
   mode: AccessMode
 }
 
-/** The argument is the value, or the path, of a slot. `within` is the rest of a path inside a directory. */
+/**
+ * The argument is the value, or the path, of a slot. `within` is the rest of a path inside a directory; `part` the number
+ * of an object in the value (see encoding/identity.ts), or -1.
+ */
 const whole: SlotArgument[] = []
 
 export class SlotArgument {
@@ -32,10 +37,12 @@ export class SlotArgument {
 
   readonly slot: number
   readonly within: string | null
+  readonly part: number
 
-  constructor(slot: number, within: string | null = null) {
+  constructor(slot: number, within: string | null = null, part = -1) {
     this.slot = slot
     this.within = within
+    this.part = part
   }
 }
 
@@ -67,7 +74,9 @@ const SCAN_LIMIT = 16
 /** Tasks that read and write values all keep the same: there are millions of them. */
 export function keptSlots(slots: readonly Slot[]): readonly KeptSlot[] {
   if (slots.length > SCAN_LIMIT) return slots
-  for (const { kind, initial } of slots) if (kind !== 'value' || initial !== null) return slots
+  for (const { kind, initial, hasParts } of slots) {
+    if (kind !== 'value' || initial !== null || hasParts) return slots
+  }
   return (plain[slots.length] ??= slots.map(() => PLAIN))
 }
 

@@ -18,6 +18,13 @@ export interface Tracked {
   own: readonly object[] | null
 }
 
+/** `number` is that of the object inside among those of the `root`. */
+interface Whole {
+  readonly owner: Tracked
+  readonly root: object
+  readonly number: number
+}
+
 /** For an object that has the value of the datum as it is now. */
 export const upToDate = (datum: Datum): Tracked => ({ datum, dirty: false, seen: datum.current, own: null })
 
@@ -108,11 +115,19 @@ export class TrackedObjects {
     if (ArrayBuffer.isView(inner) && !isInSharedMemory(inner)) this.#views.add(inner, owner, true)
   }
 
+  /** The object that tasks write and that this one is inside of: its own value is not known until that is waited for. */
+  wholeOf(value: object): Whole | null {
+    const owner = this.#partOf.get(value)
+    if (!owner?.dirty || owner.datum.removed || !owner.own) return null
+    // What was part of it once may have been taken out since.
+    const number = owner.own.indexOf(value)
+    return number > 0 ? { owner, root: owner.own[0] as object, number } : null
+  }
+
   /** What is inside an object that tasks write is known only after the whole is waited for. */
   rejectPart(value: object, owner: Tracked | null = null): void {
-    const part = this.#partOf.get(value)
-    // What was part of it once may have been taken out since.
-    if (part?.dirty && part !== owner && !part.datum.removed && part.own?.includes(value)) {
+    const whole = this.wholeOf(value)
+    if (whole && whole.owner !== owner) {
       throw new MillraceError('MR_ALIAS', 'the object is part of another object that a task is writing')
     }
     if (ArrayBuffer.isView(value)) this.#views.reject(value, owner)

@@ -147,11 +147,30 @@ export class Tracker {
     return this.#encode(items, inner => (inner as { slot: number }).slot)
   }
 
+  /** An object inside one that tasks write: the task gets both, as they are then, and uses the one inside. */
+  #part(call: Call, value: unknown, mode: AccessMode): SlotArgument | null {
+    const object = value instanceof Future ? value.object : value
+    if (typeof object !== 'object' || object === null) return null
+    const isPart = this.objects.wholeOf(object)
+    if (!isPart) return null
+    this.objects.atCall(isPart.root)
+    const whole = this.objects.wholeOf(object)
+    if (!whole || mode === 'concurrent' || mode === 'commutative') return null
+    if (FORMS[call.definition.form].runsOn !== 'threads') return null
+    const { datum } = whole.owner
+    const slot = addSlot(call, datum, mode === 'out' ? 'inout' : mode, 'value')
+    ;(call.slots[slot] as Slot).hasParts = true
+    if (mode !== 'in') this.objects.countWrite(call, datum)
+    return new SlotArgument(slot, null, whole.number)
+  }
+
   // --- values that are read ---
 
   #read(call: Call, value: unknown): Argument {
     if (isPrimitive(value)) return value as Argument
     if (typeof value !== 'object' || value === null) return this.#encode(value, null)
+    const part = this.#part(call, value, 'in')
+    if (part) return part
     const slot = this.#readSlot(call, value)
     if (slot >= 0) return SlotArgument.of(slot)
     const slots = call.slots.length
@@ -219,6 +238,8 @@ export class Tracker {
   // --- values that are written ---
 
   #write(call: Call, value: unknown, mode: AccessMode, direction: Direction): Argument {
+    const part = this.#part(call, value, mode)
+    if (part) return part
     if (value instanceof Stream) {
       throw new MillraceError(
         'MR_DIRECTION',

@@ -74,6 +74,8 @@ class Wait {
       if (this.#isOwnOnly) return take(value)
       throw noValue()
     }
+    const whole = this.#tracker.objects.wholeOf(value)
+    if (whole) return this.resolve(whole.root, () => take(value), fail)
     this.#tracker.objects.rejectPart(value)
     const tracked = this.#tracker.objects.find(value)
     if (tracked) {

@@ -17,7 +17,8 @@ import type { WireArgument, WireKept, WireStored } from './wire.ts'
  * slot           how it is shared (SHARE), then its value or path
  * list           the number of its log, or 0 when it is not kept; how many elements the thread has; the value, or, when it has
  *                some, how many there are in all, how many bytes those take that it has, and the others with their length
- * argument       VALUE with the value, or SLOT with the slot, or INSIDE with the slot and the rest of a path
+ * argument       VALUE with the value, or SLOT with the slot, or INSIDE with the slot and the rest of a path, or PART with the
+ *                slot and the number of an object in its value
  * result record  task, status (STATUS), whether it printed, start, duration; the outputs, or the error and,
  *                when they are wanted, the outputs as far as they came; for a task with the flag `steps`, milliseconds of
                 decoding, waiting and encoding
@@ -49,9 +50,11 @@ export const SHARE = {
   list: 8,
   /** The same for a task that reads it. */
   readList: 9,
+  /** The same as what comes next; arguments are objects in the value. */
+  parts: 10,
 } as const
 
-export const ARGUMENT = { value: 0, slot: 1, inside: 2 } as const
+export const ARGUMENT = { value: 0, slot: 1, inside: 2, part: 3 } as const
 
 export const STATUS = { ok: 0, failed: 1, released: 2 } as const
 
@@ -117,6 +120,7 @@ export interface CallRequest {
     fresh: boolean
     stream?: StreamRules
     named?: string
+    hasParts?: boolean
   }[]
   results: number[]
   group: string | null

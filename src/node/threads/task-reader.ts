@@ -1,3 +1,4 @@
+import { MillraceError } from '../../core/errors.ts'
 import type { DecodeHooks, Decoder } from '../../model/encoding/decode.ts'
 import type { Graph } from '../../model/encoding/identity.ts'
 import type { Definition } from '../../model/definition.ts'
@@ -96,6 +97,8 @@ export class TaskReader {
   readonly lists = new KeptLists()
   readonly #memory: KeptMemory
   readonly #isOwn: boolean
+  /** The objects of slots whose parts are arguments, of the task that is read. */
+  #graphs: Map<number, Graph> | null = null
 
   /** `isOwn`: the memory that comes with tasks is theirs, also where they were to write a copy. */
   constructor(memory: KeptMemory, isOwn = false) {
@@ -169,6 +172,7 @@ export class TaskReader {
     }
     for (const blob of blobs) noteMemory(blob, 'reader')
     const slots: unknown[] = []
+    this.#graphs = null
     const count = decoder.varint()
     if (count > 0) {
       decoder.hooks = hooksFor(slots)
@@ -178,6 +182,7 @@ export class TaskReader {
     for (let i = 0; i < length; i++) {
       const tag = decoder.byte()
       if (tag === ARGUMENT.slot) task.args.push(slots[decoder.varint()])
+      else if (tag === ARGUMENT.part) task.args.push(this.#part(decoder.varint(), decoder.varint()))
       else if (tag === ARGUMENT.inside) task.args.push(`${String(slots[decoder.varint()])}/${decoder.text()}`)
       else {
         decoder.beside(blobs, decoder.varint())
@@ -196,8 +201,20 @@ export class TaskReader {
     return task
   }
 
+  #part(slot: number, number: number): unknown {
+    const graph = this.#graphs?.get(slot)
+    if (!graph) throw new MillraceError('MR_INTERNAL', `slot ${slot} came without its objects`)
+    const { objects, origins } = graph
+    return objects[origins ? origins.indexOf(number) : number]
+  }
+
   #slot(decoder: Decoder, blobs: readonly ArrayBufferLike[], task: ReceivedTask, index: number): unknown {
     const share = decoder.byte()
+    if (share === SHARE.parts) {
+      const value = this.#slot(decoder, blobs, task, index)
+      ;(this.#graphs ??= new Map()).set(index, decoder.graph)
+      return value
+    }
     if (share === SHARE.path) return decoder.text()
     if (share === SHARE.list || share === SHARE.readList) {
       const slot = this.lists.read(decoder)

@@ -154,9 +154,11 @@ export class TaskWriter {
     encoder.varint(args.length)
     for (const argument of args) {
       if (argument instanceof SlotArgument) {
-        encoder.byte(argument.within === null ? ARGUMENT.slot : ARGUMENT.inside)
-        encoder.varint(argument.slot)
-        if (argument.within !== null) encoder.text(argument.within)
+        const { slot, within, part } = argument
+        encoder.byte(part >= 0 ? ARGUMENT.part : within === null ? ARGUMENT.slot : ARGUMENT.inside)
+        encoder.varint(slot)
+        if (part >= 0) encoder.varint(part)
+        else if (within !== null) encoder.text(within)
       } else {
         encoder.byte(ARGUMENT.value)
         encoder.varint(encoder.blobs.length)
@@ -211,7 +213,8 @@ export class TaskWriter {
       : this.#share(task, access, version, kept)
     // A team may have been given memory of its own just now.
     kept = (source(access) as Version).value as Kept
-    if (kept instanceof Stored && this.#isList(share, kept)) return this.#list(kept, output)
+    if (slot.hasParts) encoder.byte(SHARE.parts)
+    else if (kept instanceof Stored && this.#isList(share, kept)) return this.#list(kept, output)
     this.#kept(share, kept)
     if (!(kept instanceof Stored) || kept.blobs.length === 0) return
     if (this.#isRemote) return this.#place(access, version, kept, share)

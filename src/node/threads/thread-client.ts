@@ -112,7 +112,7 @@ export class ThreadClient implements Client {
       module: definition.module,
       args: call.args.map(argumentToWire),
       slots: call.slots.map(slot => {
-        const { datum, kind, mode, initial, stream, named } = slot
+        const { datum, kind, mode, initial, stream, named, hasParts } = slot
         const known = this.#ids.get(datum)
         const { id } = known ?? this.#number(datum)
         const fresh =
@@ -130,7 +130,7 @@ export class ThreadClient implements Client {
           value,
           fresh,
         }
-        return { ...sent, ...(stream && { stream }), ...(named && { named }) }
+        return { ...sent, ...(stream && { stream }), ...(named && { named }), ...(hasParts && { hasParts }) }
       }),
       results: results.map(datum => this.#number(datum).id),
       group: this.#group.getStore() ?? null,
@@ -150,11 +150,19 @@ export class ThreadClient implements Client {
     return resolveInside(value, tracker, this.#fetchFor(task))
   }
 
-  /** A task's result is complete when what it called is: the objects in it are what called tasks made of them. */
-  async complete(task: Caller, values: readonly unknown[]): Promise<void> {
+  /**
+   * A task's result is complete when what it called is: the objects in it are what called tasks made of them, and so are
+   * those that it was given.
+   */
+  async complete(task: Caller, values: readonly unknown[], known: readonly object[]): Promise<void> {
     const scope = this.#scopes.get(task)
     if (!scope?.called) return
-    for (const value of values) await resolveInside(value, scope.tracker, this.#fetchFor(task), true)
+    const { tracker } = scope
+    // These first: others may be views of the same memory.
+    for (const object of known) {
+      if (tracker.objects.own(object)?.dirty) await resolveInside(object, tracker, this.#fetchFor(task), true)
+    }
+    for (const value of values) await resolveInside(value, tracker, this.#fetchFor(task), true)
   }
 
   /** What is released is captured as it is: called tasks must not be writing it. */

@@ -358,8 +358,12 @@ async function finishLater(task: Running, result: () => unknown): Promise<void> 
   }
   try {
     await client.finish(task)
-    const written = task.written.filter(({ inPlace }) => !inPlace).map(({ value: one }) => one)
-    if (status === STATUS.ok) await client.complete(task, [value, ...written])
+    const written = task.written.filter(({ inPlace }) => !inPlace)
+    if (status === STATUS.ok) {
+      // What the task took out of what it writes, too: the program may still have it.
+      const known = written.flatMap(({ graph }) => graph?.objects ?? [])
+      await client.complete(task, [value, ...written.map(({ value: one }) => one)], known)
+    }
   } catch (error) {
     if (status === STATUS.ok) {
       status = STATUS.failed

@@ -12,20 +12,24 @@ export interface WireStored {
 
 type Plain = string | number | boolean | bigint | null | undefined
 
-export type WireArgument = Plain | { stored: WireStored } | { slot: number; within: string | null }
+export type WireArgument =
+  Plain | { stored: WireStored } | { slot: number; within: string | null; part: number }
 
 export type WireKept = Plain | { stored: WireStored } | { nothing: true }
 
 export function argumentToWire(argument: Argument): WireArgument {
   if (argument instanceof Stored) return { stored: { bytes: argument.bytes, blobs: argument.blobs } }
-  if (argument instanceof SlotArgument) return { slot: argument.slot, within: argument.within }
+  if (argument instanceof SlotArgument) {
+    const { slot, within, part } = argument
+    return { slot, within, part }
+  }
   return argument
 }
 
 export function argumentFromWire(wire: WireArgument): Argument {
   if (typeof wire !== 'object' || wire === null) return wire
   if ('stored' in wire) return new Stored(wire.stored.bytes, wire.stored.blobs)
-  return new SlotArgument(wire.slot, wire.within)
+  return new SlotArgument(wire.slot, wire.within, wire.part)
 }
 
 export function keptToWire(kept: Kept | undefined): WireKept {

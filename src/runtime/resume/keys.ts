@@ -202,7 +202,7 @@ const NO_ARGUMENTS = digestOf('')
 
 function argumentText(argument: Exclude<Argument, Stored>): string {
   if (!(argument instanceof SlotArgument)) return textOf(argument)
-  return argument.within === null
-    ? `@${argument.slot}`
-    : `@${argument.slot}/${JSON.stringify(argument.within)}`
+  const { slot, within, part } = argument
+  if (part >= 0) return `@${slot}#${part}`
+  return within === null ? `@${slot}` : `@${slot}/${JSON.stringify(within)}`
 }
