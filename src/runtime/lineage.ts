@@ -79,6 +79,9 @@ export class Lineage {
   readonly #buffers: BufferOwnership
   /** Inputs are held as long as what was made of them. */
   readonly #made = new WeakMap<Content, Made>()
+  /** Values that were lost, by the version that had them, and what was made in their place: what was made of the old one may be made of the new one. */
+  readonly #lostOf = new WeakMap<Version, Stored>()
+  readonly #remade = new WeakMap<Stored, Kept>()
   /** What nobody refers to any more need not be made again. */
   readonly #known = new Set<WeakRef<Stored>>()
   readonly #unused = new FinalizationRegistry<WeakRef<Stored>>(ref => this.#known.delete(ref))
@@ -108,6 +111,7 @@ export class Lineage {
   /** The task has ended well, and nothing that it read has been dropped. */
   finished(task: Task): void {
     if (!this.#buffers.elsewhere) return
+    for (const { write } of task.accesses) if (write && !write.settled) this.#noteRemade(write)
     const outputs = task.accesses.flatMap(({ write }) => {
       // What is made once more beside what was lost is settled, and known.
       if (!write || write.settled) return []
@@ -149,6 +153,20 @@ export class Lineage {
     for (const { write } of task.accesses) if (write && !files.includes(write)) this.#beside.set(write, files)
     if (isFar)
       for (const version of files) if (isResult(version)) void this.here(version).catch(() => undefined)
+  }
+
+  #noteRemade(version: Version): void {
+    const old = this.#lostOf.get(version)
+    if (!old) return
+    this.#lostOf.delete(version)
+    this.#remade.set(old, version.value as Kept)
+  }
+
+  /** The value itself, or what was made in its place. */
+  #newest(kept: Kept | undefined): Kept | undefined {
+    let newest = kept
+    while (newest instanceof Stored && this.#remade.has(newest)) newest = this.#remade.get(newest)
+    return newest
   }
 
   /** What it holds is on nodes only. */
@@ -319,10 +337,14 @@ export class Lineage {
     const made = this.#made.get(kept)
     if (!made || made.inputs.some(isOther)) return
     const gone = made.outputs.filter(output => this.#isLost(output.kept))
-    for (const output of gone) this.#made.delete(output.kept)
-    for (const { version, kept: input } of made.inputs) {
+    for (const output of gone) {
+      this.#made.delete(output.kept)
+      if (output.kept instanceof Stored) this.#lostOf.set(output.version, output.kept)
+    }
+    for (const { version, kept: first } of made.inputs) {
       if (version.state !== 'ready') continue
       const { value } = version
+      const input = this.#newest(first)
       if (version.datum.path !== null) {
         const away = this.#awayIn(version)
         if (away && this.#isLost(away)) this.#makeAgain(away, unmade)

@@ -7,7 +7,9 @@ import { Engine } from '../../src/core/engine.ts'
 import type { Task } from '../../src/core/tasks/task.ts'
 import { lost } from '../../src/core/why.ts'
 import { Heap } from '../../src/general/heap.ts'
+import type { Version } from '../../src/core/data/datum.ts'
 import type { Random } from '../core/random.ts'
+import { VirtualValues } from './virtual-values.ts'
 
 /**
  * The core, leases of both sides and frames, on a virtual clock: a coordinator and agents between which the network delays,
@@ -17,6 +19,8 @@ import type { Random } from '../core/random.ts'
 
 /** Between two looks at the clock, as in renew-lease.ts and answer-leases.ts; milliseconds. */
 const [AGENT_LOOK, COORDINATOR_LOOK] = [100, 250]
+/** Between two tries to get what a task reads. */
+const FETCH_AGAIN = 300
 
 /** From, until. */
 type Span = readonly [number, number]
@@ -67,6 +71,8 @@ export class VirtualCluster {
   lostNodes = 0
   /** Attempts that began. */
   begun = 0
+  /** Where values stay on nodes; else they are in the messages. */
+  readonly values: VirtualValues | null
   readonly #random: Random
   readonly #weather: Weather
   readonly #cpus: number
@@ -76,12 +82,13 @@ export class VirtualCluster {
   )
   #order = 0
 
-  constructor(nodes: number, cpus: number, weather: Weather, random: Random) {
+  constructor(nodes: number, cpus: number, weather: Weather, random: Random, stays = false) {
     this.#random = random
     this.#weather = weather
     this.#cpus = cpus
     this.#replaceAfter = 500 + random.next() * 5000
     this.engine = new Engine({ nodes: [], mayGrow: true })
+    this.values = stays ? this.#valuesOn() : null
     for (let i = 0; i < nodes; i++) this.#join()
     this.#watch()
   }
@@ -95,6 +102,69 @@ export class VirtualCluster {
       this.now = next.at
       next.run()
       this.#decide()
+    }
+  }
+
+  /** The same with values on nodes, until the program has those that it waits for, too. */
+  async runAll(limit: number, waits: readonly Promise<unknown>[]): Promise<void> {
+    let isOver = false
+    const all = Promise.all(waits).finally(() => (isOver = true))
+    // Its failure is thrown below.
+    all.catch(() => undefined)
+    this.#decide()
+    for (;;) {
+      if (this.values?.hasNews || this.engine.root.live === 0) {
+        if (this.values) this.values.hasNews = false
+        await new Promise(resolve => {
+          setImmediate(resolve)
+        })
+        this.#decide()
+      }
+      if (isOver && this.engine.root.live === 0) break
+      const next = this.#events.pop()
+      assert(next && next.at < limit, `nothing more happens at ${this.now}`)
+      this.now = next.at
+      next.run()
+      this.#decide()
+    }
+    await all
+  }
+
+  /** Something that the program does. */
+  later(time: number, run: () => void): void {
+    this.#at(time, run)
+  }
+
+  #valuesOn(): VirtualValues {
+    return new VirtualValues({
+      engine: this.engine,
+      random: this.#random,
+      now: () => this.now,
+      ask: (node, number) =>
+        this.#send(node as Member, 'agent', writer => {
+          writer.begin(TO_AGENT.bring)
+          writer.varint(number)
+          writer.end()
+        }),
+      inputsLost: versions => this.#revoke(versions),
+      reaches: (node, other) => {
+        const [one, two] = [node as Member, other as Member]
+        return two.isAlive && [one, two].every(at => !this.#isCut(at, this.now) && this.#wakes(at) === null)
+      },
+    })
+  }
+
+  /** Tasks that wait for these on their nodes come back, unless they have begun. */
+  #revoke(versions: ReadonlySet<Version>): void {
+    for (const member of this.members) {
+      for (const task of member.sent.values()) {
+        if (!task.accesses.some(({ read }) => read && versions.has(read))) continue
+        this.#send(member, 'agent', writer => {
+          writer.begin(TO_AGENT.revoke)
+          writer.varint(task.id)
+          writer.end()
+        })
+      }
     }
   }
 
@@ -166,6 +236,7 @@ export class VirtualCluster {
       engine.returned(task, lost('its node was lost'), now)
     }
     member.sent.clear()
+    this.values?.nodeLost(member)
     this.#at(now + this.#replaceAfter, () => this.#join())
   }
 
@@ -252,6 +323,11 @@ export class VirtualCluster {
 
   #decide(): void {
     for (const instruction of this.engine.decide(this.now)) {
+      if (instruction.type === 'settled') this.values?.settled(instruction.version)
+      if (instruction.type === 'discard' && this.values) {
+        const { version } = instruction
+        if (version.readers === 0 && version.obsolete) version.value = undefined
+      }
       if (instruction.type !== 'start') continue
       const { task } = instruction
       const member = this.members.find(({ index }) => index === task.node) as Member
@@ -259,8 +335,15 @@ export class VirtualCluster {
         !member.isGone && member.health === 'alive',
         'nothing begins on a node that is silent or lost',
       )
+      const numbers = this.values ? this.values.begin(task) : []
+      if (!numbers) {
+        this.engine.returned(task, lost('what it reads was lost with a node'), this.now)
+        this.#at(this.now, () => undefined)
+        continue
+      }
       member.sent.set(task.id, task)
-      const inputs = task.accesses.flatMap(({ read }) => (read ? [String(read.value)] : []))
+      const texts = (): string[] => task.accesses.flatMap(({ read }) => (read ? [String(read.value)] : []))
+      const inputs = this.values ? numbers : texts()
       this.#send(member, 'agent', writer => {
         writer.begin(TO_AGENT.task)
         writer.varint(task.id)
@@ -274,9 +357,40 @@ export class VirtualCluster {
   readonly #jobs = new Map<number, Job>()
 
   #order_(member: Member, type: number, content: FrameReader): void {
-    assert.equal(type, TO_AGENT.task)
     const id = content.varint()
+    if (type === TO_AGENT.bring) return this.#tell(member, FROM_AGENT.fetched, id)
+    if (type === TO_AGENT.revoke) {
+      if (this.#waiting.delete(`${member.number}.${id}`)) this.#tell(member, FROM_AGENT.revoked, id)
+      return
+    }
+    assert.equal(type, TO_AGENT.task)
     const inputs = JSON.parse(content.text()) as string[]
+    if (!this.values) return this.#begin(member, id, inputs)
+    this.#waiting.add(`${member.number}.${id}`)
+    this.#tryBegin(member, id, inputs.map(Number))
+  }
+
+  /** Tasks that wait on their nodes for what they read. */
+  readonly #waiting = new Set<string>()
+
+  #tryBegin(member: Member, id: number, numbers: readonly number[]): void {
+    const key = `${member.number}.${id}`
+    if (!member.isAlive || !this.#waiting.has(key)) return
+    const texts = this.#wakes(member) === null ? this.values?.at(member, numbers) : null
+    if (!texts) return this.#at(this.now + FETCH_AGAIN, () => this.#tryBegin(member, id, numbers))
+    this.#waiting.delete(key)
+    this.#begin(member, id, texts)
+  }
+
+  #tell(member: Member, type: number, number: number): void {
+    this.#send(member, 'coordinator', writer => {
+      writer.begin(type)
+      writer.varint(number)
+      writer.end()
+    })
+  }
+
+  #begin(member: Member, id: number, inputs: readonly string[]): void {
     const { run, ms } = this.#jobs.get(id) as Job
     this.begun++
     for (const other of this.members) {
@@ -302,13 +416,20 @@ export class VirtualCluster {
   }
 
   #result(member: Member, type: number, content: FrameReader): void {
-    assert.equal(type, FROM_AGENT.result)
     const id = content.varint()
+    if (type === FROM_AGENT.fetched) return this.values?.came(id)
     const task = member.sent.get(id)
+    if (type === FROM_AGENT.revoked) {
+      member.sent.delete(id)
+      if (task) this.engine.returned(task, lost('what it reads was lost with a node'), this.now)
+      return
+    }
+    assert.equal(type, FROM_AGENT.result)
     assert.ok(task, `a result of task ${id}, which is not there`)
     member.sent.delete(id)
     const value = content.text()
-    for (const { write } of task.accesses) if (write) write.value = value
+    if (this.values) this.values.made(task, value, member)
+    else for (const { write } of task.accesses) if (write) write.value = value
     this.engine.finished(task, this.now, (task.payload as Job).ms)
   }
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import type { Version } from '../../src/core/data/datum.ts'
 import { Datum } from '../../src/core/data/datum.ts'
 import { demandOf } from '../../src/core/tasks/demand.ts'
 import { kindOf } from '../core/rig.ts'
@@ -99,4 +100,76 @@ test(`${RUNS} programs on virtual clusters whose nodes and networks fail end as 
     }
   }
   assert.ok(all > RUNS / 4, `nodes were lost ${all} times`)
+})
+
+/** The same with values that stay on nodes. The program waits for some on its way, and for all at the end. */
+async function playStaying(seed: number): Promise<{ lost: number; again: number; brought: number }> {
+  const random = new Random(seed)
+  const nodes = 2 + random.below(3)
+  const weather = weatherOf(random, nodes, random.below(3))
+  const cluster = new VirtualCluster(nodes, 1 + random.below(3), weather, random, true)
+  const { engine, values } = cluster
+  assert.ok(values)
+  const kinds = ['a', 'b'].map(name => kindOf(name))
+  const data: { datum: Datum; text: string }[] = Array.from({ length: 3 }, (_, i) => {
+    const datum = new Datum(null, false)
+    datum.current.value = values.make(`initial${i}`, null)
+    return { datum, text: `initial${i}` }
+  })
+  const waits: Promise<unknown>[] = []
+  const wait = (version: Version, text: string): void =>
+    void waits.push(values.wait(version).then(() => assert.ok([text, null].includes(values.textOf(version)))))
+  const count = 5 + random.below(30)
+  for (let i = 0; i < count; i++) {
+    const reads = [...new Set(Array.from({ length: random.below(3) }, () => data[random.below(data.length)]))]
+    const isNew = random.chance(0.6)
+    const to = isNew ? { datum: new Datum(null, false, false), text: '' } : data[random.below(data.length)]
+    assert.ok(to)
+    const others = reads.filter(one => one !== undefined && one !== to) as typeof data
+    const run: Job['run'] = inputs => hash(`${seed}/${i}(${inputs.join()})`)
+    const payload: Job = { run, ms: 20 + random.next() * (random.chance(0.2) ? 15_000 : 1500) }
+    engine.submit(
+      { kind: kinds[i % 2] as never, group: engine.root, demand: demandOf(1, 0, []), payload },
+      [
+        ...others.map(({ datum }) => ({ datum, mode: 'in' as const })),
+        { datum: to.datum, mode: isNew ? 'out' : 'inout' },
+      ],
+      0,
+    )
+    to.text = run([...others, ...(isNew ? [] : [to])].map(({ text }) => text))
+    if (isNew) data.push(to)
+    if (random.chance(0.1)) wait(to.datum.current, to.text)
+  }
+  // Some time after all have ended, so that nodes are lost that nothing runs on.
+  const last = data.map(
+    ({ datum, text }) =>
+      new Promise<void>((resolve, reject) => {
+        cluster.later(random.next() * 60_000, () => {
+          const version = datum.current
+          values
+            .wait(version)
+            .then(() => assert.equal(values.textOf(version), text))
+            .then(resolve, reject)
+        })
+      }),
+  )
+  await cluster.runAll(LIMIT, [...waits, ...last])
+  return { lost: cluster.lostNodes, again: cluster.begun - count, brought: values.brought }
+}
+
+const STAYING = RUNS / 4
+
+test(`${STAYING} programs whose values stay on virtual nodes end as in one run after the other`, async () => {
+  let [lost, again, brought] = [0, 0, 0]
+  for (let seed = 1; seed <= STAYING; seed++) {
+    try {
+      const found = await playStaying(seed)
+      lost += found.lost
+      again += found.again
+      brought += found.brought
+    } catch (error) {
+      throw new Error(`seed ${seed}: ${(error as Error).message}`, { cause: error })
+    }
+  }
+  assert.ok(lost > STAYING / 4 && again > STAYING / 4 && brought > STAYING, `${lost} ${again} ${brought}`)
 })
