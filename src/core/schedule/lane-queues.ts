@@ -103,8 +103,7 @@ export class LaneQueues {
     task.node = node.index
     task.lane = lane.index
     task.charge = chargeFor(implementation.estimate)
-    lane.queue.push(task)
-    lane.load += task.charge
+    node.push(task, lane)
     if (!node.isCrowded) this.recalls.queued(node)
   }
 }

@@ -98,6 +98,10 @@ export class Node {
   readonly #domains: readonly number[] | null
   /** Tasks with a share of a CPU. */
   #shares = 0
+  /** The loads of all lanes. */
+  #load = 0
+  /** The lane that is looked at first for the next short task. */
+  #turn = 0
   freeMemory: number
   freeLanes: number
   /** Gone for good. */
@@ -213,9 +217,16 @@ export class Node {
     return lane.idle && demand.cpus <= this.freeLanes
   }
 
+  /** The task goes to the end of the lane's queue. */
+  push(task: Task, lane: Lane): void {
+    lane.queue.push(task)
+    lane.load += task.charge
+    this.#load += task.charge
+  }
+
   /**
-   * The least loaded lane on which a task of this form that takes so long may queue, or null. Only those of one form
-   * queue together. `ready` tasks wait for a place. What comes after tasks of higher priority does not fill lanes, where these
+   * A lane on which a task of this form that takes so long may queue, or null: one after the other, those that are loaded above
+   * average last. Only tasks of one form queue together. `ready` tasks wait for a place. What comes after tasks of higher priority does not fill lanes, where these
    * would have to wait behind it.
    */
   shallowLane(form: Form, milliseconds: number, ready: number, isLower: boolean): Lane | null {
@@ -227,14 +238,19 @@ export class Node {
     const limit = isLower ? BRIEF_LOAD_BELOW : BRIEF_LOAD
     if (this.isPaused) return null
     if (this.claims > 0 && this.#reserved().lanes > 0) return null
-    for (const lane of this.lanes) {
+    const average = this.#load / this.cpus
+    for (let i = 0; i < this.cpus; i++) {
+      const lane = this.lanes[this.#turn] as Lane
+      this.#turn = this.#turn + 1 < this.cpus ? this.#turn + 1 : 0
       if (!lane.takes(form)) continue
       const isDeep = lane.queue.size <= most && lane.load < limit
       // Where those before it are not as short, what is short waits as they do: all wait behind it otherwise.
       const hasRoom =
         (isDeep && (!short || lane.load > traits.short * lane.queue.size)) ||
         (short && lane.load < traits.laneLoad)
-      if (hasRoom && (!best || lane.load < best.load)) best = lane
+      if (!hasRoom) continue
+      if (lane.load <= average) return lane
+      if (!best || lane.load < best.load) best = lane
     }
     return best
   }
@@ -279,8 +295,7 @@ export class Node {
     if (isShare(demand.cpus)) return this.#occupyShare(task, demand, prefer)
     const wide = demand.cpus > 1 ? chooseLanes(this.lanes, this.#domains, demand.cpus, prefer) : null
     const lane = prefer ?? wide?.[0] ?? (this.lanes.find(one => one.free) as Lane)
-    lane.queue.push(task)
-    lane.load += task.charge
+    this.push(task, lane)
     this.freeLanes--
     if (wide) {
       for (const other of wide) if (other !== lane) other.lentTo = task
@@ -298,8 +313,10 @@ export class Node {
       lane.lastEnd = now
     } else if (lane.queue.peekLast() === task) lane.queue.pop()
     else lane.queue.remove(task)
-    lane.load = lane.queue.size === 0 || lane.shared > 0 ? 0 : lane.load - task.charge
-    if (lane.queue.size === 0) this.freeLanes++
+    const before = lane.load
+    lane.load = lane.queue.size === 0 || lane.shared > 0 ? 0 : before - task.charge
+    this.#load += lane.load - before
+    if (lane.queue.size === 0 && ++this.freeLanes === this.cpus) this.#load = 0
     if (isShare(demand.cpus)) {
       lane.shared -= shareOf(demand.cpus)
       this.#shares--
