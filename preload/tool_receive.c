@@ -61,6 +61,27 @@ static void fail(u32 file, const char *why)
     mr_unlock(&g);
 }
 
+/* With --live: what came and is not complete. Only one thread takes frames. */
+static u32 *begun, begun_count, begun_room;
+
+static void note_begun(u32 file)
+{
+    u32 left = 0;
+    if (begun_count == begun_room) { /* those that are complete by now make room */
+        for (u32 i = 0; i < begun_count; i++)
+            if (mr_load(&mr_file_at(begun[i])->state) < MR_COMMITTED) begun[left++] = begun[i];
+        begun_count = left;
+        begun = realloc(begun, (begun_room = left * 2 + 64) * sizeof *begun);
+    }
+    begun[begun_count++] = file;
+}
+
+void mr_fail_begun(void)
+{
+    for (u32 i = 0; i < begun_count; i++)
+        if (mr_load(&mr_file_at(begun[i])->state) < MR_COMMITTED) fail(begun[i], "the node that wrote it was lost");
+}
+
 /* ---- frames ---- */
 
 static int begin(u32 file, char *path, u8 flags)
@@ -82,6 +103,7 @@ static int begin(u32 file, char *path, u8 flags)
     else f->marks |= MR_REMOTE; /* the sending half must not take it for a file of this node */
     mr_unlock(&g);
     if (is_ours) return 0;
+    if (mr_is_live) note_begun(file);
     if (mr_is_shared) {
         mr_lock(&g);
         mr_file_begin(file);
@@ -254,6 +276,7 @@ static int ended(const char *name, struct content c)
     struct mr_guard g;
     char why[256];
     u32 ok = (u32)number(&c, 4), failed = (u32)number(&c, 4), step = mr_step_find(name);
+    if (step == MR_NONE && mr_is_live) return 0; /* nothing of that step is here */
     if (step == MR_NONE) return mr_say(MR_FAILED_COMMAND, "another node speaks of a step %s", name);
     size_t n = (size_t)(c.end - c.at) < sizeof why ? (size_t)(c.end - c.at) : sizeof why - 1;
     memcpy(why, c.at, n);

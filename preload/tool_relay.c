@@ -16,7 +16,7 @@
 u32 *mr_remote_ok, *mr_remote_failed;
 volatile int mr_look_at_all;
 u32 mr_send_again;
-int mr_is_shared, mr_is_synced;
+int mr_is_shared, mr_is_synced, mr_is_live, mr_tells_ends;
 u64 mr_sight_limit = 30000000000u;
 
 void mr_path_of(char *to, size_t size, const char *path)
@@ -67,6 +67,45 @@ u32 mr_wanted_by(const char *name, int is_dir)
     for (u32 i = 0; i < want_count; i++)
         if (covers(&wants[i], name, is_dir)) return wants[i].step + 1;
     return 0;
+}
+
+/* ---- what was asked for ---- */
+
+struct asked {
+    struct asked *next;
+    u32 file;
+};
+
+static struct asked *asked, **asked_end = &asked;
+static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
+
+static int ask(const u8 *content, u32 length)
+{
+    u16 size;
+    if (length < 2) return mr_say(MR_USAGE, "a frame is too short");
+    memcpy(&size, content, 2);
+    if (size + 2u != length) return mr_say(MR_USAGE, "a frame is damaged");
+    u32 file = mr_file_find((const char *)content + 2, size);
+    if (file == MR_NONE) return mr_say(MR_USAGE, "there is no file %.*s on the board", (int)size, (const char *)content + 2);
+    struct asked *one = malloc(sizeof *one);
+    if (!one) return mr_say(MR_FAILED_COMMAND, "no memory left");
+    *one = (struct asked){.file = file};
+    pthread_mutex_lock(&asking);
+    *asked_end = one;
+    asked_end = &one->next;
+    pthread_mutex_unlock(&asking);
+    return 0;
+}
+
+u32 mr_next_asked(void)
+{
+    pthread_mutex_lock(&asking);
+    struct asked *one = asked;
+    u32 file = one ? one->file : MR_NONE;
+    if (one && !(asked = one->next)) asked_end = &asked;
+    pthread_mutex_unlock(&asking);
+    free(one);
+    return file;
 }
 
 /* ---- what has to wait ---- */
@@ -123,12 +162,13 @@ static void *take(void *unused)
         }
         if (length > size) content = realloc(content, size = length);
         if (!read_all(content, length)) break;
-        if (head[4] == MR_FRAME_WANT) code = add_want(content, length);
+        if (head[4] == MR_FRAME_WANT) code = mr_is_live ? ask(content, length) : add_want(content, length);
         else if (head[4] == MR_FRAME_GO) has_all_wants = 1;
         else if (head[4] == MR_FRAME_AGAIN) mr_add(&mr_send_again, 1);
         else if (head[4] == MR_FRAME_HOLD) code = hold(content, length);
         else code = mr_take_frame(head[4], content, length);
     }
+    if (mr_is_live) mr_fail_begun();
     is_over = 1;
     return 0;
 }
@@ -155,8 +195,11 @@ int mr_command_relay(const struct mr_options *o)
     mr_is_shared = o->shared;
     mr_is_synced = o->synced;
     if (o->timeout > 0) mr_sight_limit = (u64)(o->timeout * 1e9);
-    mr_remote_ok = calloc(mr_used(MR_STEPS) + 1, sizeof *mr_remote_ok);
-    mr_remote_failed = calloc(mr_used(MR_STEPS) + 1, sizeof *mr_remote_failed);
+    mr_is_live = has_all_wants = o->live;
+    mr_tells_ends = !o->no_ends;
+    u32 steps = mr_is_live ? MR_MAX_STEPS : mr_used(MR_STEPS);
+    mr_remote_ok = calloc(steps + 1, sizeof *mr_remote_ok);
+    mr_remote_failed = calloc(steps + 1, sizeof *mr_remote_failed);
     fcntl(1, F_SETPIPE_SZ, MR_TURN); /* fewer and larger reads, where it is a pipe */
     held = calloc(mr_b->region[MR_FILES].cap, 1);
     pthread_t thread;

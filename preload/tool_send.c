@@ -72,23 +72,27 @@ static u32 open_count, open_room, seen;
 static int has_more;    /* a turn was over before its file */
 static u32 seen_before; /* records below this number may have been sent before */
 
+static void add_open(struct sent one)
+{
+    if (open_count == open_room) open_files = realloc(open_files, (open_room = open_room * 2 + 256) * sizeof *open_files);
+    open_files[open_count++] = one;
+}
+
 static void look_for_more(void)
 {
     u32 files = mr_used(MR_FILES);
+    for (u32 file; mr_is_live && (file = mr_next_asked()) != MR_NONE;) add_open((struct sent){.file = file});
+    if (mr_is_live) return;
     if (mr_look_at_all) { /* what was begun is still among them: only names that were not there are new */
         mr_look_at_all = 0;
         for (u32 i = 0; i < seen; i++) {
             u32 known = 0;
             for (u32 k = 0; k < open_count && !known; k++) known = open_files[k].file == i;
             if (known || mr_load(&mr_file_at(i)->state) != MR_ABSENT) continue;
-            if (open_count == open_room) open_files = realloc(open_files, (open_room = open_room * 2 + 256) * sizeof *open_files);
-            open_files[open_count++] = (struct sent){.file = i};
+            add_open((struct sent){.file = i});
         }
     }
-    for (; seen < files; seen++) {
-        if (open_count == open_room) open_files = realloc(open_files, (open_room = open_room * 2 + 256) * sizeof *open_files);
-        open_files[open_count++] = (struct sent){.file = seen, .is_again = seen < seen_before};
-    }
+    for (; seen < files; seen++) add_open((struct sent){.file = seen, .is_again = seen < seen_before});
 }
 
 /* ---- bytes ---- */
@@ -209,7 +213,7 @@ static int send_file(struct sent *r)
     char path[2200];
     u32 state = mr_load(&f->state), generation = mr_load(&f->generation);
     if (!f->path_len) return 0; /* its record is being made */
-    if (f->marks & MR_REMOTE) {
+    if ((f->marks & MR_REMOTE) && !mr_is_live) {
         r->is_done = 1;
         return 0;
     }
@@ -225,12 +229,12 @@ static int send_file(struct sent *r)
     }
     if (!r->is_begun) {
         int is_dir = f->is_dir != 0;
-        u32 reader = mr_wanted_by(name, is_dir);
-        if (!reader) {
+        u32 reader = mr_is_live ? 0 : mr_wanted_by(name, is_dir);
+        if (!reader && !mr_is_live) {
             r->is_done = 1;
             return 0;
         }
-        note_reader(f, reader - 1);
+        if (reader) note_reader(f, reader - 1);
         send_start(MR_FRAME_BEGIN, name, generation, (u8)((is_dir ? MR_BEGIN_DIR : 0) | (r->is_again ? MR_BEGIN_AGAIN : 0)));
         r->is_begun = 1;
         r->is_done = is_dir;
@@ -280,7 +284,7 @@ int mr_send_news(void)
     u32 steps = mr_used(MR_STEPS), left = 0;
     int news = 0, is_late = 0, is_held = 0;
     struct end now[steps + 1];
-    if (!told) told = calloc(steps + 1, sizeof *told);
+    if (!told) told = calloc((mr_is_live ? MR_MAX_STEPS : steps) + 1, sizeof *told);
     /* ends first: what they have completed is sent before them */
     mr_lock(&g);
     for (u32 i = 0; i < steps; i++) {
@@ -303,7 +307,7 @@ int mr_send_news(void)
         if (!r->is_done) open_files[left++] = *r;
     }
     open_count = left;
-    for (u32 i = 0; i < steps && !is_late; i++) {
+    for (u32 i = 0; i < steps && !is_late && mr_tells_ends; i++) {
         struct end more = {now[i].ok - told[i].ok, now[i].failed - told[i].failed};
         if (!more.ok && !more.failed) continue;
         const struct mr_step *s = mr_step_at(i);

@@ -174,6 +174,8 @@ export class Endings {
     const { events } = this.#parts
     if (attempt.memory) this.#restoreMemory(attempt.memory)
     events.givenUp(task)
+    // What it had written is void. Where it never will be, its readers are cancelled.
+    if (task.state !== 'stopping') this.#parts.files.streaming.spoil(task)
     // It keeps its place on the lane until its files are gone, and is neither sent from there nor given back once more.
     if (task.state === 'stopping') {
       attempt.move('stopping', task)

@@ -14,6 +14,7 @@ import { Endings } from './endings.ts'
 import { ApartFiles } from './files/apart-files.ts'
 import type { ApartFolder } from './files/apart-files.ts'
 import type { NodeFiles } from './files/node-files.ts'
+import type { StreamSite } from './files/stream-site.ts'
 import { attemptOf, beginAttempt, jobOf } from './job.ts'
 import { LocalSite } from './mpi/local-site.ts'
 import { MpiTasks, RANKS } from './mpi/mpi-tasks.ts'
@@ -64,6 +65,8 @@ export interface NodePorts {
   attach?(events: AgentEvents): void
   /** For an agent that does not see our folders: its own. */
   readonly folder?: ApartFolder | null
+  /** For an agent whose programs do not share memory with this machine: growing files there. */
+  readonly streams?: StreamSite | null
 }
 
 /** What is heard of an agent, beside its threads and programs. */
@@ -111,7 +114,7 @@ export class LocalNode implements TaskNode {
     this.#stepTimes = stepTimes
     this.#buffers = buffers
     const formOf = (task: Task): TaskForm => this.#formOf(task)
-    const apart = parts.folder ? new ApartFiles(parts.folder, files.store, host) : null
+    const apart = parts.folder ? new ApartFiles(parts.folder, files, host) : null
     this.#apart = apart
     const endings = new Endings({
       files,
@@ -147,6 +150,7 @@ export class LocalNode implements TaskNode {
       ...shared,
       node,
       apart,
+      streams: parts.streams ?? null,
       binding,
       events,
       processes,

@@ -134,7 +134,7 @@ export class ClusterRun {
   /** Tells each agent what the run is. */
   begin(runtime: Runtime, facts: Facts): void {
     const isApart = this.#cluster.links.some(({ folder }) => folder !== null)
-    runtime.streamsOnCommit = this.#cluster.isFar || this.mayGrow || isApart
+    runtime.directoriesOnCommit = this.#cluster.isFar || this.mayGrow || isApart
     this.#logs = facts.logs
     const cluster = this.#cluster
     runtime.lineage.begin(cluster.holders)
@@ -280,6 +280,7 @@ export class ClusterRun {
         ? {}
         : { ranks: { node: link.name, openSite: () => link.ranks.open() } }),
       folder: link.folder,
+      streams: this.#cluster.isLocal(node) && !link.folder ? null : link.streams,
       attach: events => {
         link.events = events
       },

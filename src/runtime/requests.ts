@@ -13,9 +13,16 @@ export function makeRequests(slots: readonly Slot[], results: readonly Datum[]):
   return [...requests, ...out]
 }
 
-/** Outputs that others could read as they grow become plain files, which are read when they are complete. */
-export function commitStreams(slots: readonly Slot[]): void {
-  for (const slot of slots) if (slot.stream) delete slot.stream
+/** Directories that grow do not go from node to node. With what is complete with them, they are read when their task has ended. */
+export function commitDirectories(slots: readonly Slot[]): void {
+  const plain = new Set<string | null>()
+  for (const slot of slots) {
+    if (!slot.stream || slot.kind !== 'directory') continue
+    delete slot.stream
+    plain.add(slot.datum.path)
+  }
+  for (const slot of slots)
+    if (slot.stream?.beside !== undefined && plain.has(slot.stream.beside)) delete slot.stream
 }
 
 export function makeResults({ returns }: Definition): Datum[] {

@@ -40,7 +40,7 @@ import { Nested } from './nested.ts'
 import { FileSink } from './node-sink.ts'
 import { RunNodes } from './run-nodes.ts'
 import { Releases } from './releases.ts'
-import { commitStreams, makeRequests, makeResults } from './requests.ts'
+import { commitDirectories, makeRequests, makeResults } from './requests.ts'
 import type { RuntimeOptions } from './runtime-options.ts'
 import { RunHost } from './run-host.ts'
 import { ProgramFiles } from './program-files.ts'
@@ -67,8 +67,8 @@ export class Runtime implements Client {
   readonly nodes: RunNodes
   /** Some tasks run on other machines, which may be lost. */
   readonly hasAgents: boolean
-  /** Programs are on machines that share no memory with this one: what they stream is read when it is complete. */
-  streamsOnCommit = false
+  /** Programs are on machines that share no memory with this one: directories that they stream are read when they are complete. */
+  directoriesOnCommit = false
   readonly files: NodeFiles
   readonly nested: Nested
   readonly releases: Releases
@@ -208,7 +208,7 @@ export class Runtime implements Client {
     for (const { datum } of slots) {
       if (datum.current.state === 'cancelled' || datum.current.team?.failed) this.values.afterCancel(datum)
     }
-    if (this.streamsOnCommit) commitStreams(slots)
+    if (this.directoriesOnCommit) commitDirectories(slots)
     const accesses = makeRequests(slots, results)
     const streams = slots.some(({ stream }) => stream)
     if (demand.io || demand.storage) this.files.devices.locate(slots)

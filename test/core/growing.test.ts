@@ -41,6 +41,30 @@ test('given one CPU, we should run a whole chain at the same time', () => {
   assert.deepEqual(rig.story(b), ['submitted', 'ready', 'started', 'blocked', 'resumed', 'finished'])
 })
 
+test('given several nodes, we should follow on the node of the producer while it has a CPU, then where most are free', () => {
+  const rig = new Rig({ nodes: [{ cpus: 2 }, { cpus: 1 }, { cpus: 3 }] })
+  const data = [rig.datum(), rig.datum(), rig.datum(), rig.datum()] as const
+  const a = call(rig, 'a', [], data[0])
+  const b = call(rig, 'b', [data[0]], data[1])
+  const [c, d] = [call(rig, 'c', [data[0]], data[2]), call(rig, 'd', [data[1]], data[3])]
+  rig.go()
+  const home = a.node
+  const cpusOf = (node: number): number => rig.engine.nodes[node]?.cpus ?? 0
+  rig.engine.grows(written(a), ++rig.now)
+  rig.go()
+  const others = [0, 1, 2].filter(node => node !== home).sort((x, y) => cpusOf(y) - cpusOf(x))
+  assert.equal(cpusOf(home), 2)
+  assert.deepEqual([b.node, c.node], [home, others[0]])
+  rig.engine.grows(written(b), ++rig.now)
+  rig.go()
+  assert.equal(d.node, others[0], 'the last CPU of its producer is for its producer')
+  for (const task of [a, b, c, d]) {
+    rig.finish(task)
+    rig.go()
+  }
+  rig.assertIdle()
+})
+
 test('given a function among the readers, we should let it wait for the commit', () => {
   const rig = new Rig({ cpus: 2 })
   const x = rig.datum()

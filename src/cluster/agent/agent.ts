@@ -12,6 +12,7 @@ import { bootId, monotonic } from '../link/machine-clock.ts'
 import type { FileOrder } from '../files/file-orders.ts'
 import type { AgentProbe, AgentStart } from '../link/start.ts'
 import { pack, unpack } from '../link/structured.ts'
+import type { StreamOrder } from '../link/stream-orders.ts'
 import type { Incoming } from '../transfer/incoming.ts'
 import { Outgoing } from '../transfer/outgoing.ts'
 import type { Peers } from '../transfer/peers.ts'
@@ -19,6 +20,7 @@ import { AgentFiles } from './agent-files.ts'
 import { AgentMemory } from './agent-memory.ts'
 import { AgentProcesses } from './agent-processes.ts'
 import { AgentRanks } from './agent-ranks.ts'
+import { AgentStreams } from './agent-streams.ts'
 import { AgentThread } from './agent-thread.ts'
 import { ParcelCache } from './parcel-cache.ts'
 import { lookAround } from './probe.ts'
@@ -48,6 +50,7 @@ export class Agent {
   readonly #threads = new Map<number, AgentThread>()
   #processes: AgentProcesses | null = null
   readonly #ranks = new AgentRanks(this)
+  readonly #streams: AgentStreams
   #watchdog: Watchdog | null = null
   #start: AgentStart | null = null
   #clockShift = 0
@@ -66,6 +69,14 @@ export class Agent {
     this.#files = new AgentFiles(incoming, this.#outgoing, options.peers, answer =>
       this.#tellPacked(FROM_AGENT.filed, answer),
     )
+    this.#streams = new AgentStreams({
+      announce: folder => this.#watchdog?.folder(folder),
+      answer: answer => this.#tellPacked(FROM_AGENT.streams, answer),
+      send: bytes => this.#outgoing.sendGrowing(bytes),
+      took: bytes => this.#tellNumber(FROM_AGENT.streamsTaken, bytes),
+      broken: why => this.end(why),
+    })
+    incoming.growing = bytes => this.#streams.take(bytes)
     const splitter = new FrameSplitter()
     control.on('data', (chunk: Buffer) => {
       // After a stop, what was sent long ago comes before the lease is looked at.
@@ -120,6 +131,7 @@ export class Agent {
     if (this.#ticking) clearInterval(this.#ticking)
     this.#processes?.end(false)
     this.#ranks.end()
+    this.#streams.endNow()
     for (const thread of this.#threads.values()) thread.kill(reason)
     // What tasks have started, and what left its process group, is the watchdog's as soon as this process has ended.
     this.#watchdog?.release()
@@ -143,6 +155,13 @@ export class Agent {
   #tellPacked(type: number, facts: unknown): void {
     this.writer.begin(type)
     this.writer.block(pack(facts).bytes)
+    this.writer.end()
+    this.changed()
+  }
+
+  #tellNumber(type: number, value: number): void {
+    this.writer.begin(type)
+    this.writer.varint(value)
     this.writer.end()
     this.changed()
   }
@@ -184,6 +203,10 @@ export class Agent {
         return this.#tellPacked(FROM_AGENT.probed, lookAround(unpack(content.block()) as AgentProbe))
       case TO_AGENT.file:
         return this.#files.order(content.varint(), unpack(content.block()) as FileOrder)
+      case TO_AGENT.streams:
+        return this.#streams.order(unpack(content.block()) as StreamOrder)
+      case TO_AGENT.streamsTaken:
+        return this.#streams.taken(content.varint())
       case TO_AGENT.fetch:
         return this.#fetch(content)
       case TO_AGENT.ranks:
@@ -351,6 +374,7 @@ export class Agent {
     this.#processes?.end(true)
     await Promise.all([...this.#threads.values()].map(thread => thread.end()))
     await this.#files.end()
+    await this.#streams.end()
     const root = this.#start?.root ?? null
     for (const folder of [root, this.#spilled])
       if (folder !== null) rmSync(folder, { recursive: true, force: true })

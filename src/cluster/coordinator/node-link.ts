@@ -9,12 +9,14 @@ import { pack, unpack } from '../link/structured.ts'
 import { Incoming } from '../transfer/incoming.ts'
 import { Outgoing } from '../transfer/outgoing.ts'
 import type { FileAnswer } from '../files/file-orders.ts'
+import type { StreamAnswer } from '../link/stream-orders.ts'
 import type { AgentProbe, AgentStart, AgentView } from '../link/start.ts'
 import type { NodeFolder } from './node-folder.ts'
 import type { Holders } from './holders.ts'
 import { NodeMemory } from './node-memory.ts'
 import { RemoteProcesses } from './remote-processes.ts'
 import { RemoteRanks } from './remote-ranks.ts'
+import { RemoteStreams } from './remote-streams.ts'
 import { RemoteThread } from './remote-thread.ts'
 
 export interface NodeLinkEvents {
@@ -32,6 +34,7 @@ export class NodeLink {
   readonly memory: NodeMemory
   readonly processes = new RemoteProcesses(this)
   readonly ranks = new RemoteRanks(this)
+  readonly streams = new RemoteStreams(this)
   events: NodeLinkEvents | null = null
   /** Set where the agent does not see our folders. */
   folder: NodeFolder | null = null
@@ -183,6 +186,7 @@ export class NodeLink {
     this.#control?.destroy()
     this.folder?.cutOff()
     this.memory.cutOff()
+    this.streams.cutOff()
     for (const refuse of this.#probing.splice(0)) refuse(new Error(reason))
     const text = `node ${this.name} was lost: ${reason}`
     if (this.#isEnding) {
@@ -223,6 +227,10 @@ export class NodeLink {
         return this.#probed?.(unpack(content.block()) as AgentView)
       case FROM_AGENT.fetched:
         return this.memory.fetched(content.varint(), content.byte() === 1)
+      case FROM_AGENT.streams:
+        return this.streams.answered(unpack(content.block()) as StreamAnswer)
+      case FROM_AGENT.streamsTaken:
+        return this.streams.taken(content.varint())
       case FROM_AGENT.filed:
         return this.folder?.answered(unpack(content.block()) as FileAnswer)
       case FROM_AGENT.printed: {

@@ -33,6 +33,9 @@ export const TO_AGENT = {
   toRank: 19,
   /** A buffer that was made there is wanted here. */
   bring: 20,
+  /** What is to be done with growing files, and bytes of them that were taken. */
+  streams: 21,
+  streamsTaken: 22,
 } as const
 
 /** What an agent says to the coordinator. */
@@ -64,6 +67,9 @@ export const FROM_AGENT = {
   /** Of ranks, and bytes of one of them. */
   ranks: 81,
   fromRank: 82,
+  /** Of growing files, and bytes of them that were taken. */
+  streams: 83,
+  streamsTaken: 84,
 } as const
 
 /** Both ways: the content of a buffer that is small enough to go with the messages. */

@@ -10,6 +10,8 @@ const BLOCK = 1 << 20
 /** The kind of a block, behind its checksum: part of a buffer, or a piece of a stream that goes to a file. */
 const PART = 0
 const PIECE = 1
+/** The number of a stream without an end: bytes of growing files. All others have higher ones. */
+export const GROWING = 0
 
 /** Node has it from 20.15 and 22.2 on, which is all that Millrace runs on. */
 const checksum = (bytes: Uint8Array): number => crc32(bytes)

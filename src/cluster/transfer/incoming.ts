@@ -1,5 +1,5 @@
 import { TreesIn } from '../files/trees-in.ts'
-import { BlockReader, blocksOf } from './blocks.ts'
+import { BlockReader, blocksOf, GROWING } from './blocks.ts'
 import type { FrameReader } from '../link/frames.ts'
 import { Spill } from './spill.ts'
 import type { SpillOptions } from './spill.ts'
@@ -32,6 +32,8 @@ export class Incoming {
   pin(number: number): void {
     this.#spill?.pin(number)
   }
+  /** Hears bytes of growing files, in their order. */
+  growing: (bytes: Uint8Array) => void = () => undefined
 
   /** Bytes of the connection for large buffers. */
   push(chunk: Uint8Array): void {
@@ -48,6 +50,7 @@ export class Incoming {
         complete(number)
       },
       piece: (number, bytes, isLast) => {
+        if (number === GROWING) return this.growing(bytes)
         this.trees.piece(number, bytes, isLast)
         if (isLast) complete(number)
       },

@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream'
 import type { FrameWriter } from '../link/frames.ts'
 import { BLOB } from '../link/frame-types.ts'
-import { blocksOf, pieceOf } from './blocks.ts'
+import { blocksOf, GROWING, pieceOf } from './blocks.ts'
 import type { Part } from './blocks.ts'
 
 /** Buffers up to this size go with the messages; larger ones on their own connection. */
@@ -52,6 +52,13 @@ export class Outgoing {
   /** The same for what may still be arriving here. */
   sendBlocks(blocks: AsyncIterator<Uint8Array[]>): void {
     this.#sending.push(blocks)
+    this.#pump()
+  }
+
+  /** Sends bytes of growing files, in the order in which they are given. */
+  sendGrowing(bytes: Uint8Array): void {
+    this.bytes += bytes.length
+    this.#sending.push([pieceOf(GROWING, bytes, false)].values())
     this.#pump()
   }
 

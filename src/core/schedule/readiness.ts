@@ -29,6 +29,8 @@ export class Readiness {
   #turn = 0
   /** What a policy of the user threw; it is thrown on when everything else is in order. */
   #fault: unknown = null
+  /** Tasks that read growing files, or did when this was looked at last: they have no CPU, and will want one. */
+  readonly #followers = new Set<Task>()
   /** The task whose end, or release, is being worked through: what becomes ready is released by it. */
   releasedBy: Task | null = null
 
@@ -112,10 +114,10 @@ export class Readiness {
     throw fault
   }
 
-  /** Starts it at once, and without a CPU; its node is the one where the data are. */
+  /** Starts it at once, and without a CPU. */
   #follow(task: Task, now: number): void {
     const { nodes, instructions, observed } = this.#parts
-    task.node = nodes.findIndex(node => suits(node, task))
+    task.node = this.#nodeToFollowOn(task)
     task.lane = task.id % (nodes[task.node]?.lanes.length ?? 1)
     task.move('running', now)
     instructions.push({ type: 'start', task })
@@ -127,6 +129,28 @@ export class Readiness {
       task: task.id,
       reason: 'it reads what is still being written',
     })
+  }
+
+  /**
+   * The node of its producer, while that has a CPU for it as soon as its input is complete; else the one with most such CPUs:
+   * the file goes there as it grows.
+   */
+  #nodeToFollowOn(task: Task): number {
+    const nodes = this.#parts.nodes.filter(node => suits(node, task) && !node.isPaused)
+    const room = new Map(nodes.map(node => [node, node.freeLanes]))
+    for (const other of this.#followers) {
+      const node = this.#parts.nodes[other.node]
+      if (other.state !== 'blocked') this.#followers.delete(other)
+      else if (node) room.set(node, (room.get(node) ?? 0) - 1)
+    }
+    this.#followers.add(task)
+    const roomOn = (node: Node): number => room.get(node) ?? 0
+    const growing = task.accesses.find(({ read }) => read?.state === 'pending' && read.growth !== null)
+    const home = nodes.find(({ index }) => index === growing?.read?.producer?.node)
+    if (home && roomOn(home) > 0) return home.index
+    let best = home ?? nodes[0]
+    for (const node of nodes) if (roomOn(node) > Math.max(0, best ? roomOn(best) : 0)) best = node
+    return best?.index ?? this.#parts.nodes.findIndex(node => suits(node, task))
   }
 
   #score(task: Task, now: number): void {

@@ -3,9 +3,9 @@ import { pathIn, source } from '../../core/data/datum.ts'
 import type { Access } from '../../core/data/datum.ts'
 import type { Task } from '../../core/tasks/task.ts'
 import type { Away } from '../../storage/away.ts'
-import type { FileStore } from '../../storage/file-store.ts'
 import { attemptOf, jobOf } from '../job.ts'
 import type { NodeHost } from '../node.ts'
+import type { NodeFiles } from './node-files.ts'
 
 /** A file or directory of a task, by its path on this machine, and what the task does with it. */
 export interface ApartFile {
@@ -43,12 +43,12 @@ export interface ApartFolder {
 /** The files of tasks on such a node: the coordinator has them as for its own tasks, and they travel. */
 export class ApartFiles {
   readonly folder: ApartFolder
-  readonly #store: FileStore
+  readonly #files: Pick<NodeFiles, 'store' | 'streaming'>
   readonly #host: NodeHost
 
-  constructor(folder: ApartFolder, store: FileStore, host: NodeHost) {
+  constructor(folder: ApartFolder, files: Pick<NodeFiles, 'store' | 'streaming'>, host: NodeHost) {
     this.folder = folder
-    this.#store = store
+    this.#files = files
     this.#host = host
   }
 
@@ -98,7 +98,8 @@ export class ApartFiles {
     const { aways } = attemptOf(task)
     return paths.flatMap((path, i): ApartFile[] => {
       const access = task.accesses[i] as Access
-      if (path === null || pathIn(access) === null) return []
+      // Growing files go there by themselves.
+      if (path === null || pathIn(access) === null || this.#files.streaming.isOurs(path)) return []
       const { mode, write } = access
       const isDirectory = slots[i]?.kind === 'directory'
       const common = { path: resolve(path), isDirectory, from: null, away: null }
@@ -107,7 +108,7 @@ export class ApartFiles {
       if (mode === 'concurrent') return [{ ...common, use: 'join' }]
       const from = mode === 'out' ? null : source(access)
       if (!from) return [{ ...common, use: 'write' }]
-      return [{ ...common, use: 'change', from: this.#store.pathOf(from), away }]
+      return [{ ...common, use: 'change', from: this.#files.store.pathOf(from), away }]
     })
   }
 }

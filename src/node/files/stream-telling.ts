@@ -17,7 +17,7 @@ interface Growing {
   readonly task: Task
   readonly path: string
   readonly name: string
-  failed: boolean
+  readonly failure: string | null
 }
 
 /** Tells observers how far each file is that programs pass on while it grows, who writes and reads it, and who waits. */
@@ -103,7 +103,7 @@ export class StreamTelling {
   }
 }
 
-function stateOf({ version, failed, task }: Growing): Facts['state'] {
+function stateOf({ version, failure, task }: Growing): Facts['state'] {
   if (version.state === 'ready') return 'committed'
-  return failed || task.state === 'failed' || task.state === 'cancelled' ? 'failed' : 'growing'
+  return failure !== null || task.state === 'failed' || task.state === 'cancelled' ? 'failed' : 'growing'
 }

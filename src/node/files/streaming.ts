@@ -8,10 +8,12 @@ import type { Task } from '../../core/tasks/task.ts'
 import { MillraceError } from '../../core/errors.ts'
 import { isEarly } from '../../model/stream.ts'
 import type { CommandRequest } from '../processes/command-process.ts'
+import { stepArgv } from '../../stream/board/board.ts'
 import type { StepBoard } from '../../stream/board/board.ts'
-import type { LiveBoard } from '../../stream/board/live-board.ts'
+import type { FileRules, LiveBoard } from '../../stream/board/live-board.ts'
 import type { FileStore } from '../../storage/file-store.ts'
-import { jobOf } from '../job.ts'
+import { attemptOf, jobOf } from '../job.ts'
+import type { SiteFile, StreamSite } from './stream-site.ts'
 import type { StreamTelling } from './stream-telling.ts'
 import type { NodeEvents, NodeHost } from '../node.ts'
 
@@ -22,8 +24,17 @@ interface Stream {
   readonly attempt: number
   readonly path: string
   readonly name: string
-  /** The board says that it will never be complete. */
-  failed: boolean
+  /** That writes it, on the board. */
+  step: string
+  /** Where its program runs, on another machine. */
+  site: StreamSite | null
+  /** Other machines that it goes to. */
+  readonly copies: Map<StreamSite, Promise<void>>
+  /** The board says that it will never be complete, and why. */
+  failure: string | null
+  /** Resolves when the board knows what became of it. */
+  readonly known: Promise<void>
+  readonly know: () => void
   /** It is complete and being passed to its readers. */
   releasing: Promise<void> | null
   /** Its program has ended: what is not on its way now is committed with the rest. */
@@ -73,7 +84,10 @@ export class Streaming {
 
   /** Its program must run under the library. */
   concerns(task: Task): boolean {
-    return isStep(task) || isFollower(task) || jobOf(task).slots.some(slot => slot.stream !== undefined)
+    if (isStep(task) || isFollower(task)) return true
+    // What it reads may have become complete while its files were made ready.
+    const reads = jobOf(task).attempt?.paths?.some(path => path !== null && this.isOurs(path)) === true
+    return reads || jobOf(task).slots.some(slot => slot.stream !== undefined)
   }
 
   /** Where an attempt writes the version. */
@@ -86,13 +100,19 @@ export class Streaming {
     )
     await mkdir(isDirectory ? path : dirname(path), { recursive: true })
     const { promise: over, resolve: end } = withResolvers()
+    const { promise: known, resolve: know } = withResolvers()
     const stream = {
       version,
       task,
       attempt: task.attempt,
       path,
       name,
-      failed: false,
+      step: '',
+      site: null,
+      copies: new Map<StreamSite, Promise<void>>(),
+      failure: null,
+      known,
+      know,
       releasing: null,
       closing: false,
       over,
@@ -119,8 +139,13 @@ export class Streaming {
     return this.#root !== null && path.startsWith(`${this.#root}/`)
   }
 
-  /** Tells the board of the task, and makes its program a step. */
-  async prepare(task: Task): Promise<(request: CommandRequest) => CommandRequest> {
+  /** An attempt is being made ready: what became of an input of the one before is over. */
+  begins(task: Task): void {
+    this.#bereft.delete(task)
+  }
+
+  /** Tells the board of the task, and makes its program a step. `site`: where it runs, on another machine. */
+  async prepare(task: Task, site: StreamSite | null): Promise<(request: CommandRequest) => CommandRequest> {
     const known = stepOf(task)
     const { coordination } = this
     if (known !== undefined && coordination)
@@ -129,6 +154,8 @@ export class Streaming {
     const step = `${task.name}.${task.attempt}.${++this.#count}`
     board.step(step)
     const { slots } = jobOf(task)
+    const place = site && (await site.open(board))
+    const written: SiteFile[] = []
     for (let i = 0; i < slots.length; i++) {
       const write = task.accesses[i]?.write
       const rules = slots[i]?.stream
@@ -136,21 +163,69 @@ export class Streaming {
       if (!rules || !stream) continue
       const { beside, ...own } = rules
       const directory = slots[i]?.kind === 'directory'
-      board.file(stream.name, step, {
+      const all = {
         ...own,
         directory,
         ...(beside === undefined ? {} : { beside: this.#besideOf(task, beside) }),
-      })
+      }
+      stream.step = step
+      stream.site = site
+      // When it is complete is decided where it is written.
+      board.file(stream.name, step, site ? copyOf(all) : all)
+      written.push({ name: stream.name, step, rules: all })
     }
-    await board.sync()
+    await Promise.all([board.sync(), site?.know([step], written)])
+    for (const { name } of written) site?.fetch(name)
+    for (const stream of this.#readBy(task)) await this.#bring(stream, site)
+    if (place) this.#setSeen(task, place.root)
+    const { tools, workflow } = place ?? board
+    const root = place?.root ?? this.#root
     return request => {
       // The process that starts the program cannot open a file that does not exist yet.
-      const waits = request.stdin !== null && this.isOurs(request.stdin)
+      const waits = request.stdin?.startsWith(`${root}/`) === true
       const argv = waits
         ? ['sh', '-c', 'exec "$@" < "$0"', request.stdin as string, ...request.argv]
         : request.argv
-      return { ...request, argv: board.argv(step, argv), stdin: waits ? null : request.stdin }
+      const words = stepArgv(tools, workflow, step, argv)
+      return { ...request, argv: words, stdin: waits ? null : request.stdin }
     }
+  }
+
+  /** Growing files that the attempt reads. */
+  #readBy(task: Task): Stream[] {
+    const { paths } = attemptOf(task)
+    return task.accesses.flatMap(({ write }, i) => {
+      const path = write ? null : (paths?.[i] ?? null)
+      return (path !== null && this.isOurs(path) && this.#byName.get(this.#nameOf(path))) || []
+    })
+  }
+
+  #nameOf(path: string): string {
+    return path.slice((this.#root as string).length + 1)
+  }
+
+  /** Lets the file grow on a machine where a task reads it, too. */
+  #bring(stream: Stream, site: StreamSite | null): Promise<void> {
+    if (!site || stream.site === site) return Promise.resolve()
+    let bringing = stream.copies.get(site)
+    if (!bringing) {
+      const { name, step } = stream
+      const file = { name, step, rules: copyOf({ closes: 0, grows: true }) }
+      bringing = site.know([step], [file]).then(() => site.send(name))
+      stream.copies.set(site, bringing)
+    }
+    return bringing
+  }
+
+  /** Growing files are at other paths there. */
+  #setSeen(task: Task, root: string): void {
+    const attempt = attemptOf(task)
+    const { paths } = attempt
+    const seen = attempt.seen ?? paths
+    if (!paths) return
+    attempt.seen = paths.map((path, i) =>
+      path !== null && this.isOurs(path) ? join(root, this.#nameOf(path)) : (seen?.[i] ?? null),
+    )
   }
 
   /** The name on the board of another stream of the task. */
@@ -230,7 +305,7 @@ export class Streaming {
       await this.#board.sync().catch(() => undefined)
       for (const { read } of task.accesses) {
         const stream = read && this.#streamOf(read)
-        if (!stream?.failed) continue
+        if (!stream || stream.failure === null) continue
         // It got an error from its read; what becomes of its producer is known in a moment.
         await stream.over
         this.#bereft.add(task)
@@ -275,6 +350,7 @@ export class Streaming {
     if ((version.growth?.followers.size ?? 0) > 0 || !this.#byName.delete(name)) return
     const below = await readlink(path).catch(() => undefined)
     if (below !== undefined) await rm(below, { force: true }).catch(() => undefined)
+    for (const site of [stream.site, ...stream.copies.keys()]) site?.drop(name)
     await rm(dirname(path), { recursive: true, force: true }).catch(() => undefined)
   }
 
@@ -310,10 +386,9 @@ export class Streaming {
   async #heard(name: string, failure: string | null): Promise<void> {
     const stream = this.#byName.get(name)
     if (!stream) return
-    if (failure !== null) {
-      stream.failed = true
-      return
-    }
+    stream.failure = failure
+    stream.know()
+    if (failure !== null) return
     if (!stream.closing) await (stream.releasing = this.#release(stream))
   }
 
@@ -321,9 +396,14 @@ export class Streaming {
   async settle(task: Task): Promise<void> {
     for (const { write } of task.accesses) {
       const stream = write && this.#streamOf(write)
-      if (!stream || stream.task !== task) continue
+      if (!write || !stream || stream.task !== task) continue
       stream.closing = true
       await stream.releasing
+      if (!stream.site) continue
+      // The end of the program may be known before the last bytes are here.
+      await Promise.race([stream.known, stream.site.lost])
+      if (stream.failure === null) continue
+      throw new MillraceError('MR_TRANSFER', `${write.datum.path}: ${stream.failure}`)
     }
   }
 
@@ -352,6 +432,9 @@ export class Streaming {
     }
   }
 }
+
+/** Of a file that is written elsewhere, and complete when that is said. */
+const copyOf = ({ grows }: FileRules): FileRules => ({ closes: 0, grows })
 
 const stepOf = (task: Task): string | undefined => jobOf(task).definition.command?.step
 

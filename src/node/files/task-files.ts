@@ -48,6 +48,7 @@ export class TaskFiles {
     const { slots } = jobOf(task)
     const paths: (string | null)[] = []
     attemptOf(task).paths = paths
+    this.#streaming.begins(task)
     for (let i = 0; i < slots.length; i++) paths[i] = await this.pathOf(task, i, paths)
   }
 

@@ -70,7 +70,7 @@ export async function runCommand(task: Task, context: CommandContext): Promise<C
     const took = performance.now() - beganAt
     return { ...NO_PROGRAM, beganAt, took, kept: begun === 'kept' }
   }
-  const request = prepare(task, context, args, begun && thereIn(task, context, begun))
+  const request = prepare(task, context, args, begun && thereIn(task, begun))
   return new Promise((resolve, reject) => {
     startProgram(task, context, request, { ended: resolve, failed: reject })
   })
@@ -186,11 +186,19 @@ function argumentsOf(task: Task, context: CommandContext, isHere: boolean): unkn
 }
 
 /** Paths of its files, as the node has them. One that begins with another is replaced in the same way. */
-function thereIn(task: Task, { folder }: CommandContext, words: Argv): Argv {
-  const paths = (attemptOf(task).paths ?? []).filter((path): path is string => path?.startsWith('/') === true)
-  if (!folder || paths.length === 0) return words
-  const any = new RegExp(paths.map(path => path.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('|'), 'g')
-  return words.map(word => (typeof word === 'string' ? word.replace(any, path => folder.there(path)) : word))
+function thereIn(task: Task, words: Argv): Argv {
+  const { paths, seen } = attemptOf(task)
+  const there = new Map<string, string>()
+  for (const [i, path] of (seen && paths ? paths : []).entries())
+    if (path?.startsWith('/') === true) there.set(path, seen?.[i] ?? path)
+  if (there.size === 0) return words
+  const any = new RegExp(
+    [...there.keys()].map(path => path.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('|'),
+    'g',
+  )
+  return words.map(word =>
+    typeof word === 'string' ? word.replace(any, path => there.get(path) ?? path) : word,
+  )
 }
 
 const isWord = (word: unknown): boolean => typeof word === 'string' || typeof word === 'number'

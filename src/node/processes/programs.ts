@@ -12,6 +12,7 @@ import { timeoutError } from '../failure-facts.ts'
 import type { ApartFiles } from '../files/apart-files.ts'
 import type { NodeFiles } from '../files/node-files.ts'
 import { isStep } from '../files/streaming.ts'
+import type { StreamSite } from '../files/stream-site.ts'
 import { storeOutputs } from '../files/outputs.ts'
 import { attemptOf, jobOf } from '../job.ts'
 import type { NodeEvents, NodeHost } from '../node.ts'
@@ -36,6 +37,8 @@ export interface ProgramParts {
   readonly files: NodeFiles
   /** Where the node does not see our folders. */
   readonly apart: ApartFiles | null
+  /** Where its programs have growing files of their own. */
+  readonly streams: StreamSite | null
   readonly watchdog: Watchdog
   readonly host: NodeHost
   readonly events: NodeEvents
@@ -134,7 +137,7 @@ export class Programs implements TaskForm {
     this.#begins(task)
     const { streaming } = this.#parts.files
     try {
-      const step = streaming.concerns(task) ? await streaming.prepare(task) : null
+      const step = streaming.concerns(task) ? await streaming.prepare(task, this.#parts.streams) : null
       if (step && !isLive(task)) return this.#parts.endings.lose(task, true, task.reason)
       const outcome = await runCommand(task, step ? { ...this.#context, step } : this.#context)
       if (step) {

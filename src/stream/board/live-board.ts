@@ -27,8 +27,8 @@ export type Heard = (path: string, failure: string | null) => void
  * become complete. The board goes with that process, and the process with this one.
  */
 export class LiveBoard implements StepBoard {
-  readonly #tools: Tools
-  readonly #workflow: string
+  readonly tools: Tools
+  readonly workflow: string
   readonly #child: ChildProcessByStdio<Writable, Readable, null>
   readonly #heard: Heard
   readonly #waiting = new Map<string, () => void>()
@@ -60,8 +60,8 @@ export class LiveBoard implements StepBoard {
   }
 
   private constructor(tools: Tools, workflow: string, heard: Heard) {
-    this.#tools = tools
-    this.#workflow = workflow
+    this.tools = tools
+    this.workflow = workflow
     this.#heard = heard
     // Of its own group: it must outlive a Ctrl-C until the steps have ended.
     const child = spawn(tools.board, ['serve'], { stdio: ['pipe', 'pipe', 'inherit'], detached: true })
@@ -102,7 +102,7 @@ export class LiveBoard implements StepBoard {
   }
 
   argv(step: string, argv: readonly string[]): string[] {
-    return stepArgv(this.#tools, this.#workflow, step, argv)
+    return stepArgv(this.tools, this.workflow, step, argv)
   }
 
   end(): void {
