@@ -16,7 +16,7 @@ static const char usage[] =
     "  create [--replace] [--owner PID]      plan on stdin (preload/plan-format.md)\n"
     "  destroy [-w NAME] [--force]\n"
     "  serve                                 a plan on stdin, then steps and rules; says what is committed\n"
-    "  relay [-w NAME] [--shared | --synced | --live [--no-ends]] [--timeout S]\n"
+    "  relay [-w NAME] [--shared | --synced | --live [--asked]] [--timeout S]\n"
     "                                        frames about files and steps of this node on stdout, of others on stdin\n"
     "  ps | events [--since N] [-w NAME]     JSON lines\n"
     "  list                                  all boards of this user\n"
@@ -344,7 +344,7 @@ int main(int argc, char **argv)
         else if (!strcmp(a, "--shared")) o.shared = 1;
         else if (!strcmp(a, "--synced")) o.shared = o.synced = 1;
         else if (!strcmp(a, "--live")) o.live = 1;
-        else if (!strcmp(a, "--no-ends")) o.no_ends = 1;
+        else if (!strcmp(a, "--asked")) o.asked = 1;
         else return mr_say(MR_USAGE, "unknown option %s", a);
     }
     if (!strcmp(command, "create")) return create(&o);

@@ -10,7 +10,7 @@ enum { MR_OK = 0, MR_FAILED_COMMAND = 1, MR_USAGE = 2, MR_LIVE = 3, MR_NO_BOARD 
 
 struct mr_options {
     const char *workflow, *app, *lib;
-    int replace, force, plan, shared, synced, live, no_ends;
+    int replace, force, plan, shared, synced, live, asked;
     u32 owner;
     double timeout;
     u64 since, bytes;

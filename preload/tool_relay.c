@@ -16,7 +16,7 @@
 u32 *mr_remote_ok, *mr_remote_failed;
 volatile int mr_look_at_all;
 u32 mr_send_again;
-int mr_is_shared, mr_is_synced, mr_is_live, mr_tells_ends;
+int mr_is_shared, mr_is_synced, mr_is_live, mr_only_asked;
 u64 mr_sight_limit = 30000000000u;
 
 void mr_path_of(char *to, size_t size, const char *path)
@@ -162,7 +162,7 @@ static void *take(void *unused)
         }
         if (length > size) content = realloc(content, size = length);
         if (!read_all(content, length)) break;
-        if (head[4] == MR_FRAME_WANT) code = mr_is_live ? ask(content, length) : add_want(content, length);
+        if (head[4] == MR_FRAME_WANT) code = mr_only_asked ? ask(content, length) : add_want(content, length);
         else if (head[4] == MR_FRAME_GO) has_all_wants = 1;
         else if (head[4] == MR_FRAME_AGAIN) mr_add(&mr_send_again, 1);
         else if (head[4] == MR_FRAME_HOLD) code = hold(content, length);
@@ -196,7 +196,7 @@ int mr_command_relay(const struct mr_options *o)
     mr_is_synced = o->synced;
     if (o->timeout > 0) mr_sight_limit = (u64)(o->timeout * 1e9);
     mr_is_live = has_all_wants = o->live;
-    mr_tells_ends = !o->no_ends;
+    mr_only_asked = o->asked;
     u32 steps = mr_is_live ? MR_MAX_STEPS : mr_used(MR_STEPS);
     mr_remote_ok = calloc(steps + 1, sizeof *mr_remote_ok);
     mr_remote_failed = calloc(steps + 1, sizeof *mr_remote_failed);

@@ -19,7 +19,7 @@ enum {
     MR_FRAME_CUT,        /* u32 generation, u8: it is gone, not just shorter. What was sent of it is void */
     MR_FRAME_ENDED,      /* u16 length, name of a step, u32 instances that ended well, u32 that failed, text: the reason. Since the last one */
     MR_FRAME_WANT,       /* begins with a pattern. u8: it has wildcards; text: the step of another node that reads what it names.
-                            With --live: the name of one file, which is on the board, and nothing behind it */
+                            With --asked: the name of one file, which is on the board, and nothing behind it */
     MR_FRAME_GO,         /* all WANTs have come */
     MR_FRAME_AGAIN,      /* in: what was sent is to be sent again, because a node may not have got it. out: that was done; u32: for how many of them */
     MR_FRAME_HOLD,       /* in: u8: 1 no more bytes of this file for now, 0 go on. Other files do not wait for it */
@@ -36,11 +36,11 @@ enum { MR_BEGIN_DIR = 1, MR_BEGIN_AGAIN = 2 };
 /* All nodes see one directory: frames tell how far a file is, and carry no bytes. */
 extern int mr_is_shared;
 extern int mr_is_synced;    /* others see bytes only after fsync */
-/* --live: steps and rules are added while the board is in use (`serve`). A file is sent when it was asked for, also one that came
- * from a third node. What came and is not complete at the end of stdin has failed: its node is lost.
- * --no-ends: ends of steps are not told. They may be older than the question for a file of that step, which would then be taken
- * for one that its step has not made. */
-extern int mr_is_live, mr_tells_ends;
+/* --live: steps and rules are added while the board is in use (`serve`), and the other side wants all files of this node. What came
+ * and is not complete at the end of stdin has failed: its node is lost.
+ * --asked: it wants only what it asks for, also what came here from a third node. Ends of steps are not told: they may be older
+ * than the question for a file of that step, which would then be taken for one that its step has not made. */
+extern int mr_is_live, mr_only_asked;
 extern u64 mr_sight_limit;  /* nanoseconds until what another node has told of must be seen here */
 
 /* Ends of instances on other nodes, by step: they are not ours to tell. Under the board's lock. */
@@ -52,7 +52,7 @@ void mr_path_of(char *to, size_t size, const char *path);
 
 int mr_is_held(u32 file);
 
-/* With --live: the next file that was asked for; MR_NONE: there is none. */
+/* With --asked: the next file that was asked for; MR_NONE: there is none. */
 u32 mr_next_asked(void);
 
 /* The number of a step on another node that reads the file, plus one; 0: no node needs it. */

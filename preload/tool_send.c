@@ -81,8 +81,8 @@ static void add_open(struct sent one)
 static void look_for_more(void)
 {
     u32 files = mr_used(MR_FILES);
-    for (u32 file; mr_is_live && (file = mr_next_asked()) != MR_NONE;) add_open((struct sent){.file = file});
-    if (mr_is_live) return;
+    for (u32 file; mr_only_asked && (file = mr_next_asked()) != MR_NONE;) add_open((struct sent){.file = file});
+    if (mr_only_asked) return;
     if (mr_look_at_all) { /* what was begun is still among them: only names that were not there are new */
         mr_look_at_all = 0;
         for (u32 i = 0; i < seen; i++) {
@@ -213,7 +213,7 @@ static int send_file(struct sent *r)
     char path[2200];
     u32 state = mr_load(&f->state), generation = mr_load(&f->generation);
     if (!f->path_len) return 0; /* its record is being made */
-    if ((f->marks & MR_REMOTE) && !mr_is_live) {
+    if ((f->marks & MR_REMOTE) && !mr_only_asked) {
         r->is_done = 1;
         return 0;
     }
@@ -307,7 +307,7 @@ int mr_send_news(void)
         if (!r->is_done) open_files[left++] = *r;
     }
     open_count = left;
-    for (u32 i = 0; i < steps && !is_late && mr_tells_ends; i++) {
+    for (u32 i = 0; i < steps && !is_late && !mr_only_asked; i++) {
         struct end more = {now[i].ok - told[i].ok, now[i].failed - told[i].failed};
         if (!more.ok && !more.failed) continue;
         const struct mr_step *s = mr_step_at(i);

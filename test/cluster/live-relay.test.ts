@@ -25,7 +25,7 @@ test('frames stay whole', { timeout: 60_000 }, async () => {
   const property = fc.asyncProperty(sizes, cuts, fc.nat(20), async (contents, pieces, asked) => {
     const to = join(folder, `${++runs}`)
     let took = 0
-    const relay = new LiveRelay({ board, library: '' }, to, true, {
+    const relay = new LiveRelay({ board, library: '' }, to, 'asked', {
       send: () => undefined,
       took: bytes => (took += bytes),
       broken: why => assert.fail(why),

@@ -34,8 +34,6 @@ export class AgentStreams {
 
   order(order: StreamOrder): void {
     switch (order.op) {
-      case 'ask':
-        return this.#relay?.ask(order.name)
       case 'drop':
         return void rm(dirname(join(this.#root, order.name)), { recursive: true, force: true }).catch(
           () => undefined,
@@ -90,7 +88,7 @@ export class AgentStreams {
     const board = await LiveBoard.start(workflow, root, layer, () => undefined)
     this.#board = board
     const { tools } = board
-    this.#relay = new LiveRelay(tools, workflow, true, {
+    this.#relay = new LiveRelay(tools, workflow, 'all', {
       send: bytes => this.#host.send(bytes),
       took: bytes => this.#host.took(bytes),
       broken: why => this.#host.broken(why),

@@ -39,10 +39,6 @@ export class RemoteStreams implements StreamSite {
     await this.#ask({ op: 'know', id: ++this.#last, steps: news, files })
   }
 
-  fetch(name: string): void {
-    this.#say({ op: 'ask', name })
-  }
-
   send(name: string): void {
     this.#relay?.ask(name)
   }
@@ -81,8 +77,7 @@ export class RemoteStreams implements StreamSite {
     // Agents with folders of their own may be on this machine.
     const theirs = `${node}.${workflow}`.slice(0, LONGEST)
     const { place } = await this.#ask({ op: 'open', id: ++this.#last, workflow: theirs })
-    // Only the node of a step tells of its end.
-    this.#relay = new LiveRelay(tools, workflow, false, {
+    this.#relay = new LiveRelay(tools, workflow, 'asked', {
       send: bytes => this.#link.outgoing.sendGrowing(bytes),
       took: bytes => this.#tell(TO_AGENT.streamsTaken, bytes),
       broken: why => this.#link.lost(why),

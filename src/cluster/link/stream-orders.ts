@@ -10,7 +10,6 @@ export type StreamOrder =
       readonly steps: readonly string[]
       readonly files: readonly SiteFile[]
     }
-  | { readonly op: 'ask'; readonly name: string }
   | { readonly op: 'drop'; readonly name: string }
 
 export interface StreamAnswer {

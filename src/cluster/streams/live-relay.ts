@@ -19,8 +19,8 @@ export interface LiveRelayEvents {
 }
 
 /**
- * One of a pair of relays, each at the board of a node. Files are added while the boards are in use, and sent when they were
- * asked for: see `--live` in preload/tool_relay.h. What one says is for the other; it is passed on as bytes.
+ * One of a pair of relays, each at the board of a node. Files are added while the boards are in use: see `--live` in
+ * preload/tool_relay.h. What one says is for the other; it is passed on as bytes.
  */
 export class LiveRelay {
   readonly #process: ChildProcessByStdio<Writable, Readable, null>
@@ -35,10 +35,10 @@ export class LiveRelay {
   #own: Buffer[] = []
   #isEnded = false
 
-  /** `tellsEnds`: of the steps, whose ends complete what they have written. */
-  constructor(tools: Tools, workflow: string, tellsEnds: boolean, events: LiveRelayEvents) {
+  /** `sends`: all files of its node, or those that were asked for. */
+  constructor(tools: Tools, workflow: string, sends: 'all' | 'asked', events: LiveRelayEvents) {
     this.#events = events
-    const words = ['relay', '-w', workflow, '--live', ...(tellsEnds ? [] : ['--no-ends'])]
+    const words = ['relay', '-w', workflow, '--live', ...(sends === 'all' ? [] : ['--asked'])]
     const child = spawn(tools.board, words, {
       stdio: ['pipe', 'pipe', 'inherit'],
       detached: true,

@@ -21,16 +21,14 @@ export interface SiteFile {
 }
 
 /**
- * Growing files of a node on another machine. It has a board and a folder of its own; bytes go between these and the
- * coordinator's, once for each direction that was asked for.
+ * Growing files of a node on another machine. It has a board and a folder of its own. All that its programs write comes to the
+ * coordinator's; the other way goes what is asked for.
  */
 export interface StreamSite {
   /** Makes its board, at the first call. */
   open(here: BoardName): Promise<SitePlace>
   /** Its board knows these steps, and these files. */
   know(steps: readonly string[], files: readonly SiteFile[]): Promise<void>
-  /** It sends the file here as it grows. */
-  fetch(name: string): void
   /** What is here of the file goes there as it grows. */
   send(name: string): void
   /** Nothing there needs the file any more. */

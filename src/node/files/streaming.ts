@@ -175,7 +175,6 @@ export class Streaming {
       written.push({ name: stream.name, step, rules: all })
     }
     await Promise.all([board.sync(), site?.know([step], written)])
-    for (const { name } of written) site?.fetch(name)
     for (const stream of this.#readBy(task)) await this.#bring(stream, site)
     if (place) this.#setSeen(task, place.root)
     const { tools, workflow } = place ?? board
