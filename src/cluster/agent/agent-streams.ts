@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync, rmSync } from 'node:fs'
 import { rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -62,9 +62,10 @@ export class AgentStreams {
     this.#board?.end()
   }
 
-  async end(): Promise<void> {
+  /** Without a pause: this process ends as soon as its connection is closed. */
+  end(): void {
     this.endNow()
-    for (const folder of this.#folders) await rm(folder, { recursive: true, force: true })
+    for (const folder of this.#folders) rmSync(folder, { recursive: true, force: true })
   }
 
   async #do(order: StreamOrder & { op: 'open' | 'know' }): Promise<SitePlace | null> {

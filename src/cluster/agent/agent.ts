@@ -374,7 +374,7 @@ export class Agent {
     this.#processes?.end(true)
     await Promise.all([...this.#threads.values()].map(thread => thread.end()))
     await this.#files.end()
-    await this.#streams.end()
+    this.#streams.end()
     const root = this.#start?.root ?? null
     for (const folder of [root, this.#spilled])
       if (folder !== null) rmSync(folder, { recursive: true, force: true })
