@@ -188,7 +188,7 @@ void mr_file_fail(u32 file, u32 step, const char *why)
 void mr_dispute(u32 file, u32 step)
 {
     mr_file_at(file)->marks |= MR_DISPUTED;
-    mr_file_fail(file, step, "steps on two nodes write it");
+    mr_file_fail(file, step, "MR_STREAM_WRITERS: steps on two nodes write it");
 }
 
 /* Gone by unlink or rename, or to be written again: as if it had never begun. Its closes stay counted. */

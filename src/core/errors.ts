@@ -214,6 +214,10 @@ export const ERRORS = {
     remedy:
       'Check that the directory is on one file system on all nodes, or leave out --dir: then bytes go from node to node.',
   },
+  MR_STREAM_WRITERS: {
+    meaning: 'Steps on two nodes write one file. A file grows on one node, from where it goes to others.',
+    remedy: 'Place the steps that write it on one node, or let each write a file of its own.',
+  },
   MR_STREAM_BOARD: {
     meaning: 'The shared board of a workflow cannot be made, found or ended.',
     remedy: '`millrace stream ps` shows what is up; `millrace stream down` ends it.',

@@ -32,9 +32,9 @@ class Up {
   readonly stop = new AbortController()
   readonly code: Promise<number>
 
-  constructor(at: string[], times: string[] = [], name?: string) {
+  constructor(at: string[], times: string[] = [], name?: string, stages = pipe) {
     if (name !== undefined) this.name = name
-    this.place = folderOf({ 'Config.json': configOf(pipe, { permanent: ['out'] }) })
+    this.place = folderOf({ 'Config.json': configOf(stages, { permanent: ['out'] }) })
     const options = { place: this.place, version: packageVersion(), limit: 60, byHand: this.name }
     const nodes = parseNodes('local:2', () => [])
     const file = join(this.place, 'Config.json')
@@ -111,6 +111,26 @@ describe('steps that their user starts on several nodes', { skip, timeout: 120_0
     assert.match(err, /step 'make' is not for this node\n.*its steps are use.*MR_STREAM_STEPS/)
     up.stop.abort()
     assert.equal(await up.code, 130)
+    assert.deepEqual(leftOf(up.name), [])
+  })
+
+  test('steps that wait for each other are found once all have begun, and end', async () => {
+    const grows = (name: string): NonNullable<Stage['rules']> => [{ name, committed: 'on_close', mode: 'no_update' }]
+    const stages = {
+      make: { in: ['of-use'], out: ['of-make'], rules: grows('of-make') },
+      use: { in: ['of-make'], out: ['of-use', 'out'], rules: grows('of-use') },
+    }
+    const up = new Up(['make=local1', 'use=local2'], ['use=2'], undefined, stages)
+    const [first = '', second = ''] = await up.dirs()
+    const writer = up.exec(1, 'make', 'read x < of-use; echo 1 > of-make', first)
+    const reader = up.exec(2, 'use', 'read x < of-make; echo 1 > of-use', second)
+    // The second instance could write what the first waits for.
+    await sleep(8000)
+    assert.doesNotMatch(up.io.told(), /wait for each other/)
+    const other = up.exec(2, 'use', 'read x < of-make; echo 1 > out', second)
+    assert.equal(await up.code, 1, up.io.told())
+    assert.match(up.io.told(), /these steps wait for each other and are stopped: make .*written by use/)
+    for (const one of [writer, reader, other]) assert.notEqual((await one).code, 0)
     assert.deepEqual(leftOf(up.name), [])
   })
 

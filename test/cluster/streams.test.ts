@@ -222,6 +222,7 @@ f.seek(0); f.write(b"HEAD"); f.close()'`
       ],
     })
     assert.equal(code, 1, told)
+    assert.match(told, /MR_STREAM_WRITERS: steps on two nodes write it/)
   })
 
   test('a writer that fails gives its reader on another node an error, and nothing is kept', async () => {

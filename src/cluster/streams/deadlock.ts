@@ -6,6 +6,8 @@ export interface Seen {
   readonly snapshot: Snapshot
   /** Instances that have not ended, by step. */
   readonly running: ReadonlyMap<string, number>
+  /** The user starts them: some may not have begun. */
+  readonly isByHand?: boolean
 }
 
 export interface Circle {
@@ -67,8 +69,11 @@ export function circleOf(nodes: readonly Seen[]): Circle | null {
   }
 }
 
-function isBlocked({ snapshot, running }: Seen, step: string): boolean {
-  if ((running.get(step) ?? 0) === 0) return true
+function isBlocked({ snapshot, running, isByHand }: Seen, step: string): boolean {
+  const left = running.get(step) ?? 0
+  if (left === 0) return true
+  const begun = snapshot.steps.find(({ name }) => name === step)?.running ?? 0
+  if (isByHand === true && begun < left) return false
   const processes = snapshot.processes.filter(process => process.step === step)
   return (
     processes.length > 0 &&

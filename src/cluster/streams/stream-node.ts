@@ -325,8 +325,9 @@ export class StreamNode {
     this.#isOver = true
     const { board, workspace, relay, toRelay, open, incoming, outgoing } = live
     const last = await within(BOARD_LIMIT, board.ps(), 'the state of the files')
-    const files = last?.files.filter(({ path }) => !incoming.isRemote(path)) ?? []
-    for (const { path } of files) live.own.add(path)
+    // Why a file failed here, and not where it was made, is told here.
+    const files = last?.files.filter(({ path, reason }) => !incoming.isRemote(path) || hasCode(reason)) ?? []
+    for (const { path } of files) if (!incoming.isRemote(path)) live.own.add(path)
     const { kept, removed } = await this.#putInPlace(live, last, how)
     outgoing.end()
     toRelay.flush()
@@ -336,6 +337,8 @@ export class StreamNode {
     return { sent: sentBy(live), kept, removed, dir: workspace.dir, last: last && { ...last, files } }
   }
 }
+
+const hasCode = (reason: string | undefined): boolean => reason?.startsWith('MR_') === true
 
 interface Live {
   readonly orders: StreamOrders

@@ -217,7 +217,7 @@ export class StreamSites {
         for (let number = first; number < first + times; number++) if (!hasEnded(step, number)) left++
         if (left > 0) running.set(step, (running.get(step) ?? 0) + left)
       }
-      return [{ name, snapshot, running }]
+      return [{ name, snapshot, running, isByHand: this.#options.byHand !== undefined }]
     })
     return this.#deadlocks.look(seen, Date.now())
   }

@@ -65,6 +65,8 @@ class UpOnNodes {
   #expected = 0
   #spoke = Date.now()
   #isCut = false
+  /** Steps wait for each other: they get an error when the boards are taken away. */
+  #isDeadlocked = false
   #wake: () => void = () => {}
 
   constructor(plan: Plan, screen: Screen, options: SitesOptions & { readonly byHand: string }) {
@@ -91,7 +93,8 @@ class UpOnNodes {
     signal?.addEventListener('abort', stop)
     try {
       sites.start(this.#options.byHand)
-      while (!this.#isCut && this.#running > 0) await new Promise<void>(resolve => (this.#wake = resolve))
+      while (!this.#isCut && !this.#isDeadlocked && this.#running > 0)
+        await new Promise<void>(resolve => (this.#wake = resolve))
       return await this.#close()
     } finally {
       signal?.removeEventListener('abort', stop)
@@ -116,6 +119,14 @@ class UpOnNodes {
     const snapshots = this.sites.nodes.flatMap(({ snapshot }) => snapshot ?? [])
     for (const instance of this.#byHand.news(snapshots, this.#instances, Date.now())) this.#ended(instance)
     this.#show()
+    if (this.#isCut || this.#isDeadlocked) return
+    const circle = this.sites.deadlock((step, number) =>
+      this.#instances.some(one => one.step === step && one.number === number),
+    )
+    if (circle === null) return
+    this.#isDeadlocked = true
+    this.print(`error: these steps wait for each other and are stopped: ${circle}\n`)
+    this.#wake()
   }
 
   lost(index: number, reason: string): void {
@@ -182,7 +193,7 @@ class UpOnNodes {
 
   async #close(): Promise<number> {
     const failed = this.#instances.filter(({ code }) => code !== 0)
-    const isOk = failed.length === 0 && !this.#isCut
+    const isOk = failed.length === 0 && !this.#isCut && !this.#isDeadlocked
     const { last, kept, removed, workspace, isWhole, links } = await this.sites.finish(isOk)
     this.clear()
     if (failed.length > 0 && !this.#isCut) this.print(failureText(this.#plan, this.#instances, last))

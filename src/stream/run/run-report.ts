@@ -42,6 +42,12 @@ export function failuresOf(
   )
   return order.map(instance => {
     const facts = eventsOf(last, instance.step).map(event => event.text)
+    // Other reasons say what became of a step, which is told as such. Several nodes may have the same one.
+    const coded = files.flatMap(({ path, reason = '' }) => {
+      const isRead = find(path)?.consumers.includes(instance.step) === true
+      return isRead && reason.startsWith('MR_') ? `'${path}': ${reason}` : []
+    })
+    facts.push(...new Set(coded))
     const causes = [...codes.keys()].filter(
       step => step !== instance.step && readers(step).has(instance.step),
     )
