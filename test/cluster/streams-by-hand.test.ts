@@ -115,7 +115,9 @@ describe('steps that their user starts on several nodes', { skip, timeout: 120_0
   })
 
   test('steps that wait for each other are found once all have begun, and end', async () => {
-    const grows = (name: string): NonNullable<Stage['rules']> => [{ name, committed: 'on_close', mode: 'no_update' }]
+    const grows = (name: string): NonNullable<Stage['rules']> => [
+      { name, committed: 'on_close', mode: 'no_update' },
+    ]
     const stages = {
       make: { in: ['of-use'], out: ['of-make'], rules: grows('of-make') },
       use: { in: ['of-make'], out: ['of-use', 'out'], rules: grows('of-use') },

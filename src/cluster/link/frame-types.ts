@@ -76,4 +76,4 @@ export const FROM_AGENT = {
 export const BLOB = 128
 
 /** Grows whenever frames change: both sides must speak the same. */
-export const PROTOCOL = 7
+export const PROTOCOL = 8

@@ -19,6 +19,8 @@ export class Incoming {
   readonly #blocks = this.reader(() => undefined)
   /** Files that the other side sends. */
   readonly trees = new TreesIn()
+  /** Hears bytes of growing files, in their order. */
+  growing: (bytes: Uint8Array) => void = () => undefined
   /** Where those go that do not fit into memory; null where all stay. */
   #spill: Spill | null = null
   readonly #loading = new Set<number>()
@@ -32,8 +34,6 @@ export class Incoming {
   pin(number: number): void {
     this.#spill?.pin(number)
   }
-  /** Hears bytes of growing files, in their order. */
-  growing: (bytes: Uint8Array) => void = () => undefined
 
   /** Bytes of the connection for large buffers. */
   push(chunk: Uint8Array): void {
