@@ -37,7 +37,8 @@ async function run(mode: string, more: readonly string[] = ['--nodes', 'local:2x
   return { ...ended, at }
 }
 
-test('without a shared folder a program has the results of one machine', { timeout: 60_000 }, async () => {
+// The streaming library is compiled into the new cache.
+test('without a shared folder a program has the results of one machine', { timeout: 240_000 }, async () => {
   const words = [process.execPath, ...arguments_('local:2', 'all')]
   const { code, text, said } = await start(words, { MILLRACE_NODE_FOLDER: nodes, XDG_CACHE_HOME: cache })
     .ended
