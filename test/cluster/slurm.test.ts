@@ -14,6 +14,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { pathToFileURL } from 'node:url'
 import { endDaemons, freePort } from '../../bench/cluster/daemons.ts'
 import { slurmConfiguration, slurmStates } from '../../bench/cluster/own-slurm.ts'
 import { bin } from '../cli/folder.ts'
@@ -185,6 +186,40 @@ test(
     assert.ok(!existsSync(kept) || readdirSync(kept).every(name => !name.startsWith('agents-')))
   },
 )
+
+/** A value that is on a node only comes before that is given back. */
+test('a node that is given back sends what only it has', { skip, timeout: 120_000 }, async () => {
+  forget()
+  const program = join(folder, 'drain.mjs')
+  writeFileSync(
+    program,
+    `
+import { appendFileSync, readFileSync } from 'node:fs'
+import { task, main, waitOn, barrier } from ${JSON.stringify(pathToFileURL(join(root, 'dist', 'index.js')).href)}
+const log = process.argv[2]
+export const make = task({ name: 'make' }, value => {
+  appendFileSync(log, process.pid + '\\n')
+  return new Float64Array(100_000).fill(value)
+})
+const pids = () => readFileSync(log, 'utf8').trim().split('\\n').map(Number)
+const isAlive = pid => {
+  try { return process.kill(pid, 0) } catch { return false }
+}
+main(async () => {
+  const values = [make(2), make(3)]
+  await barrier()
+  while (pids().some(isAlive)) await new Promise(resolve => setTimeout(resolve, 20))
+  const [two, three] = await waitOn(values)
+  console.log(JSON.stringify([two[99_999], three[0], pids().length]))
+})
+`,
+  )
+  const words = [process.execPath, bin, 'run', program, '--slurm', 'partition=all,time=5m,idle=1s']
+  const more = ['--nodes', '0..1', '--no-journal', '--progress', 'plain', '--', join(folder, 'drain-log')]
+  const { code, text, said } = await start([...words, ...more], environment).ended
+  assert.equal(code, 0, said)
+  assert.match(text, /\[2,3,2\]/, said)
+})
 
 test(
   'a partition that does not exist is refused before anything is run',
