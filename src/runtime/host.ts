@@ -332,7 +332,7 @@ export class EmbeddedHost implements Host {
 const exited = (live: number): MillraceError =>
   new MillraceError(
     'MR_ENDED',
-    `process.exit was called while ${live === 1 ? 'a task' : `${live} tasks`} had not ended: what they make is lost`,
+    `process.exit was called while ${live === 1 ? 'a task' : `${live} tasks`} had not ended: what ${live === 1 ? 'it makes' : 'they make'} is lost`,
     { hint: 'Return from main instead, or await what the tasks make before.' },
   )
 

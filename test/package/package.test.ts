@@ -80,6 +80,21 @@ test('the tarball has the build, the parts in C, and a few files with names', ()
   for (const path of code) assert.match(path, /^dist\/[a-z-]+\.js$/)
 })
 
+test('pages that the README and errors name are in it', () => {
+  const texts = ['README.md', ...files.map(({ path }) => path).filter(path => /^dist\/[^/]+\.js$/.test(path))]
+  const named = new Set<string>()
+  for (const path of texts) {
+    const text = readFileSync(join(installed, path), 'utf8')
+    for (const [page] of text.matchAll(/\bdocs\/[a-z]+\.(?:md|png|svg)/g)) named.add(page)
+  }
+  assert.ok(named.has('docs/guide.md') && named.has('docs/machine.md'))
+  for (const page of named)
+    assert.ok(
+      files.some(({ path }) => path === page),
+      `${page} is missing`,
+    )
+})
+
 test('its declarations are those of the entry points', () => {
   const types = files.filter(({ path }) => path.endsWith('.d.ts')).map(({ path }) => path)
   assert.ok(types.includes('dist/types/index.d.ts') && types.includes('dist/types/flow/index.d.ts'))
