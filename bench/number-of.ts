@@ -14,7 +14,12 @@ export async function numberOf(
   environment: Record<string, string> = {},
 ): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-bench-'))
-  const env = { ...process.env, ...environment, MILLRACE_PROGRESS: 'none', MILLRACE_CPUS: '2' }
+  const env = {
+    ...process.env,
+    ...environment,
+    MILLRACE_PROGRESS: 'none',
+    MILLRACE_CPUS: process.env['BENCH_CPUS'] ?? '2',
+  }
   try {
     const { stdout } = await run(words[0] as string, words.slice(1), { cwd: folder, env })
     return Number(stdout.trim().split('\n').at(-1))

@@ -1,9 +1,12 @@
 import { shared } from 'millrace'
 
+/** Below this, libraries are slower by a tenth or more, and above it, hardly faster. */
+const [GOOD, LARGEST] = [192, 512]
+
 /** Blocks are large enough for a library to be fast, and small enough for all CPUs to have some. */
 export const defaultBlock = (n: number, cpus: number): number => {
-  const wanted = Math.ceil(n / Math.max(4, 4 * cpus))
-  return Math.max(32, Math.min(512, Math.ceil(wanted / 32) * 32))
+  const wanted = Math.min(Math.max(GOOD, n / (4 * cpus)), LARGEST, n / 4)
+  return Math.max(32, Math.ceil(wanted / 32) * 32)
 }
 
 /** A matrix in blocks, each in shared memory and by column; those at the edges may be smaller. */

@@ -51,6 +51,9 @@ export const solve = task(
   },
 )
 
+/** Where a thread puts the blocks of a panel one below the other. New memory would cost as much as the copies. */
+let room = new Float64Array(0)
+
 /** LU with row exchanges of the blocks of a column, which are one below the other. Gives the first column without a pivot, or 0. */
 export const panel = task(
   { name: 'panel', params: [INOUT, INOUT, IN, IN, IN, IN], priority: last },
@@ -62,7 +65,8 @@ export const panel = task(
     height: number,
     _priority: number,
   ) => {
-    const whole = new Float64Array(rows * columns)
+    if (room.length < rows * columns) room = new Float64Array(rows * columns)
+    const whole = room.subarray(0, rows * columns)
     eachRun(blocks, rows, columns, height, (block, from, to, length) =>
       whole.set(block.subarray(from, from + length), to),
     )
@@ -74,7 +78,7 @@ export const panel = task(
   },
 )
 
-/** The row exchanges of a panel in another column of blocks. */
+/** The row exchanges of a panel in another column of blocks: the rows of the first block with others. */
 export const exchange = task(
   { name: 'exchange', params: [INOUT, IN, IN, IN, IN, IN, IN], priority: last },
   (
@@ -87,18 +91,18 @@ export const exchange = task(
     _priority: number,
   ) => {
     const heightOf = (i: number): number => Math.min(height, rows - i * height)
-    for (let row = 0; row < count; row++) {
-      const other = (pivots[row] as number) - 1
-      if (other === row) continue
-      const [bi, bj] = [Math.floor(row / height), Math.floor(other / height)]
-      const one = blocks[bi] as Float64Array
-      const two = blocks[bj] as Float64Array
-      for (let j = 0; j < columns; j++) {
-        const x = (row % height) + j * heightOf(bi)
-        const y = (other % height) + j * heightOf(bj)
-        const kept = one[x] as number
-        one[x] = two[y] as number
-        two[y] = kept
+    // Rows are exchanged column by column, because a column is what lies together.
+    const first = blocks[0] as Float64Array
+    const swaps = Array.from(pivots.subarray(0, count), (pivot, row) => {
+      const i = Math.floor((pivot - 1) / height)
+      return { row, block: blocks[i] as Float64Array, at: (pivot - 1) % height, below: heightOf(i) }
+    }).filter(({ row, block, at }) => block !== first || at !== row)
+    for (let j = 0; j < columns; j++) {
+      const own = j * heightOf(0)
+      for (const { row, block, at, below } of swaps) {
+        const kept = first[own + row] as number
+        first[own + row] = block[at + j * below] as number
+        block[at + j * below] = kept
       }
     }
   },
