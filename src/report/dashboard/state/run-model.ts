@@ -146,7 +146,7 @@ export class RunModel {
       case 'waits':
         this.tasks.tell(event)
         this.waits.set(event.task, event.reason)
-        this.readyIo.told(this.tasks.kinds.get(event.task), event.lacks ?? 'device')
+        this.readyIo.told(this.tasks.kinds.get(event.task), event.task, event.lacks ?? 'device')
         break
       case 'device':
       case 'device-failed':
@@ -231,13 +231,12 @@ export class RunModel {
 
   #becomeReady(task: number): void {
     this.tasks.setState(task, 'ready')
-    if (this.#isIo(task)) this.readyIo.add(this.tasks.kinds.get(task), 1)
+    this.readyIo.add(this.tasks.kinds.get(task), this.#isIo(task))
   }
 
   /** It is no longer ready. */
   #leave(task: number): void {
-    if (this.tasks.stateOf(task) === 'ready' && this.#isIo(task))
-      this.readyIo.add(this.tasks.kinds.get(task), -1)
+    if (this.tasks.stateOf(task) === 'ready') this.readyIo.remove(this.tasks.kinds.get(task), task)
     this.waits.delete(task)
   }
 
