@@ -37,7 +37,7 @@ const calibrate = command(
   (from: string) => sh('echo "reading $1"; echo "no star here is brighter than 14 mag" >&2; exit 3', from),
 )
 const observe = command({ name: 'observe', params: [FILE_OUT] }, (to: unknown) =>
-  sh('for i in $(seq $2); do head -c 40000 /dev/zero; sleep 0.1; done > "$1"', to as string, `${FIELDS * 2}`),
+  sh('for i in $(seq $2); do head -c 40000 /dev/zero; sleep 0.1; done > "$1"', to as string, `${FIELDS * 4}`),
 )
 const watch = command({ name: 'watch', params: [FILE_IN, FILE_OUT] }, (from: string, to: string) =>
   sh('wc -c < "$1" > "$2"', from, to),
