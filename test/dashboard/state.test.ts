@@ -6,7 +6,7 @@ import { RunModel } from '../../src/report/dashboard/state/run-model.ts'
 import { ReadyIo } from '../../src/report/dashboard/state/ready-io.ts'
 import { Series } from '../../src/report/dashboard/state/series.ts'
 import { ITEM, PARTS, bucketMs, levelFor, tileMs, tileRow } from '../../src/report/dashboard/state/tiles.ts'
-import { dataSection, streamsSection } from '../../src/report/dashboard/sections/data.ts'
+import { nodesSection, dataSection, streamsSection } from '../../src/report/dashboard/sections/data.ts'
 import { criticalPath, graphSection, nearGraph } from '../../src/report/dashboard/sections/graph.ts'
 import { storageSection } from '../../src/report/dashboard/sections/storage.ts'
 import { findTasks, taskFacts } from '../../src/report/dashboard/sections/task-facts.ts'
@@ -224,6 +224,22 @@ test('a task that reads a growing file only when it is complete is one of its co
   const { streams, waits } = streamsSection(model, 3)
   assert.deepEqual(streams[0]?.consumers, [{ name: 'job#2', waits: true }])
   assert.deepEqual(waits, ['job#2 waits for the end of job#1'])
+})
+
+test('a node that runs one long task is in use before that has ended', () => {
+  const model = new RunModel()
+  const submitted = { kind: 1, parent: null, group: null, priority: 0, reads: [], writes: [1] }
+  const events: RunEvent[] = [
+    sampleRun[0] as RunEvent,
+    { type: 'kind-defined', at: 0, kind: 1, name: 'job', form: 'command', module: '' },
+    { type: 'submitted', at: 0, task: 1, ...submitted },
+    { type: 'ready', at: 0, task: 1 },
+    { type: 'started', at: 0, task: 1, attempt: 1, node: 0, lane: 0, cpus: 1 },
+  ]
+  for (const event of events) model.observe(event)
+  assert.equal(nodesSection(model, 100).nodes[0]?.busyShare, 0.5)
+  model.observe({ type: 'finished', at: 100, task: 1, attempt: 1 })
+  assert.equal(nodesSection(model, 200).nodes[0]?.busyShare, 0.25)
 })
 
 test('after the end of a run nothing waits: devices are idle, and a stream that was not committed is cut off', () => {

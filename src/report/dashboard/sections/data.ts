@@ -64,8 +64,9 @@ const isOver = (state: string): boolean => ['done', 'failed', 'ignored', 'cancel
 
 export function nodesSection(model: RunModel, now: number): NodesSection {
   const name = (node: number): string => clean(model.nodes[node]?.name ?? `node ${node}`)
+  const busyMs = model.busyMs(now)
   return {
-    nodes: model.nodes.map(node => ({
+    nodes: model.nodes.map((node, i) => ({
       name: clean(node.name),
       hasLeft: node.hasLeft,
       cpus: node.cpus,
@@ -74,7 +75,7 @@ export function nodesSection(model: RunModel, now: number): NodesSection {
       running: node.running,
       done: node.done,
       cpusBusy: node.cpusNow,
-      busyShare: node.cpus > 0 && now > 0 ? Math.min(1, node.busyMs / (node.cpus * now)) : 0,
+      busyShare: node.cpus > 0 && now > 0 ? Math.min(1, (busyMs[i] ?? 0) / (node.cpus * now)) : 0,
       busy: node.busy.points(now),
     })),
     transfers: [...model.transfers.values()]

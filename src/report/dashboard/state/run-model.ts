@@ -192,6 +192,15 @@ export class RunModel {
     }
   }
 
+  /** CPUs that each node has given so far, in milliseconds: to tasks that have ended, and to those that run. */
+  busyMs(now: number): number[] {
+    const sums = this.nodes.map(node => node.busyMs)
+    for (const { task, node, since, isBlocked } of this.statistics.slowest(1000))
+      if (!isBlocked)
+        sums[node] = (sums[node] ?? 0) + Math.max(0, now - since) * (this.#cpusOf.get(task) ?? 1)
+    return sums
+  }
+
   #note(event: Of<'note'>): void {
     if (this.notes.length === KEPT_NOTES) this.notes.shift()
     this.notes.push(event)
