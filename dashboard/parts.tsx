@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact'
 import type { TaskState } from '../src/report/dashboard/protocol.ts'
 import { STATE_SHAPES, STATE_WORDS } from './colours.ts'
 import { goTo } from './hash.ts'
+import { useConnection } from './store.ts'
 
 /** A link that opens a task. */
 export function TaskLink({ task, name }: { task: number; name: string }): preact.JSX.Element {
@@ -48,4 +49,7 @@ export function Empty({ children }: { children: ComponentChildren }): preact.JSX
   return <p class="empty">{children}</p>
 }
 
-export const Loading = (): preact.JSX.Element => <p class="empty">Loading …</p>
+export function Loading(): preact.JSX.Element {
+  if (useConnection() !== 'ended') return <p class="empty">Loading …</p>
+  return <Empty>The run has ended, and its page with it. What this view shows was not loaded before.</Empty>
+}

@@ -33,6 +33,8 @@ export interface Source {
 /** Asks the server that the page came from. Addresses are relative: a proxy may add a path, and the token is in it. */
 export class ServerSource implements Source {
   readonly isLive = true
+  /** The run has ended: when its page is gone, that was to be expected. */
+  #isOver = false
 
   subscribe(
     sections: readonly SectionName[],
@@ -41,7 +43,6 @@ export class ServerSource implements Source {
   ): () => void {
     let events: EventSource | null = null
     let timer = 0
-    let isOver = false
     let lost = 0
     const open = (): void => {
       events = new EventSource(`events?sections=${sections.join(',')}`)
@@ -50,7 +51,7 @@ export class ServerSource implements Source {
         onConnection('open')
       }
       events.onerror = () => {
-        onConnection(isOver ? 'ended' : 'lost')
+        onConnection(this.#isOver ? 'ended' : 'lost')
         // Browsers try again by themselves, but not after every kind of failure.
         if (events?.readyState !== EventSource.CLOSED) return
         events.close()
@@ -59,7 +60,7 @@ export class ServerSource implements Source {
       for (const name of sections) {
         events.addEventListener(name, event => {
           const section = JSON.parse((event as MessageEvent<string>).data) as Sections[typeof name]
-          if (name === 'run') isOver = (section as Sections['run']).state !== 'running'
+          if (name === 'run') this.#isOver = (section as Sections['run']).state !== 'running'
           onSection(name, section)
         })
       }

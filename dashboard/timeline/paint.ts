@@ -143,8 +143,9 @@ function slice(
   const colour = kindColour(kind)
   const state = SLICE_OUTCOMES[outcome]
   const isMerged = task < 0
-  // A gap between neighbours, where there is room for one.
-  const drawn = Math.max(wide > 4 && !isCut ? wide - 1 : wide, 0.7)
+  // A gap between neighbours, where there is room for one, and none to the piece in the next tile: it begins within a pixel.
+  const room = isCut ? Math.ceil(left + wide) - left : wide > 4 ? wide - 1 : wide
+  const drawn = Math.max(room, 0.7)
   context.globalAlpha = isMerged
     ? 0.25 + 0.75 * (fill / 255)
     : state === 'cancelled' || state === 'returned'

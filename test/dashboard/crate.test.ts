@@ -4,6 +4,7 @@ import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { CrateFacts } from '../../src/report/export/crate-facts.ts'
 import { makeFolder, millrace } from '../cli/folder.ts'
 import { RULES, brokenRules, type Document, type Entity, type Rule } from './crate-rules.ts'
 
@@ -71,6 +72,19 @@ test('the crate of a run with folders and a failed task keeps to the rules', () 
     [copy['object'], copy['result']],
     [{ '@id': 'a%23b%3Fc%3D1%26d.txt' }, { '@id': 'no%3Ascheme%20%5B1%5D/%C3%A4%20%22x%22%20%3Cy%3E.txt' }],
   )
+})
+
+test('a file that is told twice as complete was made once', () => {
+  const facts = new CrateFacts()
+  const at = 1
+  const task = { task: 1, kind: 1, parent: null, group: null, priority: 0, reads: [], writes: [] }
+  facts.observe({ type: 'kind-defined', at, kind: 1, name: 'make', form: 'command', module: '' })
+  facts.observe({ type: 'submitted', at, ...task })
+  const stream = { type: 'stream', at, path: 'a', state: 'committed', bytes: 1 } as const
+  for (const waits of ['use waits', null])
+    facts.observe({ ...stream, producers: ['make'], readers: [{ name: 'use', waits }] })
+  facts.observe({ type: 'finished', at, task: 1, attempt: 1 })
+  assert.deepEqual([facts.tasks[0]?.writes, facts.outputs()], [[-1], ['a']])
 })
 
 const copyFiles = (to: string): void =>

@@ -6,7 +6,7 @@ import { RunModel } from '../../src/report/dashboard/state/run-model.ts'
 import { ReadyIo } from '../../src/report/dashboard/state/ready-io.ts'
 import { Series } from '../../src/report/dashboard/state/series.ts'
 import { ITEM, PARTS, bucketMs, levelFor, tileMs, tileRow } from '../../src/report/dashboard/state/tiles.ts'
-import { dataSection, streamsSection } from '../../src/report/dashboard/sections/data.ts'
+import { nodesSection, dataSection, streamsSection } from '../../src/report/dashboard/sections/data.ts'
 import { criticalPath, graphSection, nearGraph } from '../../src/report/dashboard/sections/graph.ts'
 import { storageSection } from '../../src/report/dashboard/sections/storage.ts'
 import { findTasks, taskFacts } from '../../src/report/dashboard/sections/task-facts.ts'
@@ -160,13 +160,25 @@ test('temporary files that were deleted are gone from the list and from their de
 
 test('tasks that wait for room are told from those that wait for bandwidth', () => {
   const ready = new ReadyIo()
-  for (let i = 0; i < 3; i++) ready.add(1, 1)
-  ready.add(2, 1)
-  ready.told(1, 'room')
-  ready.told(2, 'device')
+  for (let i = 0; i < 3; i++) ready.add(1, true)
+  ready.add(2, true)
+  ready.told(1, 11, 'room')
+  ready.told(2, 12, 'device')
   assert.deepEqual([ready.all, ready.forRoom], [4, 3])
-  ready.told(1, 'executor')
+  ready.told(1, 11, 'executor')
   assert.equal(ready.forRoom, 0)
+})
+
+test('tasks with a CPU that are held back by a bound wait for room, as long as one of which it was told', () => {
+  const ready = new ReadyIo()
+  for (let i = 0; i < 4; i++) ready.add(1, false)
+  assert.deepEqual([ready.all, ready.forRoom], [0, 0])
+  for (const task of [11, 12]) ready.told(1, task, 'room')
+  assert.deepEqual([ready.all, ready.forRoom], [4, 4])
+  ready.remove(1, 11)
+  assert.deepEqual([ready.all, ready.forRoom], [3, 3])
+  ready.remove(1, 12)
+  assert.deepEqual([ready.all, ready.forRoom], [0, 0])
 })
 
 /** A run of one task that makes these versions, and of which these come before its end. */
@@ -193,6 +205,41 @@ test('a generator has as many values as it yielded; the stream that holds them i
   assert.deepEqual(rows([1], [1]), [])
   // Results that a task passes on by ready have names from the start.
   assert.deepEqual(rows([1, 2, 3], [1, 2]), [[2, ['count#2']]])
+})
+
+test('a task that reads a growing file only when it is complete is one of its consumers, and waits', () => {
+  const model = new RunModel()
+  const [start] = sampleRun
+  const task = { kind: 1, parent: null, group: null, priority: 0 }
+  const path = '/home/ada/sky/grow.dat'
+  const files = [{ version: 1, path }]
+  const events: RunEvent[] = [
+    start as RunEvent,
+    { type: 'kind-defined', at: 0, kind: 1, name: 'job', form: 'command', module: '' },
+    { type: 'submitted', at: 1, task: 1, ...task, reads: [], writes: [1], files },
+    { type: 'submitted', at: 1, task: 2, ...task, reads: [1], writes: [2], files },
+    { type: 'stream', at: 2, path, state: 'growing', bytes: 10, producers: ['job#1'], readers: [] },
+  ]
+  for (const event of events) model.observe(event)
+  const { streams, waits } = streamsSection(model, 3)
+  assert.deepEqual(streams[0]?.consumers, [{ name: 'job#2', waits: true }])
+  assert.deepEqual(waits, ['job#2 waits for the end of job#1'])
+})
+
+test('a node that runs one long task is in use before that has ended', () => {
+  const model = new RunModel()
+  const submitted = { kind: 1, parent: null, group: null, priority: 0, reads: [], writes: [1] }
+  const events: RunEvent[] = [
+    sampleRun[0] as RunEvent,
+    { type: 'kind-defined', at: 0, kind: 1, name: 'job', form: 'command', module: '' },
+    { type: 'submitted', at: 0, task: 1, ...submitted },
+    { type: 'ready', at: 0, task: 1 },
+    { type: 'started', at: 0, task: 1, attempt: 1, node: 0, lane: 0, cpus: 1 },
+  ]
+  for (const event of events) model.observe(event)
+  assert.equal(nodesSection(model, 100).nodes[0]?.busyShare, 0.5)
+  model.observe({ type: 'finished', at: 100, task: 1, attempt: 1 })
+  assert.equal(nodesSection(model, 200).nodes[0]?.busyShare, 0.25)
 })
 
 test('after the end of a run nothing waits: devices are idle, and a stream that was not committed is cut off', () => {

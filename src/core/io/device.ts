@@ -39,6 +39,8 @@ export class Device {
   capacity: number
   /** Bytes that lie there or are reserved for tasks that run. */
   used = 0
+  /** Bytes of files that are the user's now. They lie there, and the capacity is that much less. */
+  handedOver = 0
   /** Of these, bytes of temporary data. */
   temporary = 0
   /** I/O executors of the nodes that reach it. */
@@ -74,6 +76,11 @@ export class Device {
     this.read = partner?.read ?? new Budget(description.read)
     this.write = partner?.write ?? new Budget(description.write)
     this.capacity = description.capacity ?? Infinity
+  }
+
+  /** Bytes that are taken, of the capacity that was given. */
+  get taken(): number {
+    return this.used + this.handedOver
   }
 
   get free(): number {

@@ -373,6 +373,7 @@ export class IoCore {
     const bytes = place.measured ?? place.bytes
     this.gone(version)
     device.capacity -= bytes
+    device.handedOver += bytes
     this.locate(version, device, bytes)
   }
 

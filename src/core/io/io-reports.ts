@@ -34,7 +34,7 @@ export class IoReports {
       device: index,
       read: device.read.used,
       write: device.write.used,
-      used: device.used,
+      used: device.taken,
       running: running.size,
       waiting: waiting(device),
     })

@@ -148,11 +148,11 @@ export class Devices {
     if (!observer || this.#all.length === 0 || now - this.#sampledAt < SAMPLE) return
     this.#sampledAt = now
     for (const device of this.#all) {
-      const { index, read, write, used, running } = device
+      const { index, read, write, taken, running } = device
       const state = {
         read: read.used,
         write: write.used,
-        used,
+        used: taken,
         running: running.size,
         waiting: io.waitingFor(device),
       }
@@ -238,7 +238,7 @@ export class Devices {
 
   /** All files were brought to their places but for these: the devices hold nothing else any more. */
   emptied(left: readonly Version[]): void {
-    for (const device of this.#all) device.used = 0
+    for (const device of this.#all) device.used = device.handedOver = 0
     for (const { place } of left) if (place) place.device.used += place.measured ?? place.bytes
     this.#sampledAt = -Infinity
     this.sample()

@@ -28,8 +28,8 @@ export class CrateFacts {
   /** Programs whose calls name no files: those of a coordination file are such, and events name their files. */
   readonly #programs = new Set<CrateTask>()
   readonly #programsOf = new Map<string, CrateTask[]>()
-  /** Files that only such events name; versions of the run have numbers above 0. */
-  #streamed = 0
+  /** Files that only such events name; their versions have numbers below 0. */
+  readonly #streamed = new Set<string>()
   readonly #open = new Map<number, CrateTask>()
   readonly #made = new Set<number>()
   readonly #read = new Set<number>()
@@ -116,8 +116,10 @@ export class CrateFacts {
     const tasksOf = (names: readonly string[]): CrateTask[] =>
       names.flatMap(name => this.#programsOf.get(name) ?? [])
     const makers = tasksOf(producers)
-    if (makers.length === 0) return
-    const version = --this.#streamed
+    // It is told again when its readers change.
+    if (makers.length === 0 || this.#streamed.has(path)) return
+    this.#streamed.add(path)
+    const version = -this.#streamed.size
     this.paths.set(version, path)
     this.#made.add(version)
     for (const task of makers) task.writes.push(version)

@@ -39,6 +39,18 @@ test('the state of a device should be told when it changes, and when it has beco
   assert.deepEqual([states.at(-1)?.running, states.at(-1)?.write], [0, 0])
 })
 
+test("a file that has become the user's still takes room of its device", () => {
+  const rig = new IoRig({ storage: [device('disk', 100, { capacity: 100 })] })
+  const first = rig.write('first', { size: 30 })
+  rig.go()
+  rig.finish(first, 1, 30)
+  for (const { write } of first.accesses) if (write) rig.engine.io.handOver(write)
+  const second = rig.write('second', { size: 60 })
+  rig.go()
+  rig.finish(second, 3, 60)
+  assert.deepEqual([rig.of('device').at(-1)?.used, rig.device('disk').free], [90, 10])
+})
+
 test('a task that waits for learning, for its limit or for its turn should say so', () => {
   const rig = new IoRig({ storage: [device('disk', 100)], ioExecutors: 8, learningShare: 1 })
   rig.many(20, 'learner', { bandwidth: 'auto' })

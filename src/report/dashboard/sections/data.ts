@@ -1,7 +1,10 @@
+import type { RunEvent } from '../../../core/events.ts'
 import { clean } from '../../text.ts'
 import { valuesOf } from '../state/streams.ts'
 import type { RunModel } from '../state/run-model.ts'
 import type { DataSection, NodesSection, StreamRow, StreamsSection } from '../protocol.ts'
+
+type Of<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>
 
 const SHOWN_VERSIONS = 40
 const SHOWN_HOLDERS = 4
@@ -61,8 +64,9 @@ const isOver = (state: string): boolean => ['done', 'failed', 'ignored', 'cancel
 
 export function nodesSection(model: RunModel, now: number): NodesSection {
   const name = (node: number): string => clean(model.nodes[node]?.name ?? `node ${node}`)
+  const busyMs = model.busyMs(now)
   return {
-    nodes: model.nodes.map(node => ({
+    nodes: model.nodes.map((node, i) => ({
       name: clean(node.name),
       hasLeft: node.hasLeft,
       cpus: node.cpus,
@@ -71,7 +75,7 @@ export function nodesSection(model: RunModel, now: number): NodesSection {
       running: node.running,
       done: node.done,
       cpusBusy: node.cpusNow,
-      busyShare: node.cpus > 0 && now > 0 ? Math.min(1, node.busyMs / (node.cpus * now)) : 0,
+      busyShare: node.cpus > 0 && now > 0 ? Math.min(1, (busyMs[i] ?? 0) / (node.cpus * now)) : 0,
       busy: node.busy.points(now),
     })),
     transfers: [...model.transfers.values()]
@@ -88,14 +92,21 @@ export function streamsSection(model: RunModel, now: number): StreamsSection {
   for (const { latest, over } of model.streams.files.values()) {
     const points = over.points(now)
     for (const reader of latest.readers) if (reader.waits !== null && !isOver) waits.push(clean(reader.waits))
+    const later = laterReaders(model, latest)
+    if (!isOver && latest.state === 'growing')
+      for (const reader of later)
+        waits.push(`${reader} waits for the end of ${clean(latest.producers.join(', '))}`)
     rows.push({
       name: clean(inFolder(latest.path, model.run?.cwd ?? '')),
       state: isOver && latest.state === 'growing' ? 'cut off' : latest.state,
       producers: latest.producers.map(clean),
-      consumers: latest.readers.map(reader => ({
-        name: clean(reader.name),
-        waits: reader.waits !== null && !isOver,
-      })),
+      consumers: [
+        ...latest.readers.map(reader => ({
+          name: clean(reader.name),
+          waits: reader.waits !== null && !isOver,
+        })),
+        ...later.map(name => ({ name, waits: !isOver && latest.state === 'growing' })),
+      ],
       frontier: latest.bytes,
       unit: 'bytes',
       rate: latest.state === 'growing' && !isOver ? lateRate(points.values) : 0,
@@ -135,6 +146,17 @@ export function streamsSection(model: RunModel, now: number): StreamsSection {
     leftOut: Math.max(0, rows.length - SHOWN_STREAMS) + model.streams.leftOut,
     waits,
   }
+}
+
+/** Tasks that will read the file when it is complete, and not while it grows. */
+function laterReaders(model: RunModel, { path, readers }: Of<'stream'>): string[] {
+  const version = model.versions.latestOf(path)
+  if (version === undefined) return []
+  return model.versions
+    .readersOf(version, SHOWN_HOLDERS)
+    .filter(task => model.tasks.stateOf(task) === 'waiting')
+    .map(task => clean(model.taskName(task)))
+    .filter(name => !readers.some(reader => clean(reader.name) === name))
 }
 
 /** Per second, over the last buckets. */

@@ -146,7 +146,7 @@ export class RunModel {
       case 'waits':
         this.tasks.tell(event)
         this.waits.set(event.task, event.reason)
-        this.readyIo.told(this.tasks.kinds.get(event.task), event.lacks ?? 'device')
+        this.readyIo.told(this.tasks.kinds.get(event.task), event.task, event.lacks ?? 'device')
         break
       case 'device':
       case 'device-failed':
@@ -192,6 +192,15 @@ export class RunModel {
     }
   }
 
+  /** CPUs that each node has given so far, in milliseconds: to tasks that have ended, and to those that run. */
+  busyMs(now: number): number[] {
+    const sums = this.nodes.map(node => node.busyMs)
+    for (const { task, node, since, isBlocked } of this.statistics.slowest(1000))
+      if (!isBlocked)
+        sums[node] = (sums[node] ?? 0) + Math.max(0, now - since) * (this.#cpusOf.get(task) ?? 1)
+    return sums
+  }
+
   #note(event: Of<'note'>): void {
     if (this.notes.length === KEPT_NOTES) this.notes.shift()
     this.notes.push(event)
@@ -231,13 +240,12 @@ export class RunModel {
 
   #becomeReady(task: number): void {
     this.tasks.setState(task, 'ready')
-    if (this.#isIo(task)) this.readyIo.add(this.tasks.kinds.get(task), 1)
+    this.readyIo.add(this.tasks.kinds.get(task), this.#isIo(task))
   }
 
   /** It is no longer ready. */
   #leave(task: number): void {
-    if (this.tasks.stateOf(task) === 'ready' && this.#isIo(task))
-      this.readyIo.add(this.tasks.kinds.get(task), -1)
+    if (this.tasks.stateOf(task) === 'ready') this.readyIo.remove(this.tasks.kinds.get(task), task)
     this.waits.delete(task)
   }
 

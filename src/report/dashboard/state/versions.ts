@@ -59,6 +59,10 @@ export class Versions {
     return path !== undefined && this.#latestOfPath.get(path) === version
   }
 
+  latestOf(path: string): number | undefined {
+    return this.#latestOfPath.get(path)
+  }
+
   nameOf(version: number): string {
     return this.paths.get(version) ?? `value ${version}`
   }
