@@ -55,7 +55,7 @@ export class SharedMemory {
     }
     const datum = new Datum(null, true)
     datum.current.value = capture()
-    const tracked: Tracked = { datum, dirty: false, seen: null, own: null }
+    const tracked: Tracked = { datum, dirty: false, seen: null, own: null, held: null }
     regions.set(key, { start, end, tracked })
     return tracked
   }

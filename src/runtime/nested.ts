@@ -147,7 +147,7 @@ export class Nested {
         )
       }
       const slots: Slot[] = request.slots.map(sent => {
-        const { id, kind, mode, initial, path, inPlace, value, fresh, stream, named, hasParts } = sent
+        const { id, kind, mode, initial, path, inPlace, value, fresh, stream, named, hasParts, holds } = sent
         const datum =
           path === null
             ? this.#datum(session, id, null, inPlace)
@@ -158,7 +158,13 @@ export class Nested {
           else engine.write(datum, kept, this.#runtime.now())
         }
         const slot = { datum, kind, mode, initial: initial ? new Stored(initial.bytes, initial.blobs) : null }
-        return { ...slot, ...(stream && { stream }), ...(named && { named }), ...(hasParts && { hasParts }) }
+        return {
+          ...slot,
+          ...(stream && { stream }),
+          ...(named && { named }),
+          ...(hasParts && { hasParts }),
+          ...(holds && { holds }),
+        }
       })
       const { cpus, memory, tags, io, storage, gpus, spread } = request.demand
       this.#runtime.submit(

@@ -77,10 +77,17 @@ class Worlds {
         return this.#waitAll()
       case 'call': {
         const run = one.nested ? changeNested : change
+        // A failure is told of each of those that tasks had by themselves, which one wait does not tell of.
+        const hasFailed = reach(mine).some(each => this.#given.get(this.#wholes.get(each) ?? -1) === true)
+        if (hasFailed && !this.#wholes.has(mine)) await this.#waitAll()
         await this.#called(() => run(mine, one.seeds, one.fails))
         const whole = this.#wholes.get(mine) ?? at
-        for (const each of whole === at ? reach(mine) : []) {
-          if (!this.#wholes.has(each)) this.#wholes.set(each, at)
+        if (whole === at) {
+          // What tasks had by itself before is part of it from now on.
+          const held = new Set(reach(mine).map(each => this.#wholes.get(each) ?? at))
+          for (const [each, other] of this.#wholes) if (held.has(other)) this.#wholes.set(each, at)
+          for (const other of held) if (other !== at) this.#given.delete(other)
+          for (const each of reach(mine)) this.#wholes.set(each, at)
         }
         if (this.#given.get(whole) === true) return
         this.#given.set(whole, one.fails)

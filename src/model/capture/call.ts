@@ -15,7 +15,18 @@ export interface KeptSlot {
   named?: string
   /** Arguments are objects in its value. */
   hasParts?: boolean
+  /** The values of other slots, or objects in them, are inside of `initial`. */
+  holds?: Holds
 }
+
+export interface Holds {
+  /** From which number on the objects of each slot are numbered here, and how many of them are numbered. */
+  readonly slots: readonly { slot: number; from: number; size: number }[]
+  /** Objects in these slots, by number. In the encoding they are slots from `PARTS_FROM` on. */
+  readonly parts: readonly { slot: number; number: number }[]
+}
+
+export const PARTS_FROM = 2 ** 24
 
 /** A datum that a call uses, once per call however often it occurs among the arguments. */
 export interface Slot extends KeptSlot {
@@ -74,6 +85,7 @@ const SCAN_LIMIT = 16
 /** Tasks that read and write values all keep the same: there are millions of them. */
 export function keptSlots(slots: readonly Slot[]): readonly KeptSlot[] {
   if (slots.length > SCAN_LIMIT) return slots
+  // What holds others has an initial value.
   for (const { kind, initial, hasParts } of slots) {
     if (kind !== 'value' || initial !== null || hasParts) return slots
   }

@@ -16,6 +16,8 @@ export interface Tracked {
   seen: Version | null
   /** Its objects as they were numbered when a task was given it to write, until it is waited for. */
   own: readonly object[] | null
+  /** Objects in it that tasks were writing by themselves when it was given to a task. */
+  held: readonly Tracked[] | null
 }
 
 /** `number` is that of the object inside among those of the `root`. */
@@ -26,7 +28,13 @@ interface Whole {
 }
 
 /** For an object that has the value of the datum as it is now. */
-export const upToDate = (datum: Datum): Tracked => ({ datum, dirty: false, seen: datum.current, own: null })
+export const upToDate = (datum: Datum): Tracked => ({
+  datum,
+  dirty: false,
+  seen: datum.current,
+  own: null,
+  held: null,
+})
 
 /** Which objects of a program are which data, and whether the program's own object is up to date. */
 export class TrackedObjects {
@@ -124,6 +132,19 @@ export class TrackedObjects {
     return number > 0 ? { owner, root: owner.own[0] as object, number } : null
   }
 
+  /** From here on these objects, which tasks write by themselves, are written with the whole. */
+  hold(call: Call, whole: Tracked, held: readonly Tracked[]): void {
+    for (const one of held) for (const object of one.own ?? []) this.#partOf.set(object, whole)
+    whole.held = held
+    undoable(call, () => this.#letGo(whole))
+  }
+
+  /** They are by themselves again. */
+  #letGo(whole: Tracked): void {
+    for (const one of whole.held ?? []) for (const object of one.own ?? []) this.#partOf.set(object, one)
+    whole.held = null
+  }
+
   /** What is inside an object that tasks write is known only after the whole is waited for. */
   rejectPart(value: object, owner: Tracked | null = null): void {
     const whole = this.wholeOf(value)
@@ -162,15 +183,29 @@ export class TrackedObjects {
       tracked.dirty = dirty
       tracked.seen = seen
       tracked.own = own
-    } else this.#tracked.set(value, (tracked = { datum, dirty, seen, own }))
+      if (!dirty) this.#release(tracked)
+    } else this.#tracked.set(value, (tracked = { datum, dirty, seen, own, held: null }))
     if (!dirty) this.#views.drop(tracked)
     else if (ArrayBuffer.isView(value)) this.#views.add(value, tracked, false)
+  }
+
+  /** The program has the values of what it held, too. */
+  #release(tracked: Tracked): void {
+    const held = tracked.held ?? []
+    tracked.held = null
+    for (const one of held) {
+      one.dirty = false
+      one.seen = one.datum.current
+      one.own = null
+      this.#release(one)
+    }
   }
 
   /** The wait failed: the datum is what it was before; perhaps that is what the program's object still is. */
   fellBack(value: object): void {
     const tracked = this.#tracked.get(value)
     if (!tracked || tracked.datum.current !== tracked.seen) return
+    this.#letGo(tracked)
     tracked.dirty = false
     tracked.own = null
     this.#views.drop(tracked)

@@ -2,7 +2,7 @@ import { Datum } from '../../core/data/datum.ts'
 import type { AccessMode, Version } from '../../core/data/datum.ts'
 import { MillraceError } from '../../core/errors.ts'
 import { FORMS } from '../../core/tasks/form.ts'
-import { NO_SLOTS, SlotArgument, undoable } from './call.ts'
+import { NO_SLOTS, PARTS_FROM, SlotArgument, undoable } from './call.ts'
 import type { Argument, Call, Slot } from './call.ts'
 import { Collections } from './collections.ts'
 import type { Definition } from '../definition.ts'
@@ -273,7 +273,7 @@ export class Tracker {
     }
     let tracked = this.objects.atCall(value)
     if (!tracked?.dirty && this.#collections.isToBeWritten(value)) {
-      if (this.#collections.holdsOthers(value)) throw mixed(direction)
+      if (this.#collections.holdsOthers(value)) return this.#writeWith(call, value, direction)
       return this.#encode(value, inner => this.#writeElement(call, inner, mode))
     }
     if (Object.isFrozen(value)) throw frozen(direction)
@@ -293,7 +293,59 @@ export class Tracker {
     return SlotArgument.of(slot)
   }
 
+  /**
+   * An object that holds others which tasks write by themselves: from here on they are written with the whole. The task
+   * gets it as it is here, with those as tasks will have left them.
+   */
+  #writeWith(call: Call, value: object, direction: Direction): Argument {
+    const { form, options } = call.definition
+    const isApart = FORMS[form].runsOn !== 'threads' || options.onFailure === 'ignore'
+    if (direction !== 'INOUT' || isApart || Object.isFrozen(value)) throw mixed(direction)
+    const whole = this.objects.own(value) ?? upToDate(new Datum())
+    const held: Tracked[] = []
+    const slots: { slot: number; from: number; size: number }[] = []
+    const parts: { slot: number; number: number }[] = []
+    const slotOf = (one: Tracked): number => {
+      checkRemoved(one.datum)
+      const slot = addSlot(call, one.datum, 'inout', 'value')
+      if (!held.includes(one)) {
+        held.push(one)
+        slots.push({ slot, from: 0, size: one.own?.length ?? 0 })
+      }
+      return slot
+    }
+    const inside = (inner: object): number => {
+      if (inner instanceof Future) throw mixed(direction)
+      const isView = ArrayBuffer.isView(inner)
+      const part = isView ? null : this.objects.wholeOf(inner)
+      if (part) return PARTS_FROM + parts.push({ slot: slotOf(part.owner), number: part.number }) - 1
+      const known = this.objects.known(inner)
+      if (known?.dirty && known.own && !isView) return slotOf(known)
+      this.#takePart(inner, whole)
+      return -1
+    }
+    const initial = this.#encode(value, inside, ownBlob, whole)
+    const own = [...(whole.own ?? [value])]
+    held.forEach((one, i) => {
+      const at = slots[i] as (typeof slots)[number]
+      ;(call.slots[at.slot] as Slot).hasParts = true
+      at.from = own.length
+      own.push(...(one.own ?? []))
+      this.objects.countWrite(call, one.datum)
+    })
+    whole.own = own
+    this.objects.add(value, whole)
+    this.objects.hold(call, whole, held)
+    this.objects.giveAway(call, value, whole)
+    this.objects.countWrite(call, whole.datum)
+    const at = addSlot(call, whole.datum, 'out', 'value')
+    Object.assign(call.slots[at] as Slot, { initial, holds: { slots, parts } })
+    return SlotArgument.of(at)
+  }
+
   #writeElement(call: Call, inner: object, mode: AccessMode): number {
+    const object = inner instanceof Future ? inner.object : inner
+    if (typeof object === 'object' && object !== null) this.objects.rejectPart(object)
     if (!this.#collections.isElement(inner) && !ArrayBuffer.isView(inner)) return -1
     return (this.#write(call, inner, mode, 'INOUT') as SlotArgument).slot
   }

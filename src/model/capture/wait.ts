@@ -150,10 +150,14 @@ class Wait {
 
   /** What the program has of it becomes what it was before when the newer value fails. */
   #fetchAgain(object: object, datum: Datum, fail: Take, take: TakeGraph): void {
-    const seen = this.#tracker.objects.find(object)?.seen ?? null
+    const { seen = null, held = null } = this.#tracker.objects.find(object) ?? {}
     const fellBack = (error: unknown): void => {
       this.#tracker.objects.fellBack(object)
-      fail(error)
+      // What failed was to write these, too: they fall back with it.
+      let left = held?.length ?? 0
+      if (left === 0) return fail(error)
+      const settled = (): void => void (--left === 0 && fail(error))
+      for (const { own } of held ?? []) this.resolve(own?.[0] ?? object, settled, settled)
     }
     this.#fetch(datum, seen, take, fellBack)
   }

@@ -1,3 +1,4 @@
+import type { Holds } from '../../model/capture/call.ts'
 import type { AccessMode } from '../../core/data/datum.ts'
 import type { Demand } from '../../core/tasks/demand.ts'
 import type { DatumKind } from '../../model/options/directions.ts'
@@ -52,6 +53,8 @@ export const SHARE = {
   readList: 9,
   /** The same as what comes next; arguments are objects in the value. */
   parts: 10,
+  /** The same; the values of other slots are inside, and their objects are numbered from these numbers on. */
+  holds: 11,
 } as const
 
 export const ARGUMENT = { value: 0, slot: 1, inside: 2, part: 3 } as const
@@ -121,6 +124,7 @@ export interface CallRequest {
     stream?: StreamRules
     named?: string
     hasParts?: boolean
+    holds?: Holds
   }[]
   results: number[]
   group: string | null

@@ -1,3 +1,4 @@
+import { PARTS_FROM } from '../../model/capture/call.ts'
 import { MillraceError } from '../../core/errors.ts'
 import type { DecodeHooks, Decoder } from '../../model/encoding/decode.ts'
 import type { Graph } from '../../model/encoding/identity.ts'
@@ -208,8 +209,42 @@ export class TaskReader {
     return objects[origins ? origins.indexOf(number) : number]
   }
 
+  /** A value with those of other slots inside: the objects of all are its objects. */
+  #holding(decoder: Decoder, blobs: readonly ArrayBufferLike[], task: ReceivedTask, index: number): unknown {
+    const held: { slot: number; from: number; size: number }[] = []
+    for (let left = decoder.varint(); left > 0; left--) {
+      held.push({ slot: decoder.varint(), from: decoder.varint(), size: decoder.varint() })
+    }
+    const parts: unknown[] = []
+    for (let left = decoder.varint(); left > 0; left--) {
+      parts.push(this.#part(decoder.varint(), decoder.varint()))
+    }
+    const { hooks } = decoder
+    const slot = (at: number): unknown => (at < PARTS_FROM ? hooks.slot(at) : parts[at - PARTS_FROM])
+    decoder.hooks = { ...hooks, slot }
+    const value = this.#slot(decoder, blobs, task, index)
+    decoder.hooks = hooks
+    const objects = [...decoder.graph.objects]
+    const origins = objects.map((_, i) => i)
+    for (const { slot: at, from, size } of held) {
+      const inner = this.#graphs?.get(at)
+      inner?.objects.forEach((object, i) => {
+        const number = inner.origins ? (inner.origins[i] as number) : i
+        objects.push(object)
+        // Those behind are new.
+        origins.push(number < size && number >= 0 ? from + number : -1)
+      })
+    }
+    const graph = { objects, origins }
+    const written = task.written.at(-1)
+    if (written) written.graph = graph
+    ;(this.#graphs ??= new Map()).set(index, graph)
+    return value
+  }
+
   #slot(decoder: Decoder, blobs: readonly ArrayBufferLike[], task: ReceivedTask, index: number): unknown {
     const share = decoder.byte()
+    if (share === SHARE.holds) return this.#holding(decoder, blobs, task, index)
     if (share === SHARE.parts) {
       const value = this.#slot(decoder, blobs, task, index)
       ;(this.#graphs ??= new Map()).set(index, decoder.graph)

@@ -3,7 +3,7 @@ import type { Access, Version } from '../../core/data/datum.ts'
 import { MillraceError } from '../../core/errors.ts'
 import type { Task } from '../../core/tasks/task.ts'
 import { SlotArgument } from '../../model/capture/call.ts'
-import type { KeptSlot } from '../../model/capture/call.ts'
+import type { Holds, KeptSlot } from '../../model/capture/call.ts'
 import { Decoder } from '../../model/encoding/decode.ts'
 import type { DecodeHooks } from '../../model/encoding/decode.ts'
 import { Encoder } from '../../model/encoding/encode.ts'
@@ -202,6 +202,7 @@ export class TaskWriter {
     }
     const access = task.accesses[index] as Access
     const output = access.mode === 'in' ? -1 : this.#written++
+    if (slot.holds) this.#holds(slot.holds)
     if (slot.initial && !access.read) return this.#kept(this.#isRemote ? SHARE.copy : SHARE.own, slot.initial)
     const version = this.#version(task, index) as Version
     let kept = version.value as Kept | undefined
@@ -227,6 +228,21 @@ export class TaskWriter {
       this.transfer = [...this.transfer, ...this.#buffers.lend(kept)]
       if (share === SHARE.lend) this.lent = [...this.lent, kept]
       else this.published = [...this.published, kept]
+    }
+  }
+
+  #holds({ slots, parts }: Holds): void {
+    this.encoder.byte(SHARE.holds)
+    this.encoder.varint(slots.length)
+    for (const { slot, from, size } of slots) {
+      this.encoder.varint(slot)
+      this.encoder.varint(from)
+      this.encoder.varint(size)
+    }
+    this.encoder.varint(parts.length)
+    for (const { slot, number } of parts) {
+      this.encoder.varint(slot)
+      this.encoder.varint(number)
     }
   }
 

@@ -112,7 +112,7 @@ export class ThreadClient implements Client {
       module: definition.module,
       args: call.args.map(argumentToWire),
       slots: call.slots.map(slot => {
-        const { datum, kind, mode, initial, stream, named, hasParts } = slot
+        const { datum, kind, mode, initial, stream, named, hasParts, holds } = slot
         const known = this.#ids.get(datum)
         const { id } = known ?? this.#number(datum)
         const fresh =
@@ -130,7 +130,13 @@ export class ThreadClient implements Client {
           value,
           fresh,
         }
-        return { ...sent, ...(stream && { stream }), ...(named && { named }), ...(hasParts && { hasParts }) }
+        return {
+          ...sent,
+          ...(stream && { stream }),
+          ...(named && { named }),
+          ...(hasParts && { hasParts }),
+          ...(holds && { holds }),
+        }
       }),
       results: results.map(datum => this.#number(datum).id),
       group: this.#group.getStore() ?? null,

@@ -140,10 +140,11 @@ export class Keys {
     return { key: digestOf(text), kind, code, args: args.text, inputs }
   }
 
-  #slotText({ kind, initial, named }: KeptSlot, access: Access): string {
+  #slotText({ kind, initial, named, holds }: KeptSlot, access: Access): string {
     const path = pathIn(access)
     let text = `${access.mode} ${kind} `
     if (path !== null) text += `${JSON.stringify(this.#shown(named ?? path))} `
+    if (holds) text += `${JSON.stringify(holds)} `
     const shape = initial && digestOfKept(initial)
     if (shape && !(shape instanceof Promise)) text += `${hexOf(shape.digest)} `
     return text
