@@ -1,4 +1,4 @@
-import { existsSync, truncateSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Case } from '../harness.ts'
@@ -12,7 +12,7 @@ const FILE_BYTES = 2 ** 20
 
 /** A folder where it has run to its end once. */
 const prepared = new Map<string, string>()
-function once(what: 'finished' | 'files', tasks: number): string {
+function once(what: 'finished' | 'files' | 'names', tasks: number): string {
   let folder = prepared.get(what)
   if (folder === undefined) {
     prepared.set(what, (folder = makeFolder()))
@@ -55,6 +55,23 @@ function ninjaFolder(): string {
   writeFileSync(join(ninja, 'build.ninja'), text)
   run(ninja, ['ninja'])
   return ninja
+}
+
+let noNinja: string | null = null
+/** Nothing to look at: what it takes to start and end. */
+function emptyNinjaFolder(): string {
+  if (noNinja !== null) return noNinja
+  noNinja = makeFolder()
+  writeFileSync(join(noNinja, 'build.ninja'), 'build all: phony\n')
+  return noNinja
+}
+
+/** Milliseconds of the tasks with files, all resumed. */
+function resumeFiles(): number {
+  const folder = once('files', FILES)
+  const { milliseconds, read } = runKept(folder, 'files', FILES, { checkpoint: 'all', resume: true })
+  if (read > (FILES * FILE_BYTES) / 100) throw new Error(`it has read ${read} bytes of the files`)
+  return milliseconds
 }
 
 /** `mvn -f bench/resume/nextflow dependency:copy-dependencies` puts it there. */
@@ -105,9 +122,13 @@ export function finished(): Case[] {
             missing('java') ??
             (existsSync(NEXTFLOW) ? undefined : 'its jars are not in bench/resume/nextflow'),
           rounds: 1,
-          run: async () =>
-            (run(nextflowFolder(), [...nextflowLine(), 'run', 'main.nf', '-resume']).took * 1000) /
-            NEXTFLOW_TASKS,
+          run: async () => {
+            const folder = nextflowFolder()
+            const { took } = run(folder, [...nextflowLine(), 'run', 'main.nf', '-resume'])
+            const log = readFileSync(join(folder, '.nextflow.log'), 'utf8')
+            if (!log.includes(`cachedCount=${NEXTFLOW_TASKS};`)) throw new Error('it ran its tasks again')
+            return (took * 1000) / NEXTFLOW_TASKS
+          },
         },
       ],
       goals: [{ of: 'millrace', upTo: 10, unit: 'us per task' }],
@@ -120,20 +141,33 @@ export function finished(): Case[] {
       arms: [
         {
           system: 'millrace',
-          run: async () => {
-            const folder = once('files', FILES)
-            const { milliseconds, read } = runKept(folder, 'files', FILES, {
-              checkpoint: 'all',
-              resume: true,
-            })
-            if (read > (FILES * FILE_BYTES) / 100) throw new Error(`it has read ${read} bytes of the files`)
-            return milliseconds
-          },
+          run: async () => resumeFiles(),
         },
         {
           system: 'ninja',
           missing: missing('python3') ?? missing('ninja'),
           run: async () => run(ninjaFolder(), ['ninja']).took,
+        },
+      ],
+      goals: [{ of: 'millrace', against: 'ninja', atMost: 1.5 }],
+    },
+    {
+      ...shape,
+      name: 'files-alone',
+      unit: 'ms',
+      about: `what the files of that take: less the same ${FILES} tasks with the paths as texts; ninja: less its start and end`,
+      arms: [
+        {
+          system: 'millrace',
+          run: async () => {
+            const how = { checkpoint: 'all', resume: true } as const
+            return resumeFiles() - runKept(once('names', FILES), 'names', FILES, how).milliseconds
+          },
+        },
+        {
+          system: 'ninja',
+          missing: missing('python3') ?? missing('ninja'),
+          run: async () => run(ninjaFolder(), ['ninja']).took - run(emptyNinjaFolder(), ['ninja']).took,
         },
       ],
       goals: [{ of: 'millrace', against: 'ninja', atMost: 1.5 }],

@@ -25,7 +25,7 @@ export function makeFolder(): string {
 /** Runs resume.mjs in a folder, where its store is. */
 export function runKept(
   folder: string,
-  what: 'short' | 'finished' | 'files',
+  what: 'short' | 'finished' | 'files' | 'names',
   tasks: number,
   how: { checkpoint: 'all' | 'off'; resume?: boolean },
 ): Printed {

@@ -6,7 +6,7 @@ import { thisProcess } from '../storage/owner.ts'
 import { PieceReader, openAppender, syncFolder } from './disk.ts'
 import type { OpenAppender } from './disk.ts'
 import type { Digest } from './digest.ts'
-import { hexOf } from './digest.ts'
+import { sameDigest } from './digest.ts'
 import { ENTRY, ENTRY_BYTES, ENTRY_WORDS, FORMAT_TEXT, KEY_BYTES, STORE_VERSION, WORD } from './format.ts'
 import type { EntryType } from './format.ts'
 import { Objects } from './objects.ts'
@@ -36,7 +36,7 @@ export class Store {
   readonly #now: () => number
   /** Not written yet, or being written. */
   #waiting: Addition[] = []
-  readonly #fresh = new Map<string, Addition>()
+  readonly #fresh = new Map<number, Addition>()
   #waitingBytes = 0
   /** Places of results that this run has used, which is not written yet. */
   #used: number[] = []
@@ -138,14 +138,19 @@ export class Store {
   }
 
   has(type: EntryType, key: Digest): boolean {
-    if (this.#fresh.size > 0 && this.#fresh.get(hexOf(key))?.type === type) return true
+    if (this.#freshOf(key)?.type === type) return true
     const place = this.table.find(key)
     return place >= 0 && this.table.typeAt(place) === type
   }
 
+  #freshOf(key: Digest): Addition | undefined {
+    const fresh = this.#fresh.size > 0 ? this.#fresh.get(numberOf(key)) : undefined
+    return fresh && sameDigest(fresh.key, key) ? fresh : undefined
+  }
+
   /** The payload behind the digests of its objects; null when there is none, or it is damaged. */
   find(type: EntryType, key: Digest): Buffer | null {
-    const fresh = this.#fresh.size > 0 ? this.#fresh.get(hexOf(key)) : undefined
+    const fresh = this.#freshOf(key)
     if (fresh)
       return fresh.type === type ? Buffer.from(fresh.payload).subarray(fresh.objects * KEY_BYTES) : null
     const place = this.table.find(key)
@@ -184,7 +189,7 @@ export class Store {
     const whole = objects.length > 0 ? Buffer.concat([...objects, payload]) : payload
     const addition = { type, key, payload: whole, objects: objects.length }
     this.#waiting.push(addition)
-    this.#fresh.set(hexOf(key), addition)
+    this.#fresh.set(numberOf(key), addition)
     this.#waitingBytes += whole.length
   }
 
@@ -237,8 +242,8 @@ export class Store {
     this.#add(this.#segments[this.#own] as Segment, entries, additions.length)
     for (const addition of additions) {
       if (addition.type === ENTRY.used || addition.type === ENTRY.uses) continue
-      const hex = hexOf(addition.key)
-      if (this.#fresh.get(hex) === addition) this.#fresh.delete(hex)
+      const number = numberOf(addition.key)
+      if (this.#fresh.get(number) === addition) this.#fresh.delete(number)
     }
   }
 
@@ -249,6 +254,9 @@ export class Store {
     for (const { data } of this.#segments) data.close()
   }
 }
+
+/** 53 bits of a key: a number is made and found faster than a text. */
+const numberOf = (key: Digest): number => key.readUInt32LE(0) + (key.readUInt32LE(4) >>> 11) * 2 ** 32
 
 /** The files of one run. */
 interface Segment {

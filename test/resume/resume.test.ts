@@ -101,6 +101,30 @@ test('swapped arguments, and arguments that print alike, are not taken for each 
   assert.equal(new Set(first.stdout.trim().split('\n')).size, pairs.length)
 })
 
+test('values around the size from which digests are kept are told apart by the tasks that read them', async () => {
+  const program = new Program({
+    'app.mjs': `
+      import { task, main, waitOn } from 'millrace'
+      import { ran } from './ran.mjs'
+      // As text that is written, some are six times as long.
+      export const make = task({}, (text, n) => { ran('make'); return text.repeat(n) + n })
+      export const list = task({}, (text, n) => { ran('list'); return [text.repeat(n) + n] })
+      export const size = task({}, one => { ran('size'); return Buffer.from(one + '').toString('hex').slice(-8) })
+      main(async () => {
+        const values = []
+        for (const text of ['x', '\\0', 'é'])
+          for (const n of [1, 600, 601, 690, 4080, 4081, 4090, 4091, 4092, 4093, 4094, 4095, 4096, 4097, 5000])
+            values.push(size(make(text, n)), size(list(text, n)))
+        console.log(JSON.stringify(await waitOn(values)))
+      })
+    `,
+  })
+  const first = await program.run()
+  const second = await program.run('--resume')
+  assert.equal(second.stdout, first.stdout)
+  assert.deepEqual(second.ran, [])
+})
+
 test("objects that a task wrote are the program's own again, with what two names refer to", async () => {
   const program = new Program({
     'app.mjs': `

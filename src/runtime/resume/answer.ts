@@ -6,6 +6,7 @@ import type { Content } from './file-digests.ts'
 import { readKept } from './kept-values.ts'
 import type { ValueDigest } from './kept-values.ts'
 import { streamDigest } from './outputs.ts'
+import { NO_DIGEST, SMALL } from './record.ts'
 import type { Output, Record } from './record.ts'
 import type { Kept } from '../../model/encoding/stored.ts'
 
@@ -85,11 +86,13 @@ export function answer(
 function valueOf(output: Output, version: Version, keeper: Keeper): Value | null {
   if (output.type !== 'value' && output.type !== 'large') return null
   const bytes = output.type === 'value' ? output.bytes : keeper.stores.objectBytesNow(output.object)
-  return bytes && { version, kept: readKept(bytes), output, isSmall: bytes.length <= SMALL }
+  return (
+    bytes && { version, kept: readKept(bytes), output, isSmall: bytes.length <= SMALL || !hasDigest(output) }
+  )
 }
 
-/** Of smaller values the digest is made again where it is needed: to hold it costs more; bytes. */
-const SMALL = 4096
+/** What is written is longer than the value that was small. */
+const hasDigest = ({ digest }: Value['output']): boolean => !digest.equals(NO_DIGEST)
 
 const digestIn = ({ digest, hasClasses }: Value['output']): ValueDigest => ({ digest, hasClasses })
 

@@ -32,6 +32,8 @@ export class Explanations {
   readonly #kinds = new Map<Definition, Counts>()
   /** Code whose sources are to be written, for the next run to compare with. */
   readonly #codes = new Map<string, Code>()
+  /** Most tasks have the code of the one before. */
+  #last: Digest | null = null
   #before: Map<string, Head> | null = null
 
   constructor(stores: Stores, code: CodeDigests) {
@@ -44,6 +46,8 @@ export class Explanations {
   }
 
   kept(task: Task, code: Digest): void {
+    if (code === this.#last) return
+    this.#last = code
     const hex = hexOf(code)
     if (!this.#codes.has(hex)) this.#codes.set(hex, this.#code.of(modulesOf(jobOf(task).definition)))
   }
@@ -125,6 +129,7 @@ export class Explanations {
           this.#stores.put(ENTRY.fact, textKey(digest), Buffer.from(text))
     }
     this.#codes.clear()
+    this.#last = null
   }
 
   /** A line per kind. */

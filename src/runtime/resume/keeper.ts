@@ -229,9 +229,11 @@ export class Keeper {
   #put(task: Task, keyed: Keyed, { outputs, inside }: Made, isIgnored: boolean): void {
     const { ordinal } = keepingOf(task) as Keeping
     const isStream = jobOf(task).definition.stream !== null
-    const record = writeRecord({ ...keyed, args: argsDigest(keyed), ordinal, isIgnored, isStream, outputs })
-    this.stores.put(ENTRY.result, keyed.key, record, objectsIn(outputs, inside))
-    this.explanations.kept(task, keyed.code)
+    const { key, kind, code, inputs } = keyed
+    const args = argsDigest(keyed)
+    const record = writeRecord({ kind, ordinal, code, args, inputs, isIgnored, isStream, outputs })
+    this.stores.put(ENTRY.result, key, record, objectsIn(outputs, inside))
+    this.explanations.kept(task, code)
     if (keepingOf(task)?.files) this.overwritten.kept(task, outputs)
     this.#unwritten++
   }

@@ -2,6 +2,7 @@ import { NOTHING, Stored } from '../../model/encoding/stored.ts'
 import type { Kept } from '../../model/encoding/stored.ts'
 import { digestLater, digestOf, digestOfAll } from '../../store/digest.ts'
 import type { Digest } from '../../store/digest.ts'
+import { roomFor } from './room.ts'
 
 /** What a value is known by. */
 export interface ValueDigest {
@@ -78,12 +79,17 @@ export function writeKept(kept: Kept): Buffer {
     return Buffer.concat([Buffer.of(PRIMITIVE), Buffer.from(text)])
   }
   const { bytes, blobs } = kept
-  const head = Buffer.alloc(1 + 4 + 2 + blobs.length * 6)
-  head[0] = STORED
-  head.writeUInt32LE(bytes.length, 1)
-  head.writeUInt16LE(blobs.length, 5)
-  for (const [i, blob] of blobs.entries()) head.writeUIntLE(blob.byteLength, 7 + i * 6, 6)
-  return Buffer.concat([head, bytes, ...blobs.map(viewOf)])
+  const all = roomFor(7 + blobs.length * 6 + sizeOfKept(kept))
+  all[0] = STORED
+  all.writeUInt32LE(bytes.length, 1)
+  all.writeUInt16LE(blobs.length, 5)
+  for (const [i, blob] of blobs.entries()) all.writeUIntLE(blob.byteLength, 7 + i * 6, 6)
+  let at = 7 + blobs.length * 6
+  for (const piece of blobs.length === 0 ? [bytes] : [bytes, ...blobs.map(viewOf)]) {
+    all.set(piece, at)
+    at += piece.length
+  }
+  return all
 }
 
 /** The value that was written. Buffers are shared ones, which any number of tasks can read. */

@@ -12,10 +12,11 @@ import { Stored } from '../../model/encoding/stored.ts'
 import { jobOf } from '../../node/job.ts'
 import { digestOf, hexOf } from '../../store/digest.ts'
 import type { Digest } from '../../store/digest.ts'
-import { STORE_VERSION } from '../../store/format.ts'
+import { KEY_BYTES, STORE_VERSION } from '../../store/format.ts'
 import type { CodeDigests } from './code.ts'
 import { modulesOf } from './modules-of.ts'
 import { digestOfKept, textOf } from './kept-values.ts'
+import { roomFor } from './room.ts'
 import type { ValueDigest } from './kept-values.ts'
 
 /** What the results of a task are found by, and what that is made of. */
@@ -28,7 +29,17 @@ export interface Keyed {
   readonly inputs: readonly Digest[]
 }
 
-export const argsDigest = ({ args }: Keyed): Digest => (args === '' ? NO_ARGUMENTS : digestOf(args))
+/** What tells arguments apart for `--explain`: a short text as it is, with zeros behind it. */
+export function argsDigest({ args }: Keyed): Digest {
+  if (args.length > KEY_BYTES) return digestOf(args)
+  const plain = roomFor(KEY_BYTES)
+  for (let i = 0; i < KEY_BYTES; i++) {
+    const code = i < args.length ? args.charCodeAt(i) : 0
+    if (code > 127) return digestOf(args)
+    plain[i] = code
+  }
+  return plain
+}
 
 export interface KeyOptions {
   readonly code: CodeDigests
@@ -198,8 +209,6 @@ interface ArgumentText {
   readonly text: string
   readonly hasClasses: boolean
 }
-
-const NO_ARGUMENTS = digestOf('')
 
 function argumentText(argument: Exclude<Argument, Stored>): string {
   if (!(argument instanceof SlotArgument)) return textOf(argument)

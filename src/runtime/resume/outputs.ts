@@ -9,10 +9,13 @@ import type { Keeper, Made } from './keeper.ts'
 import { keepingOf } from './keeping.ts'
 import { digestOfKept, isWhole, readKept, sizeOfKept, writeKept } from './kept-values.ts'
 import type { ValueDigest } from './kept-values.ts'
+import { NO_DIGEST, SMALL } from './record.ts'
 import type { Output } from './record.ts'
 
 /** Larger values are objects of the store; bytes. */
 const INLINE = 256 * 1024
+
+const UNKNOWN: ValueDigest = { digest: NO_DIGEST, hasClasses: false }
 
 /** What a task has made, ready to be kept. */
 export interface Outputs {
@@ -36,8 +39,11 @@ export function outputsOf(task: Task, keeper: Keeper, isIgnored: boolean): Outpu
     const early = keeping?.early?.get(index)
     const kept = (early && readKept(early)) ?? (version?.value as Kept | undefined)
     if (kept === undefined || !isWhole(kept)) return false
-    bytes += sizeOfKept(kept)
-    parts.push(valueOutput(kept, version && keeper.digests.of(version), keeper))
+    const size = sizeOfKept(kept)
+    bytes += size
+    const isSmall = size <= SMALL
+    const known = isSmall ? UNKNOWN : version && keeper.digests.of(version)
+    parts.push(valueOutput(kept, known, keeper))
     return true
   }
   for (let i = 0; i < slots.length; i++) {

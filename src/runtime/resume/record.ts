@@ -1,10 +1,18 @@
 import type { Digest } from '../../store/digest.ts'
 import { KEY_BYTES } from '../../store/format.ts'
+import { roomFor } from './room.ts'
+
+/** The digest of a smaller value is made where it is needed: most are read by no task, and to hold it costs more; bytes. */
+export const SMALL = 4096
+
+/** In its place. */
+export const NO_DIGEST: Digest = Buffer.alloc(KEY_BYTES)
 
 /** One output of a task as it is kept. */
 export type Output =
   /** Nothing was made, or it is not asked for. */
   | { readonly type: 'none' }
+  /** Without its digest, if it is small and not of a stream. */
   | { readonly type: 'value'; readonly digest: Digest; readonly hasClasses: boolean; readonly bytes: Buffer }
   /** The same, as an object of the store. */
   | { readonly type: 'large'; readonly digest: Digest; readonly hasClasses: boolean; readonly object: Digest }
@@ -35,48 +43,73 @@ const CLASSES = 0x80
 
 export function writeRecord(record: Record): Buffer {
   const { inputs, outputs } = record
-  const head = Buffer.alloc(FIXED + inputs.length * KEY_BYTES)
-  head[0] = (record.isIgnored ? 1 : 0) | (record.isStream ? 2 : 0)
-  head.writeUInt32LE(record.ordinal, 2)
-  record.kind.copy(head, 6)
-  record.code.copy(head, 6 + KEY_BYTES)
-  record.args.copy(head, 6 + 2 * KEY_BYTES)
+  const bytes = roomFor(
+    outputs.reduce((sum, output) => sum + sizeOf(output), FIXED + inputs.length * KEY_BYTES),
+  )
+  bytes[0] = (record.isIgnored ? 1 : 0) | (record.isStream ? 2 : 0)
+  bytes[1] = 0
+  bytes.writeUInt32LE(record.ordinal, 2)
+  bytes.set(record.kind, 6)
+  bytes.set(record.code, 6 + KEY_BYTES)
+  bytes.set(record.args, 6 + 2 * KEY_BYTES)
   let at = 6 + 3 * KEY_BYTES
-  head.writeUInt16LE(inputs.length, at)
-  head.writeUInt32LE(outputs.length, at + 2)
+  bytes.writeUInt16LE(inputs.length, at)
+  bytes.writeUInt32LE(outputs.length, at + 2)
   at += 6
-  for (const input of inputs) at += input.copy(head, at)
-  return Buffer.concat([head, ...outputs.flatMap(writeOutput)])
+  for (const input of inputs) {
+    bytes.set(input, at)
+    at += KEY_BYTES
+  }
+  for (const output of outputs) at = writeOutput(output, bytes, at)
+  return bytes
 }
 
-function writeOutput(output: Output): Buffer[] {
-  const type = TYPES.indexOf(output.type)
+function sizeOf(output: Output): number {
   switch (output.type) {
     case 'none':
-      return [Buffer.of(type)]
-    case 'value': {
-      const head = Buffer.alloc(1 + KEY_BYTES + 4)
-      head[0] = type | (output.hasClasses ? CLASSES : 0)
-      output.digest.copy(head, 1)
-      head.writeUInt32LE(output.bytes.length, 1 + KEY_BYTES)
-      return [head, output.bytes]
-    }
+      return 1
+    case 'value':
+      return 1 + KEY_BYTES + 4 + output.bytes.length
+    case 'file':
+      return 1 + KEY_BYTES + 7
     case 'large':
-      return [Buffer.of(type | (output.hasClasses ? CLASSES : 0)), output.digest, output.object]
-    case 'file': {
-      const tail = Buffer.alloc(7)
-      tail.writeUIntLE(output.size, 0, 6)
-      tail[6] = output.isExecutable ? 1 : 0
-      return [Buffer.of(type), output.digest, tail]
-    }
     case 'directory':
-      return [Buffer.of(type), output.digest, output.list]
+      return 1 + 2 * KEY_BYTES
+    case 'link':
+      return 1 + 4 + Buffer.byteLength(output.target)
+  }
+}
+
+/** Returns where the next one begins. */
+function writeOutput(output: Output, bytes: Buffer, from: number): number {
+  const hasClasses = (output.type === 'value' || output.type === 'large') && output.hasClasses
+  let at = from
+  bytes[at++] = TYPES.indexOf(output.type) | (hasClasses ? CLASSES : 0)
+  if ('digest' in output) {
+    bytes.set(output.digest, at)
+    at += KEY_BYTES
+  }
+  switch (output.type) {
+    case 'none':
+      return at
+    case 'value':
+      bytes.writeUInt32LE(output.bytes.length, at)
+      bytes.set(output.bytes, at + 4)
+      return at + 4 + output.bytes.length
+    case 'large':
+      bytes.set(output.object, at)
+      return at + KEY_BYTES
+    case 'file':
+      bytes.writeUIntLE(output.size, at, 6)
+      bytes[at + 6] = output.isExecutable ? 1 : 0
+      return at + 7
+    case 'directory':
+      bytes.set(output.list, at)
+      return at + KEY_BYTES
     case 'link': {
-      const text = Buffer.from(output.target)
-      const head = Buffer.alloc(5)
-      head[0] = type
-      head.writeUInt32LE(text.length, 1)
-      return [head, text]
+      const length = bytes.write(output.target, at + 4)
+      bytes.writeUInt32LE(length, at)
+      return at + 4 + length
     }
   }
 }
