@@ -8,7 +8,7 @@ export function median(values: readonly number[]): number {
 }
 
 /**
- * Where the median of all possible samples lies, nineteen times of twenty, whatever their distribution: so many of `n`
+ * Where the median of all possible samples lies, nineteen times of twenty, whatever their distribution: this many of `n`
  * samples fall on one side of it as throws of a coin do. Null when there are too few to say.
  */
 export function rangeOfMedian(values: readonly number[]): [number, number] | null {

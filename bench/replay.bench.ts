@@ -25,8 +25,8 @@ function remembered<T>(make: () => Promise<T>): () => Promise<T> {
 }
 
 /**
- * A run that its repetition confirms. Where the two are not alike, there is a third, and the one in the middle counts: somebody
- * else was busy meanwhile. The replays have no say in it.
+ * A run that its repetition confirms. Where the two are not alike, there is a third, and the one in the middle counts: another process
+ * was busy meanwhile. The replays have no say in it.
  */
 async function confirmed(record: () => Promise<Recording>): Promise<Recording> {
   const runs = [await record(), await record()]

@@ -18,7 +18,7 @@
  *   C came back     struct came_back: it never began, because of B or K
  *
  * Programs of a lane are run one after the other, each by the thread of the lane: it starts the next one without
- * asking anybody, and hears of its end by waiting for it. Programs without a lane have a thread each.
+ * asking another thread, and hears of its end by waiting for it. Programs without a lane have a thread each.
  *
  * When the input ends without Q the coordinator is gone, and everything that was started is killed.
  */

@@ -257,7 +257,7 @@ extern u32 mr_only_thread; /* its id, while no other thread or vfork child can b
 extern u32 mr_no_handlers; /* no signal handler is known to be set */
 void mr_lock(struct mr_guard *g);
 void mr_unlock(struct mr_guard *g);
-void mr_wake_later(u32 *word); /* everybody who waits there, when the lock is given back */
+void mr_wake_later(u32 *word); /* all who wait there, when the lock is given back */
 void mr_lock_word(u32 *word, struct mr_guard *g); /* another lock of the same kind, that needs no repair */
 void mr_unlock_word(u32 *word, struct mr_guard *g);
 int mr_thread_lives(u32 tid);

@@ -1,4 +1,4 @@
-/* Is a wait hopeless? Assume that everybody who is blocked stays blocked, then free those who wait for a
+/* Is a wait hopeless? Assume that all blocked threads stay blocked, then free those who wait for a
  * step that can still move, until nothing changes. What remains waits for itself.
  *
  * A process can move when one of its threads is neither in a wait of ours nor waiting for a child; where one

@@ -304,7 +304,7 @@ int mr_file_evaluate(u32 file)
         failed_because(file, culprit);
         return MR_FAILED;
     }
-    /* everybody who could write has ended well: it is as complete as it will ever be */
+    /* all who could write have ended well: it will not become more complete */
     if (!done && over == all && f->commit != MR_ON_FILE) done = 1;
     if (!done) return (int)f->state;
     mr_b->progress++; /* no event: thousands of commits would push the failures out of the ring */

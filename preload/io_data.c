@@ -57,7 +57,7 @@ int mr_outdated(long fd, u64 *e, const struct mr_file *f)
     return 0;
 }
 
-/* The board says that there is more, the kernel that there is not: somebody we do not see changed the file. */
+/* The board says that there is more, the kernel that there is not: a process that we do not see changed the file. */
 static int rest_a_moment(u32 file, u64 *began)
 {
     if (!*began) *began = mr_now();

@@ -41,7 +41,7 @@ long mr_open_complete(const struct mr_call *c, u32 file, long flags)
     return MR_GO;
 }
 
-/* Who may write as well, or wants the name only, is not somebody who reads as the file grows: such a descriptor is not
+/* Who may write as well, or wants the name only, is no reader of a growing file: such a descriptor is not
  * followed, so the file must be complete. */
 static int wants_whole(long flags, const struct mr_rights *r)
 {

@@ -1,7 +1,7 @@
 /* Gathering the small writes of this process (stage.c says where they lie and who else may take them).
  *
  * It begins after a number of small writes in quick succession through a descriptor that no other process has, and ends with
- * the first call of another kind on it, so that the kernel's size and position are right whenever somebody can see
+ * the first call of another kind on it, so that the kernel's size and position are right whenever another process can see
  * them. Room is reserved first: a full disk is an error of the write that meets it.
  *
  * Only in a process of one thread. A signal handler that writes in the middle of a write ends it and goes first: the

@@ -152,7 +152,7 @@ void mr_vanished(u32 file);
 int mr_is_settled(u32 file);
 u32 mr_completed(const struct mr_name *n);
 
-/* Somebody who does not write the file opens it to read. */
+/* A process that does not write the file opens it to read. */
 static inline void mr_note_reader(struct mr_file *f)
 {
     if (likely(f->reader) || (mr_self.step != MR_NONE && mr_produces(mr_rule_at(f->rule), mr_self.step))) return;

@@ -2,7 +2,7 @@
  *
  * A million system calls of 1 KiB take longer than the bytes. So the writer of a file puts small writes one behind
  * the other into memory of the board, and gives them to the kernel in one piece (io_stage.c). The memory is shared:
- * whoever needs the bytes now, or finds the writer dead, puts them into the file himself. Until then the file is
+ * a process that needs the bytes now, or finds the writer dead, puts them into the file itself. Until then the file is
  * shorter than it could be, never wrong.
  *
  * Only the writer adds: it copies behind `end` and then moves `end` with compare-and-swap. Others only set MR_STOP

@@ -157,7 +157,7 @@ static void print_process(u32 i)
 {
     const struct mr_proc *p = mr_proc_at(i);
     const char *state = "running";
-    int may_be_blocked = 0; /* the kernel is asked only about instances of which somebody waits for a file */
+    int may_be_blocked = 0; /* the kernel is asked only about instances with a process that waits for a file */
     for (u32 k = 0; k < mr_used(MR_WAITS); k++) {
         const struct mr_wait *w = mr_wait_at(k);
         if (!w->slot.used) continue;

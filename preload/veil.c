@@ -133,7 +133,7 @@ static long make_node(const struct mr_call *c, long dirfd, const char *path, u32
     struct mr_rights r;
     struct mr_guard g;
     if (S_ISREG(mode) || !(mode & S_IFMT) || mr_name_of(dirfd, path, &n) != MR_INSIDE) return MR_GO;
-    __atomic_fetch_or(&mr_b->links, MR_SPECIAL, __ATOMIC_SEQ_CST); /* before anybody can open it */
+    __atomic_fetch_or(&mr_b->links, MR_SPECIAL, __ATOMIC_SEQ_CST); /* before any process can open it */
     long ret = mr_plain(c);
     mr_rights_of(&n, &r);
     if (ret < 0 || !r.producer || mr_record(&n, &r) == MR_NONE) return ret;

@@ -2,7 +2,7 @@
  *
  * A waiter sleeps on the record's futex. It wakes when a producer books something, and on its own every
  * 100 ms to look for producers that died, for a deadlock and at the time limit: nothing depends on a dead
- * process having woken anybody. */
+ * process having woken its waiters. */
 #include "board.h"
 
 #define LOOK_NS 100000000u

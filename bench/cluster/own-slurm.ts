@@ -58,7 +58,7 @@ export async function withSlurm<T>(use: (environment: Record<string, string>) =>
 }
 
 /**
- * The text of `slurm.conf` for nodes on this machine, each with so many CPUs, and its own port behind that of the controller. The
+ * The text of `slurm.conf` for nodes on this machine, each with this many CPUs, and its own port behind that of the controller. The
  * first two are the partition `all`. `more`: further lines.
  */
 export function slurmConfiguration(

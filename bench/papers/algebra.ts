@@ -66,7 +66,7 @@ export class Blocks {
 export const range = (from: number, to: number): number[] =>
   Array.from({ length: to - from }, (_, i) => from + i)
 
-/** Square matrices of so many blocks in a row. */
+/** Square matrices with this many blocks in a row. */
 export function multiply(blocks: Blocks, side: number, takes: number): void {
   for (const k of range(0, side))
     for (const i of range(0, side))

@@ -14,7 +14,7 @@ import { UNSTATED } from './unstated.ts'
  */
 type Experiment = (isEager: boolean) => (build: Build) => void
 
-/** One task makes 200 lists, of so many million numbers each; each has a successor that computes nothing. */
+/** One task makes 200 lists, of `millions` million numbers each; each has a successor that computes nothing. */
 const lists =
   (millions: number): Experiment =>
   isEager =>

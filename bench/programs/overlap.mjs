@@ -1,5 +1,5 @@
 // overlap.mjs LIMIT FOLDER TASKS ROUNDS BYTES BANDWIDTH: tasks compute, and checkpoint what they made. LIMIT is plain
-// (checkpoints are tasks like the others), or they are I/O tasks: so many at a time, adaptive, or unlimited. Prints the
+// (checkpoints are tasks like the others), or they are I/O tasks: N at a time, adaptive, or unlimited. Prints the
 // seconds in all, and the mean milliseconds of a task that computes: from begin to end, those for which it had a CPU, and
 // those for which it waited for one, by the kernel's own account of its thread.
 import { readFileSync, writeFileSync } from 'node:fs'

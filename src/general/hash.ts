@@ -1,4 +1,4 @@
-/** A number that tells texts apart: 53 bits, never 0. For finding changes, not for keeping anybody out. */
+/** A number that tells texts apart: 53 bits, never 0. It finds changes; it is no protection against forgery. */
 export function hashText(text: string, seed = 0): number {
   let a = 0x9e3779b1 ^ seed
   let b = 0x85ebca6b ^ seed

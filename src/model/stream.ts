@@ -5,7 +5,7 @@ import { nearest } from '../general/nearest.ts'
 export interface StreamOptions {
   /**
    * `'on_termination'`: when the command has ended well. `'on_close'`: when it has closed the file, `'on_close:3'`:
-   * for the third time. `'on_file:PATH'`: with another of its streams. Directories: `'on_n_files:12'`, when so many
+   * for the third time. `'on_file:PATH'`: with another of its streams. Directories: `'on_n_files:12'`, when that many
    * files in it are; with `'on_close'` each file in it when it is closed. @default 'on_termination'
    */
   commit?: string

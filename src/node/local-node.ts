@@ -1,6 +1,7 @@
 import { hostname } from 'node:os'
 import type { Access, Version } from '../core/data/datum.ts'
 import type { Node, NodeDescription } from '../core/schedule/machine.ts'
+import { FORMS } from '../core/tasks/form.ts'
 import type { Form } from '../core/tasks/form.ts'
 import type { Task } from '../core/tasks/task.ts'
 import { lost } from '../core/why.ts'
@@ -226,7 +227,7 @@ export class LocalNode implements TaskNode {
   #home({ kind, accesses }: Task): Promise<unknown> | null {
     if (!this.#buffers.elsewhere) return null
     const homes = accesses.flatMap(({ mode, read }) => {
-      if (kind.form === 'function' && mode !== 'concurrent') return []
+      if (FORMS[kind.form].runsOn === 'threads' && mode !== 'concurrent') return []
       const home = read?.value instanceof Stored ? this.#buffers.home(read.value) : null
       return home ? [home] : []
     })

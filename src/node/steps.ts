@@ -1,4 +1,5 @@
 import type { AttemptSteps } from '../core/events.ts'
+import { FORMS } from '../core/tasks/form.ts'
 import type { Task } from '../core/tasks/task.ts'
 import type { Attempt } from './attempt.ts'
 import type { GoodEnd } from './endings.ts'
@@ -9,7 +10,7 @@ export type StepTimes = 'off' | 'on' | 'all'
 
 /** Where tasks of a kind take less than this (milliseconds), and this many have ended, one of every `SAMPLE` is measured. */
 const SHORT = 0.1
-const MANY = 1000
+const SAMPLED_AFTER = 1000
 const SAMPLE = 64
 
 /** Of tasks that run in threads. Tasks with files are never so short. */
@@ -19,7 +20,7 @@ export function measuredBy(stepTimes: StepTimes): (task: Task) => boolean {
   let count = 0
   return task => {
     const { ended, mean } = task.implementation
-    if (ended < MANY || mean >= SHORT || attemptOf(task).fetched) return true
+    if (ended < SAMPLED_AFTER || mean >= SHORT || attemptOf(task).fetched) return true
     return ++count % SAMPLE === 0
   }
 }
@@ -29,7 +30,7 @@ export const stepTimesOf = (option: boolean | 'all' | undefined): StepTimes =>
 
 /** Whether something was measured of an attempt: by its thread, while its files were made ready, or of a command. */
 export const hasSteps = (task: Task, { inThread }: GoodEnd): boolean =>
-  Boolean(inThread) || attemptOf(task).fetched !== null || task.kind.form !== 'function'
+  Boolean(inThread) || attemptOf(task).fetched !== null || FORMS[task.kind.form].runsOn !== 'threads'
 
 /** Where the time of an attempt went whose end was heard of at `arrivedAt`, and whose files were in place at `now`. */
 export function stepsOf(

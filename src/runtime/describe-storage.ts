@@ -11,7 +11,7 @@ import { parseBytes, parseCount } from '../general/units.ts'
 import type { MachineNode } from '../storage/machine-file.ts'
 import type { RunOptions } from './run-options.ts'
 
-/** The threads behind node:fs are given their number by this variable, once and for all. */
+/** The threads behind node:fs are given their number by this variable, once per process. */
 const POOL = 'UV_THREADPOOL_SIZE'
 const USUAL_POOL = 4
 /** In a small pool file calls wait for each other, but commands and connections do not, and there is always a next call. */

@@ -1,3 +1,4 @@
+import { FORMS } from '../core/tasks/form.ts'
 import type { Engine } from '../core/engine.ts'
 import { Implementation } from '../core/tasks/task.ts'
 import type { Kind } from '../core/tasks/task.ts'
@@ -25,7 +26,7 @@ export class Kinds {
         module: definition.module,
         implementations: [new Implementation(definition.name)],
         endsThreads: false,
-        isMoldable: definition.form === 'mpi',
+        isMoldable: FORMS[definition.form].runsOn === 'ranks',
       }
       definition.kind = kind
       this.#engine.observer?.({

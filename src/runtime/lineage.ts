@@ -1,4 +1,5 @@
 import type { Version } from '../core/data/datum.ts'
+import { FORMS } from '../core/tasks/form.ts'
 import type { Task } from '../core/tasks/task.ts'
 import { lost } from '../core/why.ts'
 import { Stored } from '../model/encoding/stored.ts'
@@ -49,7 +50,12 @@ const MOST_BYTES = 2 ** 30
 /** It has the same effect each time, and all that it reads is known: values that are made once, by a function that calls no tasks. */
 export function canRepeat(task: Task): boolean {
   const { definition } = jobOf(task)
-  if (task.parent || definition.stream || definition.returns > 0 || task.kind.form !== 'function')
+  if (
+    task.parent ||
+    definition.stream ||
+    definition.returns > 0 ||
+    FORMS[task.kind.form].runsOn !== 'threads'
+  )
     return false
   return task.accesses.every(({ mode, read, write }) => {
     const datum = (write ?? read)?.datum
@@ -63,7 +69,7 @@ export function canRepeatFiles(task: Task): boolean {
   const { definition, slots } = jobOf(task)
   const { command, stream, returns } = definition
   if (task.parent || stream || returns > 0 || command?.hooks || command?.step !== undefined) return false
-  if (task.kind.form !== 'function' && task.kind.form !== 'command') return false
+  if (FORMS[task.kind.form].runsOn === 'ranks') return false
   return task.accesses.every(({ mode, read, write }, i) => {
     if (slots[i]?.stream || write?.team || read?.growth || write?.growth) return false
     return mode === 'in' || (mode === 'out' && !write?.datum.inPlace)
@@ -82,7 +88,7 @@ export class Lineage {
   /** Values that were lost, by the version that had them, and what was made in their place: what was made of the old one may be made of the new one. */
   readonly #lostOf = new WeakMap<Version, Stored>()
   readonly #remade = new WeakMap<Stored, Kept>()
-  /** What nobody refers to any more need not be made again. */
+  /** What is not referred to any more is not made again. */
   readonly #known = new Set<WeakRef<Stored>>()
   readonly #unused = new FinalizationRegistry<WeakRef<Stored>>(ref => this.#known.delete(ref))
   readonly #files: HeldFiles
@@ -292,7 +298,7 @@ export class Lineage {
     await Promise.allSettled(homes)
   }
 
-  /** A node was lost. What is not needed now is made again when somebody asks for it. */
+  /** A node was lost. What is not needed now is made again when it is asked for. */
   lost(name: string): void {
     const needed: Content[] = []
     for (const ref of this.#known) {
@@ -308,7 +314,7 @@ export class Lineage {
     this.#runtime.note('warning', `${values} only on node ${name} will be made again`)
   }
 
-  /** Somebody wants it, and it may have been lost. One that cannot be made again is gone. */
+  /** It is wanted, and may have been lost. One that cannot be made again is gone. */
   want(version: Version): void {
     const kept = version.state === 'ready' ? this.#awayIn(version) : null
     if (!kept || !this.#isLost(kept) || this.#repair([kept]) > 0) return

@@ -65,7 +65,7 @@ export class Values {
   }
 
   async #nothingOf(version: Version, seen: Version | null): Promise<Kept> {
-    // The program may fall back to what was before, which is not to happen amidst instructions.
+    // The program may fall back to what was before, which must not happen while instructions are carried out.
     await Promise.resolve()
     if (version.state !== 'ready') await this.throwFor(version, seen)
     // The memory itself is the value; a later version of it may have taken over meanwhile.

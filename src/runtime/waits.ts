@@ -11,7 +11,7 @@ export class Waits {
   readonly #hurry: (version: Version) => void
   readonly #settled: Waiting<Version> = new Map()
   readonly #unread: Waiting<Version> = new Map()
-  /** The same for streams, which follow their values without holding anybody up. */
+  /** The same for streams, which follow their values and hold up no other wait. */
   readonly #settledAside: Waiting<Version> = new Map()
   readonly #unreadAside: Waiting<Version> = new Map()
   readonly #idle: Waiting<Group> = new Map()
@@ -45,7 +45,7 @@ export class Waits {
     return new Promise(resolve => this.#add(this.#idle, group, watch, resolve))
   }
 
-  /** Calls `go` amidst the instructions that settle the version. */
+  /** Calls `go` while the instructions that settle the version are carried out. */
   onSettled(version: Version, go: () => void): void {
     if (version.settled) go()
     else this.#add(this.#settled, version, () => this.#watch(version), go)

@@ -7,7 +7,7 @@ import { dirname } from 'node:path'
  * made there that it does not exist, as /proc does; and mostly only the last folder is missing.
  */
 
-/** Somebody may remove an empty folder just before something is made in it, but not for ever. */
+/** Another process may remove an empty folder just before something is made in it. That does not happen every time. */
 const TRIES = 50
 
 export async function makeFolders(path: string): Promise<void> {

@@ -39,7 +39,7 @@ export class SpareFolders {
         quietly(() => discard(spare))
         return this.become(place)
       }
-      // Somebody has removed it, or the folder of the place.
+      // It was removed, or the folder of the place was.
       if (code !== 'ENOENT' || existsSync(spare)) this.#spares.push(spare)
       throw error
     }

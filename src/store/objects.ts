@@ -147,7 +147,7 @@ export class Objects {
     try {
       await copyFile(from, path, constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL)
       if (sameDigest(await digestFile(path), digest)) return true
-      // Somebody has written to the file that it is a link to.
+      // The file that it is a link to was written to.
       if (!this.#isReadOnly) await rm(from, { force: true })
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw error

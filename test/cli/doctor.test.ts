@@ -98,7 +98,7 @@ test('a cache that cannot be written is not taken for a missing compiler', async
   assert.match(stdout, /^warn +processes +.*cannot be written.*\n +Set XDG_CACHE_HOME to a folder/m)
 })
 
-test('where the system has no more of something, nobody is asked to report a fault of Millrace', () => {
+test('where the system has no more of something, the user is not asked to report a fault of Millrace', () => {
   const text = explain(Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE' }))
   assert.equal(
     text,

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { Running, makeFolder, millrace } from './folder.ts'
 import { waiting } from './programs.ts'
+import { isAlive } from '../processes.ts'
 
 test('Ctrl-C lets running tasks end, starts nothing new and says how to go on', async () => {
   const folder = makeFolder({ 'app.mjs': waiting })
@@ -102,12 +103,3 @@ test('after Ctrl-C neither main nor a running task goes on as if all that it cal
   assert.match(stderr, /wait#3 was cancelled: the run was interrupted/)
   assert.equal(existsSync(join(folder, 'all.txt')), false)
 })
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch {
-    return false
-  }
-}

@@ -83,7 +83,7 @@ const endings: [string, string, number, RegExp][] = [
     /Error: no luck\n +at .*app\.mjs/,
   ],
   [
-    'an error that nobody catches, with the block up',
+    'an error that is not caught, with the block up',
     "import { task, main, waitOn } from 'millrace'; export const t = task({ name: 't' }, x => x && new Promise(() => {})); main(async () => { await waitOn(t(0)); t(1); setTimeout(() => { throw new Error('late') }, 300) })",
     1,
     /failed \S+ after [^]*Error: late\n +at /,

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after } from 'node:test'
 import { pathToFileURL } from 'node:url'
+export { isAlive } from '../processes.ts'
 
 /** A program with tasks of all kinds, and how to run it on several nodes. */
 const root = join(import.meta.dirname, '..', '..')
@@ -152,13 +153,4 @@ export function workers(): number[] {
   const log = join(folder, 'log')
   const lines = existsSync(log) ? readFileSync(log, 'utf8').trim().split('\n') : []
   return [...new Set(lines.filter(Boolean).map(Number))]
-}
-
-export function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
-  } catch {
-    return false
-  }
 }

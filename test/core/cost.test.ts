@@ -32,7 +32,7 @@ const chains: Shape = (engine, n) => {
   }
 }
 
-/** Everybody adds to one datum, one at a time. */
+/** All tasks add to one datum, one at a time. */
 const commutative: Shape = (engine, n) => {
   const kind = kindOf('add')
   const datum = new Datum()

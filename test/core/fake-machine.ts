@@ -118,7 +118,7 @@ export class FakeMachine {
   deaths: number
   readonly #planned = new Heap<Planned>((a, b) => a.at < b.at || (a.at === b.at && a.order < b.order))
   #order = 0
-  /** In-place data: the value that a version had before somebody wrote over it. */
+  /** In-place data: the value that a version had before it was overwritten. */
   readonly #saved = new Map<Version, Value>()
   readonly #waitingInside = new Map<Group, Task>()
   readonly #kept: Kept | null
@@ -259,7 +259,7 @@ export class FakeMachine {
       case 'settled': {
         const { version } = instruction
         assert(version.settled, 'told that a version is settled, and it is not')
-        assert(this.watched.delete(version), 'told of a version that nobody watches')
+        assert(this.watched.delete(version), 'told of a version that is not watched')
         this.settled.add(version)
         return
       }
@@ -269,7 +269,7 @@ export class FakeMachine {
       case 'look':
         return this.#look(instruction.task)
       case 'unread':
-        return assert.fail('told of readers that nobody watches')
+        return assert.fail('told of readers that are not watched')
       case 'idle': {
         const caller = this.#waitingInside.get(instruction.group)
         if (caller) this.#insideEnded(instruction.group, caller)
@@ -283,7 +283,7 @@ export class FakeMachine {
 
   /** Looks for the results of a task, which takes a while, or does not. */
   #look(task: Task): void {
-    assert(this.#kept, 'told to look for results, and nobody asked for that')
+    assert(this.#kept, 'told to look for results, and that was not asked for')
     const made = this.#kept.find(workOf(task).uid, inputsOf(task))
     const tell = (): void => {
       if (!made) return this.engine.unanswered(task, this.now)
@@ -406,7 +406,7 @@ export class FakeMachine {
     }
   }
 
-  /** Memory that exists once: whoever runs there must not disturb another. */
+  /** Memory that exists once: tasks that run there must not disturb each other. */
   #enter({ task }: Attempt, { mode, read, write }: Access, box: Box): void {
     const others = [...box.writers].filter(([other]) => other !== task)
     if (write) {

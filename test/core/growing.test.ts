@@ -114,7 +114,7 @@ test('given a producer that is tried again, we should let its followers wait for
   rig.assertIdle()
 })
 
-test('random graphs of streams: nobody starts too early, no CPU is held twice, everything ends', () => {
+test('random graphs of streams: no task starts too early, no CPU is held twice, everything ends', () => {
   const plan = fc.record({
     cpus: fc.integer({ min: 1, max: 3 }),
     steps: fc.array(

@@ -152,5 +152,5 @@ function checkVersion(machine: FakeMachine, version: Version): void {
   )
   if (version.value === undefined) return
   for (let at: Version | null = version.datum.current; at; at = at.previous) if (at === version) return
-  assert.fail(`version ${version.id} (${version.state}) is of no use to anybody and was never discarded`)
+  assert.fail(`version ${version.id} (${version.state}) is not needed any more and was never discarded`)
 }

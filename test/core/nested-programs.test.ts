@@ -12,7 +12,7 @@ import { checkEnd } from './invariants.ts'
 import { cpus, kindOf } from './rig.ts'
 
 /**
- * Tasks that call tasks over the data of everybody: such programs can wait for themselves. A call that would
+ * Tasks that call tasks over the data of all tasks: such programs can wait for themselves. A call that would
  * make a circle is refused; all others run to their end.
  */
 
@@ -136,7 +136,7 @@ class Nested {
     }
     machine.turn()
     while (machine.engine.root.live > 0) {
-      assert(machine.alive, machine.deadlock('nobody goes on'))
+      assert(machine.alive, machine.deadlock('no task goes on'))
       machine.step()
     }
     for (const datum of this.#data) machine.engine.read(datum, machine.now)

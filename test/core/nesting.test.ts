@@ -109,7 +109,7 @@ test('given a COMMUTATIVE datum held by the caller, we should refuse a task insi
   )
 })
 
-test('given memory in place that somebody reads who waits for the caller, we should refuse a writer inside', () => {
+test('given memory in place that is read by a task which waits for the caller, we should refuse a writer inside', () => {
   const { rig, caller, data } = nested(one => [[one.datum(), 'out']])
   const memory = rig.datum(true)
   rig.call('reader', [

@@ -517,7 +517,7 @@ test('given a blocked task that went on, we should count its load, so that short
   rig.engine.unblocked(caller)
   assert.deepEqual(rig.go(), [caller])
   rig.call('quick')
-  assert.deepEqual(rig.go(), [], 'nobody knows how long the caller takes')
+  assert.deepEqual(rig.go(), [], 'it is not known how long the caller takes')
   rig.finish(caller, 0.1)
   assert.equal(rig.go().length, 1)
 })

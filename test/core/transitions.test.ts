@@ -100,7 +100,7 @@ for (const [situation, prepare] of Object.entries(SITUATIONS)) {
   }
 }
 
-test(`given a task that runs, we should refuse 'stopped' while nobody has asked for that`, () => {
+test(`given a task that runs, we should refuse 'stopped' while it was not told to stop`, () => {
   const rig = new Rig()
   const task = rig.call('busy')
   rig.go()
@@ -115,7 +115,7 @@ const snapshot = ({ engine }: Rig) => ({
   live: engine.root.live,
 })
 
-test('given a task whose start nobody reported, we should take the time since it was told to start', () => {
+test('given a task whose start was not reported, we should take the time since it was told to start', () => {
   const rig = new Rig()
   const task = rig.call('quiet')
   rig.now = 100

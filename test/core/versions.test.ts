@@ -118,7 +118,7 @@ for (const first of MODES) {
   }
 }
 
-test('given a writer of memory in place that is stopped, we should let nobody see it before it has stopped', () => {
+test('given a writer of memory in place that is stopped, no task should see it before it has stopped', () => {
   const rig = new Rig()
   const x = rig.datum(true)
   const writer = rig.call('writer', [[x, 'inout']])
@@ -307,7 +307,7 @@ test('given a retried INOUT task, we should keep its input until it has ended', 
   assert.equal(rig.discarded()[0]?.value, 'initial')
 })
 
-test('given a large graph over few data, we should not hold on to versions that nobody needs', () => {
+test('given a large graph over few data, we should not hold on to versions that are not needed', () => {
   const rig = new Rig()
   const x = rig.datum()
   for (let i = 0; i < 50; i++) {

@@ -32,7 +32,7 @@ target('all', async ({ need }) => {
   assert.match((await make(folder)).stderr, /nothing to do/)
 })
 
-test('a temporary file that is gone is there for whoever turns out to need it', async () => {
+test('a temporary file that is gone is there for a task that turns out to need it', async () => {
   const flow = (command: string): string =>
     rules(`
 rule('head', 'source', ({ out, in: from }) => sh\`head -n 1 \${from} > \${out}\`)

@@ -11,7 +11,7 @@ import { make } from './flows.ts'
 
 const size = fc.oneof(fc.constantFrom(0, 1, 65_536, 65_537, 4 * 2 ** 20, 4 * 2 ** 20 + 1), fc.nat(1000))
 
-test('a folder has the same digest whoever looks into it', async () => {
+test('a folder has the same digest for all users', async () => {
   const name = fc.constantFrom('a', 'b c', "d'", 'é', '-e', 'f\ng', '.millrace', '.millrace-x')
   const path = fc.array(name, { minLength: 1, maxLength: 3 }).map(parts => parts.join('/'))
   await fc.assert(

@@ -65,7 +65,7 @@ test('a failure is shown in full once, with a command that can be typed again', 
   }
 })
 
-test('all is made also when nobody reads what is printed', async () => {
+test('all is made also when what is printed is not read', async () => {
   rmSync(join(folder, 'out'), { recursive: true, force: true })
   const running = new Running(folder, ['make', 'all'], { MILLRACE_PROGRESS: 'plain' })
   running.process.stdout.destroy()

@@ -199,7 +199,7 @@ test('a second run in the same folder is refused while the first goes on', async
   next.close()
 })
 
-test('the lock of a run that was killed is not taken away while somebody else is about to', () => {
+test('the lock of a run that was killed is not taken away while another run is about to', () => {
   const inner = mkdtempSync(join(folder, 'lock-'))
   const path = join(inner, 'lock')
   writeFileSync(path, '999999999 1\n')
@@ -211,7 +211,7 @@ test('the lock of a run that was killed is not taken away while somebody else is
   assert.deepEqual(readdirSync(inner), [])
 })
 
-test('a lock that was not there when somebody looked is not taken away', t => {
+test('a lock that was not there at a look is not taken away', t => {
   const inner = mkdtempSync(join(folder, 'lock-'))
   const path = join(inner, 'lock')
   const release = takeLock(path)

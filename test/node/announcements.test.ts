@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { Announcements } from '../../src/node/threads/announcements.ts'
 
-/** After which of the results the coordinator is woken, when each task takes so long and nobody sends more. */
+/** After which of the results the coordinator is woken, when each task takes that long and no more are sent. */
 function wokenAfter(tasks: number, milliseconds: number, awaited: number | null = null): number[] {
   const announcements = new Announcements()
   announcements.made(0)

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { arraysIn, merge } from '../../src/node/mpi/rank-merge.ts'
 
 const unit = fc.constantFrom(1, 2, 4, 8)
-/** Who writes each element: nobody, the first, the second. */
+/** Which rank writes each element: none, the first, the second. */
 const writers = fc.array(fc.constantFrom(0, 1, 2), { maxLength: 40 })
 
 test('elements that one of two machines has written are joined, whatever their size', () => {

@@ -116,7 +116,7 @@ test('a full ring takes records again when room is made', () => {
   }
 })
 
-test('whoever sleeps is to be woken once', () => {
+test('a sleeper is to be woken once', () => {
   const memory = createRing(64)
   const writer = new RingWriter(memory)
   const reader = new RingReader(memory)

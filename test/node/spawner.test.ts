@@ -13,6 +13,7 @@ import { RequestWriter, readReplies } from '../../src/node/processes/spawner-wir
 import { spawnTool } from '../../src/native/spawn-tool.ts'
 import { until } from '../runtime/embedded.ts'
 import { ran } from './ran.ts'
+import { isAlive } from '../processes.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-spawn-'))
 let spawner: Spawner
@@ -48,13 +49,6 @@ const run = (argv: string[], rest: Partial<CommandRequest> = {}) =>
   ran(new SpawnedProcess(spawner), request(argv, rest))
 
 const sh = (script: string, rest: Partial<CommandRequest> = {}) => run(['sh', '-c', script], rest)
-const isAlive = (pid: number): boolean => {
-  try {
-    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
-  } catch {
-    return false
-  }
-}
 
 test('a program that prints nothing leaves no log; one that prints leaves what it printed', async () => {
   const silent = newFile()
@@ -245,7 +239,7 @@ test('when the coordinator is gone everything that was started ends, also what l
   await until(() => numbers.every(pid => !isAlive(pid)), 'their end')
 })
 
-test('a spawner that is killed takes its programs with it, and says so to whoever waits', async () => {
+test('a spawner that is killed takes its programs with it, and says so to those that wait', async () => {
   let lost = 0
   const own = new Spawner(await spawnTool(), () => lost++)
   const pids = newFile()

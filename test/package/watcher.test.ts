@@ -14,7 +14,7 @@ import { describe, test, before } from 'node:test'
 import { execFileSync, spawn } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 `
-/** A child in a session of its own that nobody waits for, as daemons are. */
+/** A child in a session of its own that is not waited for, as daemons are. */
 const CHILD = `
 const child = spawn('sleep', ['600'], { detached: true, stdio: 'inherit' })
 child.unref()

@@ -1,4 +1,4 @@
-// Small writes are gathered before the kernel gets them, and small reads are served from memory. Nobody may be able to
+// Small writes are gathered before the kernel gets them, and small reads are served from memory. No program may be able to
 // tell, but by the clock.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'

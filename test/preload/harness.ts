@@ -6,6 +6,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, renameSy
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+export { eventually } from '../processes.ts'
 
 const here = dirname(fileURLToPath(import.meta.url))
 export const root = join(here, '..', '..')
@@ -246,12 +247,6 @@ export const rule = (
   ].join('\t')
 
 export const pause = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms))
-
-/** Waits until the condition holds, at most `limit` ms; says whether it did. */
-export const eventually = async (condition: () => boolean, limit = 60_000): Promise<boolean> => {
-  for (const end = Date.now() + limit; Date.now() < end; await pause(20)) if (condition()) return true
-  return condition()
-}
 
 /** A repeatable source of randomness. */
 export const randomFrom = (seed: number): (() => number) => {

@@ -250,7 +250,7 @@ class Play {
     return this.#consume(consumer, `c ${slot}`, () => '0')
   }
 
-  /** All producers end: nobody waits any more, and everybody reads what is there. */
+  /** All producers end: no consumer waits any more, and all read what is there. */
   async finish(): Promise<void> {
     for (const id of this.#producers.keys()) await this.end(id, 0)
     for (const { id, pending } of this.#consumers) assert.equal(pending, undefined, `${id} waits for ever`)

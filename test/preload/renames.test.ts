@@ -57,7 +57,7 @@ for (const mode of both)
       },
     )
 
-test('a file that nobody writes any more is complete when it gets its name', { skip }, async () => {
+test('a file that is not written any more is complete when it gets its name', { skip }, async () => {
   await withWorkflow(governed('update'), async workflow => {
     const script = `echo all > part; exec 5< part; mv part out; ${untilGo}; while [ ! -e done ]; do sleep 0.02; done`
     const producer = workflow.preloaded('S', 'sh', ['-c', script], { cwd: workflow.dir })

@@ -1,7 +1,7 @@
 // What the rules promise, written down once more and as simply as possible: files are lists of bytes, descriptions have
 // a position, and a governed name has a record that says how much of it consumers may see. What is done to a file counts
 // for all its names. One step of two programs makes `f*`, `g*` and the directory `d` with what lies in it; `t*` and the
-// directory `e` are nobody's business. What consumers see is in rules-seen.ts.
+// directory `e` belong to no step. What consumers see is in rules-seen.ts.
 import { governed, ruleOf, type Rule, type Rules } from './play-rules.ts'
 
 type Inode = { bytes: number[] }

@@ -92,7 +92,7 @@ test('cat and sort stream, whatever they ask', { skip: skip || !hasCommand('sort
 })
 
 test(
-  'a program that asks for the size of an input that others go on to read is not reported, and waits for nobody',
+  'a program that asks for the size of an input that others go on to read is not reported, and does not wait',
   { skip: skip || !hasCommand('python3') },
   async () => {
     const line = '{ python3 -c pass; : > "$0"; cat; } < f | wc -c'

@@ -1,4 +1,4 @@
-// Memory that is full: files that still grow move to disk, and nobody notices.
+// Memory that is full: files that still grow move to disk, and no program notices.
 import assert from 'node:assert/strict'
 import { lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync } from 'node:fs'
 import { tmpdir } from 'node:os'

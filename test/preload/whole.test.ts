@@ -57,7 +57,7 @@ for (const mode of both)
     )
 
 test(
-  'a temporary file whose name a wildcard of another step matches is nobody to wait for',
+  'a temporary file whose name a wildcard of another step matches is not waited for',
   { skip: skip || (hasCommand('perl') ? false : 'perl is not installed') },
   async () => {
     const others = [step(0, 'S', '1'), step(1, 'Q', '1'), rule('file', 't*', '0', 'on_close:1', 'no_update')]

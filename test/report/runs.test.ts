@@ -14,7 +14,7 @@ import { temporaryFolder } from './temporary.ts'
 const folder = temporaryFolder()
 let bases = 0
 const newBase = (): string => join(folder, String(++bases))
-/** A process that has ended, so its number belongs to nobody; and one that surely lives. */
+/** A process that has ended, so no process has its number; and one that surely lives. */
 const deadPid = spawnSync('true').pid
 const livePid = process.pid
 

@@ -170,7 +170,7 @@ const NAMES = new Map(
   ) as [string, string][],
 )
 
-/** Follows what is in the store from one run to the next, as somebody who reads its files. */
+/** Follows what is in the store from one run to the next, by reading its files. */
 class KeptTasks {
   readonly #program: Program
   readonly #calls: Map<string, number>
@@ -294,7 +294,7 @@ test('a run whose results were still being written when it ended is not taken fo
   assert.doesNotMatch(next.stderr, /was killed/)
 })
 
-test('a run of which nobody said that it should be kept loses no long task', async () => {
+test('a run without --keep loses no long task', async () => {
   const program = new Program({
     'app.mjs': `
       import { task, main, waitOn } from 'millrace'

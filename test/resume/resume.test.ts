@@ -199,7 +199,7 @@ test('files, directories and commands are kept, and brought back when they are g
   await expect('a file of the directory is gone')
 })
 
-test('a result that somebody has written into is made again', async () => {
+test('a result that was written into is made again', async () => {
   const program = new Program({ 'app.mjs': FILES, 'source.txt': 'abc' })
   await program.run()
   const path = program.path('out/b.txt')

@@ -33,7 +33,7 @@ test('given a task that goes as a message, its thread should know that the progr
   assert.equal(await waitOn(isAwaitedNow('x'.repeat(200_000))), true)
 })
 
-test('given a task that nobody waits for, its thread should not hurry', async () => {
+test('given a task that is not waited for, its thread should not hurry', async () => {
   const note = newGate()
   noteIfAwaited(isAwaitedNow(0), note)
   await until(() => Atomics.load(note, 0) > 0, 'the note')

@@ -15,6 +15,7 @@ import * as commands from '../fixtures/commands.ts'
 import * as tasks from '../fixtures/tasks.ts'
 import { rejection, temporaryFolder, until } from './embedded.ts'
 import { newGate, open, reached } from './gates.ts'
+import { isAlive } from '../processes.ts'
 
 const folder = temporaryFolder()
 const newFolder = (): string => mkdtempSync(join(folder, 'd'))
@@ -24,13 +25,6 @@ const newFile = (text: string): string => {
   return path
 }
 const contents = async (path: string): Promise<string> => readFileSync(await waitOnFile(path), 'utf8')
-const isAlive = (pid: number): boolean => {
-  try {
-    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
-  } catch {
-    return false
-  }
-}
 const pidIn = (path: string): number => {
   const pid = existsSync(path) ? Number(readFileSync(path, 'utf8')) : 0
   return pid
@@ -117,7 +111,7 @@ test('a command that is ended by a signal fails and names it', async () => {
   assert.equal(error.exitCode, null)
 })
 
-test('of a command that is killed, nobody is told to read its output', async () => {
+test('the error of a command that is killed does not say to read its output', async () => {
   const error = await rejection(commands.murdered())
   assert.equal(error.signal, 'SIGKILL')
   assert.match(error.message, /A user, a program, or the system \(for lack of memory\) killed it/)

@@ -109,7 +109,7 @@ test('of several values, what failed is thrown, and not that one before it was c
   assert.ok(alone instanceof CancelledError, 'what failed is not among these')
 })
 
-test('a barrier throws a failure that nobody has waited for, once', async () => {
+test('a barrier throws a failure that was not waited for, once', async () => {
   tasks.fails('unseen')
   const error = await rejection(barrier())
   assert.equal(error.cause.message, 'unseen')

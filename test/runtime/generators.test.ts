@@ -133,7 +133,7 @@ test('a task that leaves its loop, or takes nothing, ends the generator', async 
   assert(Atomics.load(gate, 0) < 40)
 })
 
-test('a cancelled consumer stops a generator that nobody needs', async () => {
+test('a cancelled consumer stops a generator that is not needed', async () => {
   const gate = newGate()
   const values = eager.watched(gate, 1_000_000)
   let result: PromiseLike<unknown> = Promise.resolve()
@@ -208,7 +208,7 @@ test('wrong options and uses are refused', () => {
   assert.match(thrown(() => writes(eager.count(1) as never)).message, /got a stream/)
 })
 
-test('removing a stream that nobody takes ends its generator', async () => {
+test('removing a stream that is not taken ends its generator', async () => {
   const gate = newGate()
   remove(eager.watched(gate, 1_000_000))
   await barrier()

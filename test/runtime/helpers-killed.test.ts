@@ -44,7 +44,7 @@ main(async () => {
 })
 `
 
-test('a program that kills whoever started it fails, and says so', async () => {
+test('a program that kills the process that started it fails, and says so', async () => {
   const program = new Program({ 'app.ts': MURDER })
   try {
     const { code, err } = await program.run('app.ts')

@@ -133,7 +133,7 @@ test('a command that is I/O is stopped when it takes too long', async () => {
   assert.equal(error.timedOut, true)
 })
 
-test('limits on devices that nobody knows do not keep tasks from running', async () => {
+test('limits on unknown devices do not keep tasks from running', async () => {
   const paths = [newPath(), newPath()] as const
   io.limited('a', paths[0])
   io.learned('b', paths[1])

@@ -92,6 +92,6 @@ test('a name can be used for one open group of a task at a time', async () => {
 })
 
 test('what is left of a group in a task is cancelled when its body fails', async () => {
-  // Nobody opens the gate.
+  // The gate is never opened.
   assert.equal(await tasks.nestedBodyFails(newGate()), 'the body')
 })

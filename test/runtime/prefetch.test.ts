@@ -52,5 +52,5 @@ test('what ready tasks will read moves up while others read, as far as there is 
   assert(fromFast.length > 0, 'it was read from there')
   for (const [i, path] of inputs.entries())
     assert.equal(readFileSync(path, 'utf8'), 'abcd'.charAt(i).repeat(1000), 'the original is as it was')
-  await until(() => copies().length === 0, 'copies that nobody reads are gone')
+  await until(() => copies().length === 0, 'copies that are not read are gone')
 })

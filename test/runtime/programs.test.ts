@@ -214,7 +214,7 @@ main(async () => { throw new RangeError('the program is wrong') })
   await program.leavesNothing()
 })
 
-test('a failed task that nobody waits for ends the program with 1 and is shown', async () => {
+test('a failed task that is not waited for ends the program with 1 and is shown', async () => {
   const program = new Program({
     'app.mjs': `
 import { task, main } from 'millrace'
@@ -229,7 +229,7 @@ main(() => { bad() })
   await program.leavesNothing()
 })
 
-test('a failed task that nobody waits for, without main', async () => {
+test('a failed task that is not waited for, without main', async () => {
   const program = new Program({
     'app.mjs': `
 import { bad } from './tasks.mjs'

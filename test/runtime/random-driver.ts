@@ -247,7 +247,7 @@ class Driver {
     if (expected.bad) await check(`${place.name} after a failure`, read(), cell)
   }
 
-  /** Looked at in the end; until then a rejection is nobody's fault. */
+  /** Looked at in the end; until then a rejection is no failure of the test. */
   #keep(promise: Promise<void>): void {
     promise.catch(() => undefined)
     this.#later.push(promise)

@@ -17,7 +17,7 @@ test('given tasks that were taken back from their thread after a failure, we sho
     for (let i = 0; i < TASKS; i++) brief(i === FAILS)
   })
   assert.equal((await rejection(failing)).code, 'MR_TASK_FAILED')
-  // Nobody takes its values: it goes on only when nothing else could.
+  // Its values are not taken: it goes on only when nothing else could.
   held(100)
   await barrier()
 })

@@ -106,7 +106,7 @@ main(() => {
   },
 )
 
-test('what a program sees of its files is the same, whoever still reads an older version', async () => {
+test('what a program sees of its files is the same, also while an older version is still read', async () => {
   // The second time, tasks that read older versions have to wait until those that come after them are done.
   const program = newProgram(`${HEAD}
 const isHeld = process.argv[2] === '1'

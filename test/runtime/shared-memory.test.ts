@@ -8,7 +8,7 @@ const MOST = 300
 /** So much less than what was made must be there, at some time. */
 const FREED = 256e6
 
-test('shared arrays that nobody has any more are freed while the program goes on', async () => {
+test('shared arrays that are not in use any more are freed while the program goes on', async () => {
   const before = process.memoryUsage().rss
   let freed = 0
   for (let i = 1; i <= MOST && freed < FREED; i++) {

@@ -8,7 +8,7 @@ import type { DeviceModel } from '../../src/simulate/machine/platform.ts'
 
 type Transfer = [way: Way, bytes: number]
 
-/** Seconds at which each transfer is done for whoever asked for it, when all begin together; and when all is quiet. */
+/** Seconds at which each transfer is done, when all begin together; and when all is quiet. */
 function play(model: Partial<DeviceModel>, transfers: readonly Transfer[]): [ends: number[], quiet: number] {
   const clock = new Clock()
   const base = { name: 'disk', path: '/disk', read: 100, write: 50, capacity: null }

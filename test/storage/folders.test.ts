@@ -29,7 +29,7 @@ for (const [name, make] of Object.entries(ways)) {
     if (existsSync('/proc')) await assert.rejects(make('/proc/nothing/below'), { code: 'ENOENT' })
   })
 
-  test(`${name} succeeds while somebody removes folders that are empty`, async () => {
+  test(`${name} succeeds while another process removes folders that are empty`, async () => {
     const folder = join(base, `${name}-shared`)
     const removals = new Int32Array(new SharedArrayBuffer(4))
     const remover = new Worker(REMOVER, { eval: true, workerData: { folder, removals } })
@@ -37,7 +37,7 @@ for (const [name, make] of Object.entries(ways)) {
     remover.unref()
     let removed = 0
     for (let round = 0; round < 200; round++) {
-      // Each is one that counts, and whoever makes a folder stands more than these.
+      // Each is one that counts, and a process that makes a folder stands more than these.
       Atomics.store(removals, 0, 20)
       await make(join(folder, 'own'))
       await rmdir(join(folder, 'own'))

@@ -49,7 +49,7 @@ test('a copy that may go no further begins again when the rate rises', async () 
   assert.equal(statSync(path).mode & 0o777, 0o640)
 })
 
-test('a copy that somebody waits for does not heed the rate', async () => {
+test('a copy that is waited for does not heed the rate', async () => {
   let isUrgent = false
   const path = newPath()
   const going = { isWanted: () => true, isUrgent: () => isUrgent }
@@ -66,7 +66,7 @@ test('copies that share a rate all arrive', async () => {
   for (const path of paths) assert(whole(path))
 })
 
-test('a copy that nobody wants any more is given up, also while it waits', async () => {
+test('a copy that is not wanted any more is given up, also while it waits', async () => {
   let isWanted = true
   const going = { isWanted: () => isWanted, isUrgent: () => false }
   const copied = copyDurably(threads, from, newPath(), new SharedPace(() => 0), going)

@@ -43,7 +43,7 @@ test('spare folders go from one staging folder to the other', () => {
   spares.become(join(folder, 'y', 'a'))
   assert.deepEqual(readdirSync(join(folder, 'x')), [])
   spares.takeBack(join(folder, 'y', 'a'))
-  // Somebody removes the folder: the next one is made anew.
+  // The folder is removed: the next one is made anew.
   rmSync(join(folder, 'y'), { recursive: true })
   assert.equal(
     codeOf(() => spares.become(join(folder, 'x', 'b'))),

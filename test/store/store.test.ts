@@ -143,7 +143,7 @@ test('a byte that changed makes its result unknown', async () => {
   }
 })
 
-test('an object that somebody wrote to is not given back', async () => {
+test('an object that was written to is not given back', async () => {
   const folder = temporary()
   const file = join(folder, 'result.txt')
   writeFileSync(file, 'what the task made')

@@ -1,4 +1,4 @@
-// What outlives whom: steps end with the Millrace that started them, builds that nobody uses are removed.
+// What outlives whom: steps end with the Millrace that started them, builds that are not used are removed.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -10,14 +10,10 @@ import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { removeKilled, removeUnused } from '../../src/native/build.ts'
 import { configOf, folderOf, run, pipe, toolsOrReason } from './support.ts'
+import { eventually } from '../processes.ts'
 
 const { skip } = await toolsOrReason()
 const CLI = fileURLToPath(new URL('../../bin/millrace.js', import.meta.url))
-
-const eventually = async (condition: () => boolean): Promise<boolean> => {
-  for (const end = Date.now() + 60_000; Date.now() < end; await sleep(50)) if (condition()) return true
-  return condition()
-}
 
 /** The shell that outlives a run. */
 const watchOf = (run: number): number =>
@@ -131,7 +127,7 @@ describe('a size that was not final', { skip, timeout: 240_000 }, () => {
   })
 })
 
-test('builds that nobody has used for two weeks are removed, others are not', async () => {
+test('builds that were not used for two weeks are removed, others are not', async () => {
   const cache = folderOf({})
   const before = process.env['XDG_CACHE_HOME']
   process.env['XDG_CACHE_HOME'] = cache

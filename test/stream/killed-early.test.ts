@@ -4,7 +4,6 @@ import { execFileSync, spawn } from 'node:child_process'
 import { chmodSync, cpSync, existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join, relative } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { Board } from '../../src/stream/board/board.ts'
@@ -15,6 +14,7 @@ import { loadPlan } from '../../src/stream/language/load.ts'
 import { cacheFolder } from '../../src/stream/run/toolchain.ts'
 import { readState, writeState } from '../../src/stream/run/up-state.ts'
 import { configOf, ears, folderOf, toolsOrReason } from './support.ts'
+import { eventually } from '../processes.ts'
 
 const { tools, skip } = await toolsOrReason()
 const CLI = fileURLToPath(new URL('../../bin/millrace.js', import.meta.url))
@@ -43,11 +43,6 @@ function stoppingTools(place: string): string {
   writeFileSync(board, lines.join('\n'))
   chmodSync(board, 0o755)
   return cache
-}
-
-const eventually = async (what: () => boolean): Promise<boolean> => {
-  for (const end = Date.now() + 60_000; Date.now() < end; await sleep(20)) if (what()) return true
-  return what()
 }
 
 const leftBy = (pid: number): string[] =>

@@ -8,6 +8,7 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import { configOf, folderOf, toolsOrReason, type Stage } from './support.ts'
+import { eventually } from '../processes.ts'
 
 const { skip } = await toolsOrReason()
 const CLI = fileURLToPath(new URL('../../bin/millrace.js', import.meta.url))
@@ -48,11 +49,6 @@ const nameOf = (pid: number): string => {
   } catch {
     return 'gone'
   }
-}
-
-const eventually = async (what: () => boolean): Promise<boolean> => {
-  for (const end = Date.now() + 60_000; Date.now() < end; await sleep(20)) if (what()) return true
-  return what()
 }
 
 const killQuietly = (pid: number): void => {

@@ -51,7 +51,7 @@ const mistakes: [name: string, text: string, here: string, field: string, messag
     step('{"name": "f", "committed": "on_close:0"}'),
     '"on_close:0"',
     `${S}.committed`,
-    /before anybody wrote/,
+    /before it was written/,
     /on_close:N/,
   ],
   [
@@ -144,7 +144,7 @@ const mistakes: [name: string, text: string, here: string, field: string, messag
   ],
   ['neither', step('{"committed": "on_close"}'), '{"committed', `${S}.name`, /about nothing/, /name/],
   [
-    'a dependency that nobody writes',
+    'a dependency that no step writes',
     step('{"name": "f", "committed": "on_file", "file_deps": ["other"]}'),
     '"other"',
     `${S}.file_deps[0]`,
@@ -152,7 +152,7 @@ const mistakes: [name: string, text: string, here: string, field: string, messag
     /output_stream/,
   ],
   [
-    'an older on_file that nobody writes',
+    'an older on_file that no step writes',
     step('{"name": "f", "committed": "other.dat"}'),
     '"other.dat"',
     `${S}.committed`,

@@ -46,7 +46,7 @@ export class AgentMemory {
     return number
   }
 
-  /** Keeps what a task made here until somebody wants it. */
+  /** Keeps what a task made here until it is wanted. */
   keep(buffer: ArrayBufferLike): number {
     const number = (this.#last += 2)
     this.incoming.put(number, buffer)

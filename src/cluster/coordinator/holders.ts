@@ -13,7 +13,7 @@ interface Holding {
 
 /**
  * Which nodes have a large buffer, so that others get it from there. Each new reader gets it from the one that serves fewest:
- * several readers form a chain, in which each passes on what has arrived. What a task made is on its node alone until somebody
+ * several readers form a chain, in which each passes on what has arrived. What a task made is on its node alone until a task
  * wants it here.
  */
 export class Holders implements Elsewhere {

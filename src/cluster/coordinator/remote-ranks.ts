@@ -65,7 +65,7 @@ class RemoteSite implements RankSite {
   read(name: string, from: number, into: Uint8Array): Promise<void> {
     const id = ++this.#last
     this.#order({ op: 'read', id, name, from, size: into.length })
-    // On a machine that is lost it never ends, and nobody waits for it then.
+    // On a machine that is lost it never ends, and is not waited for.
     return new Promise(resolve => this.#reading.set(id, { into, resolve }))
   }
 

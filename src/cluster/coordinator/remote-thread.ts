@@ -260,7 +260,7 @@ export class RemoteThread implements ThreadPort {
     return { references, stays }
   }
 
-  /** What the task wrote in place is put there before anybody hears of its end. */
+  /** What the task wrote in place is put there before its end is announced. */
   #take(id: number, isLast: boolean, sent: Sent | undefined, parts: readonly Uint8Array[]): void {
     if (!isLast || !sent) return
     const written = sent.placed.filter(({ isWritten }) => isWritten)

@@ -7,7 +7,7 @@ function start<News>(data: LeaseThreadData, heard: (news: News) => void): Worker
   const worker = new Worker(new URL('./lease-thread.js', import.meta.url), { workerData: data, execArgv: [] })
   worker.on('error', () => undefined)
   worker.on('message', heard)
-  // Somebody who listens keeps the process alive, so this comes last.
+  // A listener keeps the process alive, so this comes last.
   worker.unref()
   return worker
 }

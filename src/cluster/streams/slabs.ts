@@ -3,7 +3,7 @@ import { FrameReader } from '../link/frames.ts'
 /** Holds several frames of a relay. */
 const SIZE = 2 << 20
 const HEADER = 5
-/** A frame that says it is larger comes from somebody who does not speak this protocol. */
+/** A frame that says it is larger comes from a program that does not speak this protocol. */
 const LARGEST = 2 ** 31
 /** Slabs that are kept for later. */
 const SPARE = 8

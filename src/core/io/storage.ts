@@ -85,7 +85,7 @@ export class Storage {
     if (node !== null) this.#index?.changed(this.nodes[node] as IoNode)
   }
 
-  /** Bytes that the task will write, as far as anybody knows. */
+  /** Bytes that the task will write, as far as is known. */
   sizeOf(task: Task): number {
     return this.knownSizeOf(task) ?? 0
   }

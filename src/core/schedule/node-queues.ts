@@ -259,7 +259,7 @@ export class NodeQueues<Q extends ReadyQueue> {
           ? [this.anywhere, own]
           : [own, this.anywhere]
     if (!fixed || fixed.size === 0) return queues
-    // Nobody else will take what is in it, but the order among tasks of equal priority is that of the policy.
+    // What is in it has no other taker, but the order among tasks of equal priority is that of the policy.
     const at = queues.findIndex(queue => !this.#isBefore(queue.heads()[0]?.task, fixed))
     return queues.toSpliced(at < 0 ? queues.length : at, 0, fixed)
   }

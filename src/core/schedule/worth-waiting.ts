@@ -14,7 +14,7 @@ export function isWorthWaiting(
   waiting: number,
   now: number,
 ): boolean {
-  // A task that others went past often enough would keep them from starting.
+  // A task that was overtaken often enough would keep others from starting.
   if (best.ended === 0 || starved(task)) return false
   for (const one of task.kind.implementations) {
     const { demand } = one

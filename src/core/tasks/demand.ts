@@ -27,8 +27,8 @@ export interface Spread {
   readonly perNode: number
 }
 
-/** What is asked of a node while a task runs there. */
-export interface Demand {
+/** What is asked of a node while a task runs there. Made by `demandOf` and those below. */
+export class Demand {
   readonly id: number
   /** The one of all that are nearly equal for which queues are kept; itself, unless it was made by `withSize`. */
   readonly alike: Demand
@@ -43,18 +43,6 @@ export interface Demand {
   readonly io: boolean
   readonly storage: StorageDemand | null
   /** Null for the many that are on one node. */
-  readonly spread: Spread | null
-}
-
-class EqualDemand implements Demand {
-  readonly id: number
-  readonly alike: Demand
-  readonly cpus: number
-  readonly memory: number
-  readonly tags: readonly string[]
-  readonly gpus: number
-  readonly io: boolean
-  readonly storage: StorageDemand | null
   readonly spread: Spread | null
 
   constructor(
@@ -100,7 +88,7 @@ export function demandOf(
   const key = `${cpus} ${memory} ${tags.join(',')}${more}`
   let demand = demands.get(key)
   if (!demand) {
-    demand = new EqualDemand(demands.size, io ? 0 : cpus, memory, [...tags], io, storage, gpus, spread)
+    demand = new Demand(demands.size, io ? 0 : cpus, memory, [...tags], io, storage, gpus, spread)
     demands.set(key, demand)
   }
   return demand
@@ -134,7 +122,7 @@ export function ioDemandOf(
 export function withSize(demand: Demand, size: number): Demand {
   const { id, alike, cpus, memory, tags, io, storage, gpus, spread } = demand
   if (!storage || storage.size === size) return alike
-  return new EqualDemand(id, cpus, memory, tags, io, { ...storage, size }, gpus, spread, alike)
+  return new Demand(id, cpus, memory, tags, io, { ...storage, size }, gpus, spread, alike)
 }
 
 /** Rounds up to four significant bits: at most 16 values per power of two, at most 6% too much. */

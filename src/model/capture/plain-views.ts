@@ -84,7 +84,7 @@ export class PlainViews {
   }
 }
 
-/** What was removed is not waited for by anybody: the memory is free for others. */
+/** No task waits for what was removed: its memory is free. */
 const writerOf = ({ tracked }: Region): Tracked | null => (tracked?.datum.removed ? null : tracked)
 
 const isSame = (region: Region, view: ArrayBufferView): boolean =>

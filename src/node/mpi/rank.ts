@@ -132,7 +132,7 @@ setHost({ client: () => client, main: () => Promise.resolve() })
 // --- where the program is ---
 
 const where = places.subarray(world * PLACE_BYTES + WHERE.at, world * PLACE_BYTES + WHERE.at + WHERE.size - 1)
-/** A look takes as long as many calls. After this many, the rank spends one part in so many of its time on it, and reads the clock only now and then. */
+/** A look takes as long as many calls. After this many, the rank spends that fraction of its time on looks, and reads the clock only now and then. */
 const LOOKS = 100
 const SHARE = 200
 const CLOCK = 0xf

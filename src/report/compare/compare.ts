@@ -7,7 +7,7 @@ const SURE = 2.58
 /** Smaller changes are not worth a word, however sure they are. */
 const SMALL = 0.03
 /** Fewer tasks say nothing about their spread. */
-const FEW = 3
+const LEAST_TASKS = 3
 
 /**
  * Compares kinds by the mean running time of their tasks that ended well. A change counts when it is larger than what chance
@@ -55,7 +55,7 @@ export function compareKind(name: string, before: KindTimes | null, after: KindT
   }
   const difference = after.mean - before.mean
   const costMs = difference * after.count
-  if (before.count < FEW || after.count < FEW || before.mean <= 0)
+  if (before.count < LEAST_TASKS || after.count < LEAST_TASKS || before.mean <= 0)
     return { name, verdict: 'too few', before, after, change: null, costMs }
   const error = Math.sqrt(before.deviation ** 2 / before.count + after.deviation ** 2 / after.count)
   const share = difference / before.mean

@@ -34,7 +34,7 @@ const CHUNK = 64 * 1024
 /** More arrows than this make every viewer crawl; the trace says from which task on they are left out. */
 const MAX_ARROWS = 100_000
 const MAX_VERSIONS = 4 * MAX_ARROWS
-const WHY_NO_ARROWS = 'viewers cannot draw so many'
+const WHY_NO_ARROWS = 'viewers cannot draw that many'
 const NONE: number[] = []
 type Submitted = Extract<RunEvent, { type: 'submitted' }>
 /** Counter samples are at least this far apart, and further as the run goes on: a thousandth of it. */

@@ -1,5 +1,6 @@
 import type { Datum } from '../../core/data/datum.ts'
 import type { Group } from '../../core/tasks/group.ts'
+import { FORMS } from '../../core/tasks/form.ts'
 import type { Task } from '../../core/tasks/task.ts'
 import type { Call } from '../../model/capture/call.ts'
 import type { Definition } from '../../model/definition.ts'
@@ -147,7 +148,7 @@ export class Keeper {
   #isShort({ implementation, kind }: Task): boolean {
     const { ended, estimate } = implementation
     if (this.#options.policy.what === 'long') return ended > 0 && estimate < LONG / 2
-    return kind.form === 'function' && ended > 8 && estimate < this.#worth.least
+    return FORMS[kind.form].runsOn === 'threads' && ended > 8 && estimate < this.#worth.least
   }
 
   /** A value was released before the end of its task. */
@@ -399,8 +400,7 @@ function notGiven(task: Task, file: Datum): Task | null {
 /** What a call does that makes its results unfit to be kept; null when nothing does. */
 function whyNot({ definition, slots }: Call): string | null {
   if (definition.options.cache === false) return 'its option cache is false'
-  if (definition.form !== 'function' && definition.form !== 'command')
-    return 'only functions and commands are kept'
+  if (FORMS[definition.form].runsOn === 'ranks') return 'only functions and commands are kept'
   if (definition.command?.hooks) return 'it is part of a workflow, which has a state of its own'
   for (const { datum, mode, stream } of slots) {
     if (datum.inPlace) return 'it uses memory from shared()'

@@ -198,7 +198,7 @@ export class Keeper {
       after.ino !== before.ino
     ) {
       await rm(target, { force: true })
-      return false // Somebody still writes to it, against its rule: leave it alone.
+      return false // A program still writes to it, against its rule: leave it alone.
     }
     await rename(link, rawPath(source))
     this.movedTo.set(path, target)

@@ -66,7 +66,7 @@ function readWord(
     problems.error(at, field, message, fix) as undefined
   if (word === 'on_termination' || word === 'on_close') {
     if (number !== undefined && !/^[1-9]\d{0,8}$/.test(number)) {
-      const never = number === '0' ? ': it would be complete before anybody wrote it' : ''
+      const never = number === '0' ? ': it would be complete before it was written' : ''
       return fail(
         `'${text}' has no usable count${never}`,
         `write '${word}' or '${word}:N' with N of 1 or more`,

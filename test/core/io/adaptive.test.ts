@@ -122,7 +122,7 @@ for (const [name, before, after] of [
   })
 }
 
-test('given two kinds, each should get half of the device, however large their tasks are and whoever came first', () => {
+test('given two kinds, each should get half of the device, however large their tasks are and whichever came first', () => {
   const rig = new IoRig({ storage: [device('disk', 60, unknown)], ioExecutors: 32 })
   rig.many(400, 'small', { bandwidth: 'adaptive' })
   rig.many(100, 'large', { bandwidth: 'adaptive' })

@@ -127,7 +127,7 @@ test('a task that writes more than the bound should be refused, with both number
   rig.write('w', { size: 21 })
 })
 
-test('where nobody says the size, one task of the kind should go ahead, and the others count as much as it wrote', () => {
+test('where the size is not given, one task of the kind should go ahead, and the others count as much as it wrote', () => {
   const rig = rigWith({ maxIntermediate: 25 })
   for (let i = 0; i < 5; i++) rig.write('w', {}, {}, temporary(rig))
   const [first] = rig.go() as [Task]

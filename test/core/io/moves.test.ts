@@ -25,7 +25,7 @@ function written(rig: IoRig, size: number, file: Datum = rig.file()): Version {
   return file.current
 }
 
-test('Algorithm 6: what nobody reads should move to the lowest layer that has room, and free its place', () => {
+test('Algorithm 6: what no task reads should move to the lowest layer that has room, and free its place', () => {
   const rig = rigWith({ flush: 'idle' })
   const version = written(rig, 40)
   assert.deepEqual(rig.go(), [])
@@ -42,7 +42,7 @@ test('Algorithm 6: what nobody reads should move to the lowest layer that has ro
   )
 })
 
-test('however many files nobody reads, all should move, also behind some that have nowhere to go', () => {
+test('however many files are not read, all should move, also behind some that have nowhere to go', () => {
   const rig = new IoRig({
     storage: [device('nvme', 60, { capacity: 1000 }), device('pfs', 10)],
     flush: 'idle',

@@ -176,7 +176,7 @@ test('Algorithm 5: others should pass the one that waits only if they end before
   }
 })
 
-test('Algorithm 5: while nothing is known of what runs, nobody should pass; when nothing runs, everybody may', () => {
+test('Algorithm 5: while nothing is known of what runs, no task should overtake; when nothing runs, all may', () => {
   const rig = new IoRig({ storage: [device('disk', 50, { capacity: 10 })], ioPolicy: 'backfill' })
   rig.many(2, 'red', { bandwidth: 30 * MB })
   rig.write('blue', { bandwidth: 10 * MB })
@@ -220,7 +220,7 @@ test('backfill: what goes past may use a lower layer, and not as the paper has i
 })
 
 for (const ioPolicy of ['priority', 'backfill', 'priority-paper', 'backfill-paper']) {
-  test(`${ioPolicy}: a task that 256 others went past should come first`, () => {
+  test(`${ioPolicy}: a task overtaken 256 times should go next`, () => {
     const rig = new IoRig({ storage: [device('disk', 50)], ioPolicy })
     rig.many(1, 'red', { bandwidth: 50 * MB })
     const running = rig.go()

@@ -256,7 +256,7 @@ class Machine {
     this.#checkBound()
   }
 
-  /** Nobody is left who could start: only with fcfs, where nobody waits for the sake of others until passed too often. */
+  /** No task is left that could start: only with fcfs, where no task waits for others until it was overtaken too often. */
   #checkNothingIsLeft(): void {
     const { io } = this.engine
     const ready = this.tasks.filter(({ state, demand }) => state === 'ready' && demand.io)
