@@ -94,7 +94,10 @@ describe('a run of streams over nodes', { skip, timeout: 120_000 }, () => {
       streamsOf(io),
     )
     assert.equal(code, 0, io.told())
-    for (const number of [0, 1, 2, 3]) assert.equal(read(place, `out${number}`), `${number}\n`)
+    for (const number of [0, 1, 2, 3]) {
+      assert.ok(existsSync(join(place, `out${number}`)), io.told())
+      assert.equal(read(place, `out${number}`), `${number}\n`)
+    }
     const [name = ''] = readdirSync(join(place, '.millrace/runs'))
     const events: RunEvent[] = []
     for await (const event of readJournal(join(place, '.millrace/runs', name, 'journal'))) events.push(event)

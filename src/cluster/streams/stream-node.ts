@@ -35,6 +35,8 @@ const INTERVAL = 250
 const START_LIMIT = 300_000
 /** Milliseconds for one question to the board. */
 const BOARD_LIMIT = 60_000
+/** Milliseconds in which the ends of steps come from other nodes. */
+const ENDS_LIMIT = 20_000
 const HEADER = 5
 
 /** One node of a streaming workflow: a board, the steps that were placed here, and a relay to the other nodes. */
@@ -321,9 +323,23 @@ export class StreamNode {
     return { kept, removed: isShared ? removed : Math.max(0, removed - incoming.remoteCount) }
   }
 
+  /**
+   * All steps have ended well, on all nodes. What tells this board of the ends elsewhere may still be on its way, and files are
+   * complete with it.
+   */
+  async #hearOfEnds({ board, orders }: Live): Promise<void> {
+    const all = instancesOf(orders.nodes)
+    for (const until = Date.now() + ENDS_LIMIT; Date.now() < until; await sleep(20)) {
+      const seen = await within(BOARD_LIMIT, board.ps(), 'the state of the steps')
+      const ended = new Map(seen?.steps.map(one => [one.name, one.endedOk + one.endedFailed]))
+      if ([...all].every(([step, count]) => (ended.get(step) ?? 0) >= count)) return
+    }
+  }
+
   async #finish(live: Live, how: 'well' | 'failed' | 'killed'): Promise<NodeResult> {
     this.#isOver = true
     const { board, workspace, relay, toRelay, open, incoming, outgoing } = live
+    if (how === 'well') await this.#hearOfEnds(live)
     const last = await within(BOARD_LIMIT, board.ps(), 'the state of the files')
     // Why a file failed here, and not where it was made, is told here.
     const files = last?.files.filter(({ path, reason }) => !incoming.isRemote(path) || hasCode(reason)) ?? []
