@@ -19,6 +19,7 @@ import { MillraceError } from '../core/errors.ts'
 import type { NodeDescription } from '../core/schedule/machine.ts'
 import { parseBytes, parseCount, parseDuration } from '../general/units.ts'
 import { hasTasksOn } from '../model/definition.ts'
+import { mayStream } from '../stream/run/toolchain.ts'
 import { programParcel } from './program-parcel.ts'
 import type { RunOptions } from './run-options.ts'
 import type { Runtime } from './runtime.ts'
@@ -135,6 +136,7 @@ export class ClusterRun {
   begin(runtime: Runtime, facts: Facts): void {
     const isApart = this.#cluster.links.some(({ folder }) => folder !== null)
     runtime.directoriesOnCommit = this.#cluster.isFar || this.mayGrow || isApart
+    for (const i of this.#cluster.links.keys()) this.#lookForStreams(i, runtime)
     this.#logs = facts.logs
     const cluster = this.#cluster
     runtime.lineage.begin(cluster.holders)
@@ -194,6 +196,7 @@ export class ClusterRun {
     const link = this.#cluster.links[member] as NodeLink
     await this.#look(member)
     if (link.isGone) return
+    this.#lookForStreams(member, runtime)
     this.#tell(member, facts)
     const { cpus, tags } = this.#options
     const description = this.#cluster.describeNode(
@@ -228,6 +231,16 @@ export class ClusterRun {
     this.#cluster.endNow()
     this.#elastic?.end()
     removeOrders(this.#run)
+  }
+
+  /** Where programs on a node cannot read files as they grow, those of the whole run read them when they are complete. */
+  #lookForStreams(node: number, runtime: Runtime): void {
+    const hello = this.#cluster.helloOf(node)
+    // One on this machine may not have called yet.
+    if ((hello ? hello.streams : mayStream()) || runtime.streamsOnCommit) return
+    runtime.streamsOnCommit = true
+    const { name } = this.#cluster.links[node] as NodeLink
+    runtime.note('info', `node ${name} has no C compiler: files of stream(…) are read when they are complete`)
   }
 
   /** Finds out whether a node on another machine sees our folders. */

@@ -13,6 +13,11 @@ export function makeRequests(slots: readonly Slot[], results: readonly Datum[]):
   return [...requests, ...out]
 }
 
+/** Where a node cannot let programs read files as they grow, they are read when they are complete. */
+export function commitStreams(slots: readonly Slot[]): void {
+  for (const slot of slots) delete slot.stream
+}
+
 /** Directories that grow do not go from node to node. With what is complete with them, they are read when their task has ended. */
 export function commitDirectories(slots: readonly Slot[]): void {
   const plain = new Set<string | null>()

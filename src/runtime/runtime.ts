@@ -40,7 +40,7 @@ import { Nested } from './nested.ts'
 import { FileSink } from './node-sink.ts'
 import { RunNodes } from './run-nodes.ts'
 import { Releases } from './releases.ts'
-import { commitDirectories, makeRequests, makeResults } from './requests.ts'
+import { commitDirectories, commitStreams, makeRequests, makeResults } from './requests.ts'
 import type { RuntimeOptions } from './runtime-options.ts'
 import { RunHost } from './run-host.ts'
 import { ProgramFiles } from './program-files.ts'
@@ -69,6 +69,8 @@ export class Runtime implements Client {
   readonly hasAgents: boolean
   /** Programs are on machines that share no memory with this one: directories that they stream are read when they are complete. */
   directoriesOnCommit = false
+  /** A node cannot let programs read files as they grow. */
+  streamsOnCommit = false
   readonly files: NodeFiles
   readonly nested: Nested
   readonly releases: Releases
@@ -208,7 +210,8 @@ export class Runtime implements Client {
     for (const { datum } of slots) {
       if (datum.current.state === 'cancelled' || datum.current.team?.failed) this.values.afterCancel(datum)
     }
-    if (this.directoriesOnCommit) commitDirectories(slots)
+    if (this.streamsOnCommit) commitStreams(slots)
+    else if (this.directoriesOnCommit) commitDirectories(slots)
     const accesses = makeRequests(slots, results)
     const streams = slots.some(({ stream }) => stream)
     if (demand.io || demand.storage) this.files.devices.locate(slots)

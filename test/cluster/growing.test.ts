@@ -20,11 +20,11 @@ const variables = {
   XDG_CACHE_HOME: join(folder, 'cache'),
 }
 
-async function run(mode: string, where = 'local:2x1') {
+async function run(mode: string, where = 'local:2x1', more: Record<string, string> = {}) {
   const at = mkdtempSync(join(folder, `${mode}-`))
   const marks = mkdtempSync(join(folder, 'marks-'))
   const words = ['run', program, '--nodes', where, '--progress', 'plain', '--', mode, marks]
-  const { code, stdout, stderr } = await millrace(at, words, variables)
+  const { code, stdout, stderr } = await millrace(at, words, { ...variables, ...more })
   assert.equal(code, 0, stderr)
   // What an agent that was killed has left is removed by its watchdog.
   await until(() => readdirSync(nodes).length === 0)
@@ -127,6 +127,16 @@ target('all', ['double.txt'])
     assert.equal(readFileSync(join(at, 'numbers.txt'), 'utf8'), '7\n2\n')
     assert.equal(readFileSync(join(at, 'double.txt'), 'utf8'), '7\n4\n')
     assert.match((await millrace(at, words, more)).stderr, /nothing to do/)
+  })
+
+  test('where a node has no compiler, files are read when they are complete', async () => {
+    const expected = Array.from({ length: 12 }, (_, i) => 1001 - i)
+    const { result, stderr } = await run('many', 'local:3x1', {
+      CC: '/no/such/compiler',
+      XDG_CACHE_HOME: join(folder, 'no-cache'),
+    })
+    assert.deepEqual(result, expected)
+    assert.match(stderr, /has no C compiler: files of stream\(…\) are read when they are complete/)
   })
 
   test('nothing is left in memory', async () => {

@@ -8,6 +8,7 @@ import { FROM_AGENT, PROTOCOL } from '../link/frame-types.ts'
 import { FrameWriter } from '../link/frames.ts'
 import { clientTls } from '../link/secret.ts'
 import type { AgentHello } from '../link/start.ts'
+import { mayStream } from '../../stream/run/toolchain.ts'
 import { pack } from '../link/structured.ts'
 
 export interface CallOptions {
@@ -101,6 +102,7 @@ function say(socket: Socket, channel: AgentHello['channel'], options: CallOption
     platform: `${process.platform} ${process.arch}`,
     peers: options.peers ?? [],
     folder: ownFolder(),
+    streams: mayStream(),
   }
   const writer = new FrameWriter()
   writer.begin(FROM_AGENT.hello)

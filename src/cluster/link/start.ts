@@ -48,6 +48,8 @@ export interface AgentHello {
   readonly peers: readonly string[]
   /** Where it can have a folder of its own. */
   readonly folder: string
+  /** It has the library that lets programs read files as they grow, or can build it. */
+  readonly streams: boolean
 }
 
 /** What an agent is asked before a run. */

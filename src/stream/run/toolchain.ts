@@ -1,6 +1,8 @@
 /** The interposing library and the board tool, built at first use. */
 import { join } from 'node:path'
-import { BuildFailure, buildPart, compiler, sourcesOf } from '../../native/build.ts'
+import { BuildFailure, buildPart, builtPart, compiler, sourcesOf } from '../../native/build.ts'
+import type { Part } from '../../native/build.ts'
+import { findProgram } from './elf.ts'
 import { StreamError } from '../stream-error.ts'
 
 export { cacheFolder } from '../../native/build.ts'
@@ -34,12 +36,25 @@ export async function streamTools(
   return made
 }
 
+/** Whether they are there, or something that could build them is. */
+export function mayStream(sources = sourcesOf('preload')): boolean {
+  if (process.platform !== 'linux') return false
+  return (
+    findProgram(compiler().split(' ')[0] as string, process.cwd()) !== undefined ||
+    builtPart(partOf(sources)) !== null
+  )
+}
+
+const partOf = (sources: string): Part => ({
+  name: 'stream',
+  sources,
+  makes: ['millrace-board', 'libmillrace.so'],
+})
+
 async function findOrBuild(sources: string, say: (text: string) => void): Promise<Tools> {
   try {
     const folder = await buildPart({
-      name: 'stream',
-      sources,
-      makes: ['millrace-board', 'libmillrace.so'],
+      ...partOf(sources),
       say: where => say(`building the streaming library in ${where} …\n`),
     })
     return { board: join(folder, 'millrace-board'), library: join(folder, 'libmillrace.so') }
