@@ -189,6 +189,7 @@ struct mr_event {
 
 enum { MR_LINKS = 1, MR_DIR_LINKS = 2, MR_SPECIAL = 4, MR_HARD_LINKS = 8, MR_OUTER_LINKS = 16 };
 
+#define MR_AROUND (16u << 10)
 struct mr_board {
     u32 magic, version;
     u32 ready, gone;
@@ -208,6 +209,8 @@ struct mr_board {
     u32 adopted; /* grows when descriptors were booked for processes that do not know it yet (adopt.c) */
     u64 moves;
     u32 settled_seq, settled_waiters; /* futex: grows when a file is committed or fails */
+    u32 around_len, pad;
+    char around[MR_AROUND]; /* a line of `ps` about the other nodes, as the process of this node wrote it */
     char shm[160];
     u64 folders[MR_FOLDER_BITS / 64]; /* a bit for each directory that records lie below, by the hash of its path */
     struct mr_region region[MR_REGIONS];

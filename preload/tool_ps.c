@@ -206,6 +206,17 @@ static void print_wait(u32 i)
     puts("}");
 }
 
+static void print_around(void)
+{
+    static char line[MR_AROUND];
+    struct mr_guard g;
+    mr_lock(&g);
+    u32 length = mr_b->around_len < MR_AROUND ? mr_b->around_len : MR_AROUND;
+    memcpy(line, mr_b->around, length);
+    mr_unlock(&g);
+    if (length) printf("%.*s\n", (int)length, line);
+}
+
 static void print_events(u64 since)
 {
     u64 last = mr_load(&mr_b->event_seq), seq = last > MR_EVENT_COUNT - 1 ? last - MR_EVENT_COUNT + 2 : 1;
@@ -240,6 +251,7 @@ int mr_command_ps(const struct mr_options *o)
         if (mr_proc_at(i)->slot.used) print_process(i);
     for (u32 i = 0; i < mr_used(MR_WAITS); i++)
         if (mr_wait_at(i)->slot.used) print_wait(i);
+    print_around();
     print_events(o->since);
     return 0;
 }

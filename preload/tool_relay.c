@@ -125,6 +125,19 @@ static int hold(const u8 *content, u32 length)
     return 0;
 }
 
+/* ---- what `ps` says of other nodes ---- */
+
+static int note_around(const u8 *content, u32 length)
+{
+    struct mr_guard g;
+    if (length < 2 || length - 2 > sizeof mr_b->around) return mr_say(MR_USAGE, "a line about other nodes has %u bytes", length);
+    mr_lock(&g);
+    memcpy(mr_b->around, content + 2, length - 2);
+    mr_b->around_len = length - 2;
+    mr_unlock(&g);
+    return 0;
+}
+
 /* ---- taking frames ---- */
 
 static int read_all(void *to, size_t n)
@@ -166,6 +179,7 @@ static void *take(void *unused)
         else if (head[4] == MR_FRAME_GO) has_all_wants = 1;
         else if (head[4] == MR_FRAME_AGAIN) mr_add(&mr_send_again, 1);
         else if (head[4] == MR_FRAME_HOLD) code = hold(content, length);
+        else if (head[4] == MR_FRAME_AROUND) code = note_around(content, length);
         else code = mr_take_frame(head[4], content, length);
     }
     if (mr_is_live) mr_fail_begun();

@@ -24,6 +24,7 @@ enum {
     MR_FRAME_AGAIN,      /* in: what was sent is to be sent again, because a node may not have got it. out: that was done; u32: for how many of them */
     MR_FRAME_HOLD,       /* in: u8: 1 no more bytes of this file for now, 0 go on. Other files do not wait for it */
     MR_FRAME_LATE,       /* out: it is complete or has failed, and is held: the ENDEDs that follow are for nodes that have it whole */
+    MR_FRAME_AROUND,     /* in: text: a line of `ps` about the other nodes. No name */
 };
 
 /* A directory that a rule names: it is complete when each node finds it so. A file that may have been sent before, with the

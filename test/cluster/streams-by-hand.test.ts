@@ -1,12 +1,13 @@
 // Workflows on several nodes whose steps their user starts.
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
-import { existsSync, readdirSync } from 'node:fs'
+import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseNodes } from '../../src/cluster/launch/node-spec.ts'
 import { streamUpOnNodes } from '../../src/cluster/streams/up-nodes.ts'
+import type { NodesLine } from '../../src/stream/board/snapshot.ts'
 import { packageVersion } from '../../src/runtime/version.ts'
 import { configOf, ears, folderOf, read, toolsOrReason } from '../stream/support.ts'
 import type { Stage } from '../stream/support.ts'
@@ -186,4 +187,49 @@ describe('steps that their user starts on several nodes', { skip, timeout: 120_0
     up.stop.abort()
     assert.equal(await up.code, 130)
   })
+
+  test('ps says what goes from node to node, and who waits for which byte of whom', async () => {
+    const up = new Up(['make=local1', 'use=local2'])
+    const [first = '', second = ''] = await up.dirs()
+    const make = `exec > f; head -c 5000000 /dev/zero; until [ -e ${up.place}/seen ]; do sleep 0.02; done`
+    const writer = up.exec(1, 'make', make, first)
+    const reader = up.exec(2, 'use', 'cat f > out', second)
+    const ps = (more: string[] = []): Promise<string> =>
+      printed(['stream', 'ps', '--nodes', 'local:2', '--workflow', `${up.name}.local2`, ...more])
+    const wait = /use \(pid \d+\) waits for more of f, from byte 5000000, written by make on local1\n/
+    await until(ps, wait)
+    const ofWriter = ['stream', 'ps', '--workflow', `${up.name}.local1`]
+    await until(() => printed(ofWriter), /^ {2}local1 → local2: 5\.0 MB sent, [\d.]+ [kM]?B\/s$/m)
+    const lines = (await printed([...ofWriter, '--json'])).split('\n').filter(line => line !== '')
+    const told = lines.map(line => JSON.parse(line) as NodesLine).find(({ type }) => type === 'nodes')
+    assert.equal(told?.name, 'local1')
+    assert.deepEqual(told.places, { make: ['local1'], use: ['local2'] })
+    const [link, ...more] = told.links
+    assert.deepEqual([link?.from, link?.to, link?.byCoordinator, more], ['local1', 'local2', false, []])
+    assert.ok((link?.bytes ?? 0) > 5_000_000 && (link?.bytes ?? 0) < 5_100_000)
+    // Nothing goes any more.
+    await until(() => printed(ofWriter), /5\.0 MB sent, 0 B\/s$/m)
+    writeFileSync(`${up.place}/seen`, '')
+    assert.deepEqual([(await writer).code, (await reader).code], [0, 0])
+    assert.equal(await up.code, 0, up.io.told())
+  })
 })
+
+async function printed(args: string[]): Promise<string> {
+  const child = spawn(process.execPath, [millrace, ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
+  let text = ''
+  child.stdout.setEncoding('utf8').on('data', (part: string) => (text += part))
+  await new Promise(resolve => child.on('close', resolve))
+  return text
+}
+
+/** Looks again and again; what was seen last is told when it never comes. */
+async function until(look: () => Promise<string>, expected: RegExp): Promise<void> {
+  let seen = ''
+  for (let tries = 0; tries < 100; tries++) {
+    seen = await look()
+    if (expected.test(seen)) return
+    await sleep(100)
+  }
+  assert.match(seen, expected)
+}

@@ -23,6 +23,8 @@ export const RELAY = {
   hold: 73,
   /** Of a relay: a file is complete, and is held. */
   late: 74,
+  /** To a relay: what `ps` says of the other nodes. */
+  around: 75,
 } as const
 /** The last byte of `begin`. */
 export const FLAGS = { directory: 1, again: 2 } as const

@@ -44,6 +44,10 @@ export const againFrame = (): Buffer => frameOf(RELAY.again, '', () => undefined
 export const holdFrame = (path: string, isHeld: boolean): Buffer =>
   frameOf(RELAY.hold, path, writer => writer.byte(isHeld ? 1 : 0))
 
+/** What `ps` says of the other nodes. */
+export const aroundFrame = (line: string): Buffer =>
+  frameOf(RELAY.around, '', writer => writer.raw(Buffer.from(line)))
+
 /** The path, or the name of a step, that a frame begins with. */
 export function pathOf(bytes: Buffer, at: number): string {
   return bytes.toString('utf8', at + 2, at + 2 + bytes.readUInt16LE(at))

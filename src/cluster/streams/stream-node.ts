@@ -13,6 +13,7 @@ import { openRunBoard } from '../../stream/run/run-board.ts'
 import type { RunBoard } from '../../stream/run/run-board.ts'
 import { streamTools } from '../../stream/run/toolchain.ts'
 import { FrameSplitter } from '../link/frames.ts'
+import { Around } from './around.ts'
 import { Carried } from './carried.ts'
 import { Channels } from './channel.ts'
 import { FrameLink } from './frame-link.ts'
@@ -20,7 +21,15 @@ import { PacedOutput } from './paced-output.ts'
 import { Incoming } from './incoming.ts'
 import { Outgoing } from './outgoing.ts'
 import { Relay } from './relay.ts'
-import { againFrame, carriedId, carryFrame, holdFrame, readCarried, readNumber } from './relay-frame.ts'
+import {
+  againFrame,
+  aroundFrame,
+  carriedId,
+  carryFrame,
+  holdFrame,
+  readCarried,
+  readNumber,
+} from './relay-frame.ts'
 import { takenFrame, wantedFrames } from './relay-frame.ts'
 import { Routes } from './routes.ts'
 import { PULSE, SILENCE_OF_COORDINATOR, TAKEN_FRAME } from './messages.ts'
@@ -203,6 +212,7 @@ export class StreamNode {
       outgoing,
       own,
       carried: new Map(),
+      around: new Around(node, nodes),
     }
     this.#live = live
     const addresses = nodes.map(one => one.addresses)
@@ -240,6 +250,8 @@ export class StreamNode {
   async #look(live: Live): Promise<void> {
     while (!this.#isOver) {
       const began = Date.now()
+      const line = live.around.line(sentBy(live), began)
+      if (line !== undefined) live.relay.stdin.write(aroundFrame(line))
       const snapshot = await live.board.ps().catch(() => undefined)
       if (snapshot && !this.#isOver) {
         // Nothing moves out of a directory that other nodes read.
@@ -247,7 +259,7 @@ export class StreamNode {
         const files = snapshot.files.filter(({ path }) => !live.incoming.isRemote(path))
         this.#link.say({
           say: 'look',
-          snapshot: { ...snapshot, files, events: [] },
+          snapshot: { ...snapshot, files, events: [], nodes: undefined },
           sent: sentBy(live),
         })
       }
@@ -372,6 +384,7 @@ interface Live {
   /** What comes by the coordinator, by its node. */
   readonly carried: Map<number, Carried>
   readonly open: RunBoard
+  readonly around: Around
 }
 
 /** Bytes that went to other nodes: none where all see one directory. */

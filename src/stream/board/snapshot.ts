@@ -64,6 +64,26 @@ export interface EventLine {
   text: string
 }
 
+/** Bytes that went from one node to the next, of files of this node. */
+export interface LinkLine {
+  from: string
+  to: string
+  byCoordinator: boolean
+  bytes: number
+  /** Bytes per second of late. */
+  rate: number
+}
+
+/** Where the workflow is on several nodes. */
+export interface NodesLine {
+  type: 'nodes'
+  /** Of this node. */
+  name: string
+  /** Nodes of each step. */
+  places: Record<string, string[]>
+  links: LinkLine[]
+}
+
 export interface Snapshot {
   board: BoardLine | undefined
   steps: StepLine[]
@@ -71,6 +91,7 @@ export interface Snapshot {
   processes: ProcessLine[]
   waits: WaitLine[]
   events: EventLine[]
+  nodes?: NodesLine | undefined
 }
 
 /** Reads the lines; types that are not known here are passed over, as the format asks. */
@@ -94,6 +115,9 @@ export function parseSnapshot(text: string): Snapshot {
         break
       case 'wait':
         snapshot.waits.push(record as WaitLine)
+        break
+      case 'nodes':
+        snapshot.nodes = record as NodesLine
         break
       case 'event':
         snapshot.events.push(record as EventLine)

@@ -18,6 +18,7 @@ import { counted, planTable } from '../board/table.ts'
 import { planGraph } from '../language/text-graph.ts'
 import { streamTools } from './toolchain.ts'
 import { refuseSecond } from './run-board.ts'
+import { linkText, waitText } from './ps-text.ts'
 import { forgetState, readState, writeState } from './up-state.ts'
 import { holdOn, openWorkspace, removeOwn, removeTemporary } from '../board/workspace.ts'
 
@@ -257,7 +258,8 @@ export function streamPs(options: PsOptions, io: StreamIo): Promise<number> {
             .join(''),
         )
       }
-      for (const wait of snapshot.waits) io.out(`  ${wait.sentence}\n`)
+      for (const wait of snapshot.waits) io.out(`  ${waitText(wait, snapshot.nodes)}\n`)
+      for (const link of snapshot.nodes?.links ?? []) io.out(`  ${linkText(link)}\n`)
     }
     return 0
   })
