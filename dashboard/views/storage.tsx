@@ -1,15 +1,10 @@
-import type {
-  DeviceRow,
-  MoveRow,
-  RunSection,
-  StorageSection,
-  TunerRow,
-} from '../../src/report/dashboard/protocol.ts'
+import type { DeviceRow, MoveRow, RunSection, StorageSection } from '../../src/report/dashboard/protocol.ts'
 import { formatBytes, formatCount, formatDuration, formatPercent, plural } from '../../src/report/format.ts'
 import { Chart, Meter, type Level } from '../charts.tsx'
 import { Card, Empty, Loading } from '../parts.tsx'
 import { useSection } from '../store.ts'
-import { Bar, Table, type Column } from '../table.tsx'
+import { Table, type Column } from '../table.tsx'
+import { Tuner } from './tuner.tsx'
 
 export function StorageView(): preact.JSX.Element {
   const storage = useSection('storage')
@@ -154,85 +149,6 @@ function Device({ device, run }: { device: DeviceRow; run: RunSection }): preact
     </Card>
   )
 }
-
-/** Trials with the same number of tasks at one time, together. */
-interface Trials {
-  concurrency: number
-  count: number
-  mean: number
-  /** Tasks per second, all together. */
-  rate: number
-}
-
-function trialsOf({ trials }: TunerRow): Trials[] {
-  const found = new Map<number, { count: number; sum: number }>()
-  for (const { concurrency, mean } of trials) {
-    const known = found.get(concurrency) ?? { count: 0, sum: 0 }
-    found.set(concurrency, { count: known.count + 1, sum: known.sum + mean })
-  }
-  return [...found]
-    .sort(([a], [b]) => a - b)
-    .map(([concurrency, { count, sum }]) => {
-      const mean = sum / count
-      return { concurrency, count, mean, rate: mean > 0 ? (concurrency * 1000) / mean : 0 }
-    })
-}
-
-/** What was tried: how many tasks at one time, how long each took, how many the device did per second. And what was taken. */
-function Tuner({ tuner, isOver }: { tuner: TunerRow; isOver: boolean }): preact.JSX.Element {
-  const { kind, device, trials, verdict } = tuner
-  const rows = trialsOf(tuner)
-  const most = Math.max(...rows.map(row => row.rate), 1e-9)
-  const taken = rows.find(row => row.concurrency === verdict?.concurrency)
-  const isTaken = (row: Trials): boolean => row.concurrency === verdict?.concurrency
-  const columns: Column<Trials>[] = [
-    {
-      title: 'tasks at one time',
-      class: 'thin',
-      cell: row => (
-        <span class={isTaken(row) ? 'taken' : ''}>
-          {formatCount(row.concurrency)}
-          {isTaken(row) ? ' ◆ taken' : ''}
-        </span>
-      ),
-    },
-    {
-      title: 'tasks per second',
-      cell: row => <Bar share={row.rate / most} tone={isTaken(row) ? 'taken' : 'done'} />,
-    },
-    { title: 'in all', isNumber: true, cell: row => `${rateText(row.rate)}/s` },
-    { title: 'time of a task', isNumber: true, cell: row => formatDuration(row.mean) },
-    { title: 'trials', isNumber: true, cell: row => formatCount(row.count) },
-  ]
-  const told = verdict
-    ? `${verdict.concurrency} at a time, ${rate(verdict.bandwidth)} each`
-    : `${plural(trials.length, 'trial')}${isOver ? '' : ' so far'}`
-  return (
-    <Card title={`Limit of ${kind} on ${device}`} aside={told} class="tuner">
-      {rows.length === 0 ? null : (
-        <Table
-          name={`Trials of ${kind} on ${device}`}
-          columns={columns}
-          rows={rows}
-          keyOf={row => row.concurrency}
-        />
-      )}
-      <p class="hint">
-        {verdict
-          ? `◆ ${verdict.reason}${verdict.learned > 0 ? `; learned from ${plural(verdict.learned, 'task')}` : ''}.`
-          : isOver
-            ? 'No verdict: the run ended before there were enough trials.'
-            : 'No verdict yet.'}
-        {verdict && verdict.waiting !== null && taken && taken.rate < most
-          ? ` Another number does more tasks per second, but ${plural(verdict.waiting, 'task')} waited, and the last of so few ends sooner this way. It is chosen again when more wait.`
-          : ''}
-      </p>
-    </Card>
-  )
-}
-
-const rateText = (value: number): string =>
-  value >= 100 ? formatCount(Math.round(value)) : value.toPrecision(2)
 
 const MOVE_WORDS = {
   started: ', moving',

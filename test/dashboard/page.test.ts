@@ -46,11 +46,30 @@ test('every view is drawn in both themes and on a phone, and axe finds nothing',
       await page.goto(`${url}#${view}`)
       await page.locator(`main[aria-label="${view[0]?.toUpperCase()}${view.slice(1)}"] > div`).waitFor()
       await check(page, view, look)
+      if (view === 'storage') await checkTrials(page)
     }
     assert.deepEqual(complaints, [])
     await page.close()
   }
 })
+
+/** That each trial is a dot, that the limit that was taken is marked at its place, and that all of it is said in words. */
+async function checkTrials(page: Page): Promise<void> {
+  const plot = page.locator('.trials .plot')
+  assert.equal(await plot.locator('svg .trial').count(), 4)
+  assert.equal(
+    await plot.locator('svg').getAttribute('aria-label'),
+    'Tasks per second of project on nvme: 1 at one time, 8.3; 2 at one time, 25, taken; 4 at one time, 41',
+  )
+  const middle = async (what: string): Promise<number> => {
+    const box = await plot.locator(what).boundingBox()
+    assert.ok(box)
+    return box.x + box.width / 2
+  }
+  const diamond = await middle('.diamond')
+  assert.ok(Math.abs(diamond - (await middle('.tick.taken'))) < 1)
+  assert.ok(Math.abs(diamond - (await middle('svg .verdict'))) < 1)
+}
 
 test(
   'a failure is on the first view with the end of its output; a task opens with its story',

@@ -34,6 +34,7 @@ function* extras(): Generator<RunEvent> {
     [1, 120],
     [2, 80],
     [4, 95],
+    [4, 100],
   ] as const)
     yield { type: 'trial', at: at + concurrency, kind: 0, device: 0, bandwidth: 1e8, concurrency, mean }
   yield {
