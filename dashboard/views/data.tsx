@@ -11,17 +11,30 @@ export function DataView(): preact.JSX.Element {
   const run = useSection('run')
   if (!data) return <Loading />
   const { intermediate } = data
-  if (data.largest.length === 0 && intermediate === null)
-    return <Empty>No file of a known size is there. Files that tasks read or make are shown here.</Empty>
+  if (data.largest.length === 0 && intermediate === null && data.values.most === 0)
+    return (
+      <Empty>
+        No file of a known size and no large value is there. What tasks read or make is shown here.
+      </Empty>
+    )
   const most = data.largest[0]?.bytes ?? 1
   return (
     <div class="data">
       <div class="tiles">
         <div class="tile">
-          <span class="label">There now</span>
-          <span class="value">{formatBytes(data.aliveBytes)}</span>
-          <span class="note">in {plural(data.alive, 'file')}</span>
+          <span class="label">Files now</span>
+          <span class="value">{formatBytes(data.files.bytes)}</span>
+          <span class="note">in {plural(data.files.count, 'file')}</span>
         </div>
+        {data.values.most === 0 ? null : (
+          <div class="tile">
+            <span class="label">Large values now</span>
+            <span class="value">{formatBytes(data.values.bytes)}</span>
+            <span class="note">
+              {plural(data.values.count, 'value')}, at most {formatBytes(data.values.most)} at one time
+            </span>
+          </div>
+        )}
         <div class="tile">
           <span class="label">Made in all</span>
           <span class="value">{formatBytes(data.madeBytes)}</span>
@@ -51,17 +64,20 @@ export function DataView(): preact.JSX.Element {
         </Card>
       )}
       <Card
-        title="Largest files"
-        aside="those that tasks still read, and the last version of each that is a result"
+        title="Largest data"
+        aside="files that tasks still read, the last version of each, and values in memory from 64 KiB on"
       >
-        <Table name="Largest files" columns={columns(most)} rows={data.largest} keyOf={row => row.version} />
+        <Table name="Largest data" columns={columns(most)} rows={data.largest} keyOf={row => row.version} />
       </Card>
     </div>
   )
 }
 
+const placeOf = ({ isValue, place }: DataRow): preact.ComponentChildren =>
+  !isValue ? (place ?? '') : place === null ? 'memory' : `memory of ${place} only`
+
 const columns = (most: number): Column<DataRow>[] => [
-  { title: 'file', class: 'name', cell: row => row.name },
+  { title: 'file or value', class: 'name', cell: row => row.name },
   { title: 'size', isNumber: true, cell: row => formatBytes(row.bytes) },
   { title: 'against the largest', cell: row => <Bar share={row.bytes / most} /> },
   {
@@ -70,9 +86,9 @@ const columns = (most: number): Column<DataRow>[] => [
   },
   {
     title: 'kept for',
-    cell: ({ holders, holderCount }) =>
+    cell: ({ holders, holderCount, isValue }) =>
       holderCount === 0 ? (
-        <small>a result</small>
+        <small>{isValue ? 'the program' : 'a result'}</small>
       ) : (
         <>
           {holders.map(holder => (
@@ -86,5 +102,5 @@ const columns = (most: number): Column<DataRow>[] => [
         </>
       ),
   },
-  { title: 'device', cell: row => row.device ?? '' },
+  { title: 'place', cell: placeOf },
 ]

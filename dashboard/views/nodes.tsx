@@ -59,7 +59,7 @@ const TRANSFERS: Column<NodesSection['transfers'][number]>[] = [
   { title: 'to', cell: row => row.to },
   { title: 'inputs', isNumber: true, cell: row => formatCount(row.count) },
   {
-    title: 'size of files',
+    title: 'size of files and large values',
     isNumber: true,
     cell: row => (row.bytes > 0 ? formatBytes(row.bytes) : <small>not measured</small>),
   },

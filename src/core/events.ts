@@ -313,6 +313,11 @@ export type RunEvent =
       producers: string[]
       readers: { name: string; waits: string | null }[]
     }
+  /**
+   * A value that takes at least 64 KiB is in memory; 0 `bytes`: not any more. `stays`: only on the node of the task that made
+   * it, until it is wanted elsewhere.
+   */
+  | { type: 'value'; at: number; version: number; bytes: number; stays?: true }
   /** A temporary file was deleted, because no task will read it. */
   | { type: 'removed'; at: number; version: number }
   /** What temporary files take now, where they have a bound. */

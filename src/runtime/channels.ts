@@ -16,7 +16,15 @@ import type { Runtime } from './runtime.ts'
 /** What it uses of the runtime. */
 type Uses = Pick<
   Runtime,
-  'engine' | 'handle' | 'isAtRest' | 'isAwaited' | 'now' | 'schedule' | 'whenSettled' | 'whenUnread'
+  | 'engine'
+  | 'handle'
+  | 'isAtRest'
+  | 'isAwaited'
+  | 'largeValues'
+  | 'now'
+  | 'schedule'
+  | 'whenSettled'
+  | 'whenUnread'
 >
 
 /** The streams of a run: who makes them, who takes them, and what happens when no task does. */
@@ -132,6 +140,7 @@ export class Channels implements ChannelHost {
   release(task: Task, version: Version, at: number): void {
     const now = this.#runtime.now()
     this.#runtime.engine.release(task, version, Math.min(at, now), now)
+    this.#runtime.largeValues.made(version)
     this.#runtime.schedule()
   }
 

@@ -6,6 +6,7 @@ import type { TaskNode } from '../node/node.ts'
 import type { Watchdog } from '../node/processes/watchdog.ts'
 import type { Channels } from './channels.ts'
 import type { RunNodes } from './run-nodes.ts'
+import type { LargeValues } from './large-values.ts'
 import type { Nested } from './nested.ts'
 import type { Keeper } from './resume/keeper.ts'
 import { StandstillWatch } from './standstill-watch.ts'
@@ -24,6 +25,7 @@ export interface LoopParts {
   readonly files: Pick<NodeFiles, 'discard'> & {
     readonly devices: Pick<NodeFiles['devices'], 'any' | 'sample' | 'look' | 'move'>
   }
+  readonly largeValues: Pick<LargeValues, 'dropped'>
   readonly nested: Pick<Nested, 'resume' | 'cancelCalled'>
   readonly channels: Pick<Channels, 'any' | 'look' | 'isAwaited'>
   readonly waits: Pick<Waits, 'any' | 'wake'>
@@ -113,7 +115,7 @@ export class Loop {
   }
 
   #carryOut(instruction: Instruction): void {
-    const { files, nested, nodes, waits } = this.#parts
+    const { files, largeValues, nested, nodes, waits } = this.#parts
     switch (instruction.type) {
       case 'start':
         this.#parts.keeper()?.starting(instruction.task)
@@ -129,6 +131,7 @@ export class Loop {
         return this.#recall(instruction.tasks, instruction.why)
       case 'discard':
         if (instruction.version.readers === 0 && instruction.version.obsolete) {
+          largeValues.dropped(instruction.version)
           files.discard(instruction.version)
         }
         return

@@ -9,7 +9,16 @@ import type { Runtime } from './runtime.ts'
 /** What it uses of the runtime. */
 type Uses = Pick<
   Runtime,
-  'channels' | 'engine' | 'keeper' | 'lineage' | 'modules' | 'nested' | 'now' | 'releases' | 'schedule'
+  | 'channels'
+  | 'engine'
+  | 'keeper'
+  | 'largeValues'
+  | 'lineage'
+  | 'modules'
+  | 'nested'
+  | 'now'
+  | 'releases'
+  | 'schedule'
 >
 
 /** Tells the core what happens to the files of a run. */
@@ -70,6 +79,7 @@ export class NodeSink extends FileSink implements NodeEvents {
     runtime.keeper?.finished(task, took)
     const at = Math.max(task.startedAt, Math.min(startedAt + took, now))
     runtime.engine.finished(task, at, took, ending)
+    if (task.state === 'done') runtime.largeValues.finished(task)
     runtime.lineage.overwritten(task)
     runtime.schedule()
   }

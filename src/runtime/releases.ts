@@ -8,7 +8,10 @@ import type { Runtime } from './runtime.ts'
 import type { Session } from './session.ts'
 
 /** What it uses of the runtime. */
-type Uses = Pick<Runtime, 'channels' | 'copyOut' | 'engine' | 'now' | 'schedule' | 'whenSettled'>
+type Uses = Pick<
+  Runtime,
+  'channels' | 'copyOut' | 'engine' | 'largeValues' | 'now' | 'schedule' | 'whenSettled'
+>
 
 /** Takes in what running tasks release before they end. */
 export class Releases {
@@ -43,6 +46,7 @@ export class Releases {
     this.#remember(task, index, check)
     version.value = value
     this.#runtime.engine.release(task, version, Math.min(at, now), now)
+    this.#runtime.largeValues.made(version)
     this.#runtime.schedule()
   }
 
@@ -67,6 +71,7 @@ export class Releases {
         version.value = kept
         if (!channel) this.#remember(task, index, 0)
         this.#runtime.engine.release(task, version, now, now)
+        this.#runtime.largeValues.made(version)
       }
       this.#runtime.schedule()
     }

@@ -31,6 +31,7 @@ import { Job, jobOf } from '../node/job.ts'
 import { Groups } from './groups.ts'
 import type { Keeper } from './resume/keeper.ts'
 import { Kinds } from './kinds.ts'
+import { LargeValues } from './large-values.ts'
 import { Lineage } from './lineage.ts'
 import { Loop } from './loop.ts'
 import { createSession } from './session.ts'
@@ -79,6 +80,7 @@ export class Runtime implements Client {
   readonly #programFiles = new ProgramFiles(this)
   readonly #buffers = new BufferOwnership()
   readonly lineage = new Lineage(this, this.#buffers)
+  readonly largeValues = new LargeValues(this)
   readonly #watchdog: Watchdog
   readonly #waits: Waits
   readonly #loop: Loop
@@ -136,6 +138,7 @@ export class Runtime implements Client {
       engine,
       nodes: this.nodes,
       files,
+      largeValues: this.largeValues,
       nested,
       channels,
       watchdog,

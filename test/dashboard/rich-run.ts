@@ -69,4 +69,5 @@ function* extras(): Generator<RunEvent> {
       readers: [{ name: 'use', waits: 'use waits for make' }],
     }
   yield { type: 'released', at: at + 50, task: 3, version: 900 }
+  yield { type: 'value', at: at + 50, version: 900, bytes: 3e6, stays: true }
 }

@@ -273,3 +273,40 @@ test('a move that failed and one that was not needed any more are told apart', (
     ],
   )
 })
+
+test('large values are among the data until they are dropped, with the node that has them and the tasks that wait', () => {
+  const submitted = { kind: 1, parent: null, group: null, priority: 0 }
+  const model = modelOf([
+    { ...(sampleRun[0] as Extract<RunEvent, { type: 'run-started' }>), at: 0 },
+    { type: 'kind-defined', at: 0, kind: 1, name: 'job', form: 'function', module: '' },
+    { type: 'submitted', at: 0, task: 1, ...submitted, reads: [], writes: [1] },
+    { type: 'submitted', at: 0, task: 2, ...submitted, reads: [1], writes: [2] },
+    { type: 'ready', at: 0, task: 1 },
+    { type: 'started', at: 0, task: 1, attempt: 1, node: 0, lane: 0, cpus: 1 },
+    { type: 'finished', at: 5, task: 1, attempt: 1 },
+    { type: 'value', at: 5, version: 1, bytes: 3e6, stays: true },
+  ])
+  const seen = (): unknown[] =>
+    dataSection(model, 9).largest.map(({ version, isValue, bytes, maker, holders, place }) => {
+      return [version, isValue, bytes, maker?.name, holders.map(({ name }) => name), place]
+    })
+  const node = model.nodes[0]?.name
+  assert.deepEqual(seen(), [[1, true, 3e6, 'job#1', ['job#2'], node]])
+  for (const event of [
+    { type: 'ready', at: 6, task: 2 },
+    { type: 'started', at: 6, task: 2, attempt: 1, node: 0, lane: 0, cpus: 1 },
+    { type: 'finished', at: 7, task: 2, attempt: 1 },
+    { type: 'value', at: 7, version: 2, bytes: 1e6 },
+  ] as const)
+    model.observe(event)
+  assert.deepEqual(seen(), [
+    [1, true, 3e6, 'job#1', [], node],
+    [2, true, 1e6, 'job#2', [], null],
+  ])
+  model.observe({ type: 'value', at: 8, version: 1, bytes: 0 })
+  assert.deepEqual(dataSection(model, 9).values, { count: 1, bytes: 1e6, most: 4e6 })
+  assert.deepEqual(dataSection(model, 9).files, { count: 0, bytes: 0 })
+  model.observe({ type: 'run-ended', at: 9, outcome: 'ok' })
+  assert.deepEqual(seen(), [])
+  assert.deepEqual(dataSection(model, 9).values, { count: 0, bytes: 0, most: 4e6 })
+})

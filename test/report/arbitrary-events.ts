@@ -219,6 +219,7 @@ export const arbitraries: Record<RunEventType, fc.Arbitrary<RunEvent>> = {
       maxLength: 3,
     }),
   }),
+  value: event('value', { version: id, bytes: size, stays: fc.constant(true) }, ['stays']),
   removed: event('removed', { version: id }),
   intermediate: event('intermediate', { bytes: size, limit: size }),
   arguments: event('arguments', { task: id, text }),

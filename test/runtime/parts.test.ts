@@ -122,6 +122,7 @@ test('the loop asks again until there is nothing more to do, and gives each node
       discard: () => undefined,
       devices: { any: false, sample: () => undefined, look: () => undefined, move: () => undefined },
     },
+    largeValues: { dropped: () => undefined },
     nested: { resume: () => undefined, cancelCalled: () => undefined },
     channels: { any: false, isAwaited: false, look: () => false },
     waits: { any: false, wake: () => undefined },

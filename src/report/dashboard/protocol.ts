@@ -230,13 +230,17 @@ export interface DataRow {
   maker: { task: number; name: string } | null
   holders: { task: number; name: string }[]
   holderCount: number
-  device: string | null
+  /** A value in memory, and no file. */
+  isValue: boolean
+  /** The device of a file, or the node that alone has a value. */
+  place: string | null
 }
 
 export interface DataSection {
   largest: DataRow[]
-  alive: number
-  aliveBytes: number
+  files: { count: number; bytes: number }
+  /** Large values that are in memory. */
+  values: { count: number; bytes: number; most: number }
   madeBytes: number
   /** What temporary files take, where they have a bound. */
   intermediate: { bytes: number; limit: number; over: Points } | null

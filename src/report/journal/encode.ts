@@ -119,6 +119,7 @@ export class BlockEncoder {
       case 'verdict':
       case 'move':
       case 'stream':
+      case 'value':
       case 'removed':
       case 'intermediate':
       case 'arguments':

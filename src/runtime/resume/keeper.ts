@@ -270,7 +270,8 @@ export class Keeper {
     this.explanations.reused(task)
     // There may be very many such tasks, and nothing more is asked about their keeping.
     jobOf(task).keeping = null
-    this.#runtime.engine.answered(task, this.#runtime.now())
+    const isDone = this.#runtime.engine.answered(task, this.#runtime.now())
+    if (isDone) this.#runtime.largeValues.finished(task)
     this.#runtime.schedule()
     this.#soon(0)
   }

@@ -14,11 +14,13 @@ const SHOWN_STREAMS = 100
 export function dataSection(model: RunModel, now: number): DataSection {
   const { versions, tasks } = model
   const alive: number[] = []
-  let aliveBytes = 0
+  const files = { count: 0, bytes: 0 }
   for (const version of versions.sized) {
     if (!versions.isAlive(version)) continue
     alive.push(version)
-    aliveBytes += versions.bytes.get(version)
+    if (versions.values.has(version)) continue
+    files.count++
+    files.bytes += versions.bytes.get(version)
   }
   alive.sort((a, b) => versions.bytes.get(b) - versions.bytes.get(a) || a - b)
   const taskRef = (task: number): { task: number; name: string } => ({
@@ -29,7 +31,7 @@ export function dataSection(model: RunModel, now: number): DataSection {
     largest: alive.slice(0, SHOWN_VERSIONS).map(version => {
       const maker = versions.makers.get(version)
       const holders = versions.readersOf(version, 1000).filter(task => !isOver(tasks.stateOf(task)))
-      const device = versions.devices.get(version)
+      const node = versions.values.get(version)
       return {
         version,
         name: clean(inFolder(versions.nameOf(version), model.run?.cwd ?? '')),
@@ -37,11 +39,12 @@ export function dataSection(model: RunModel, now: number): DataSection {
         maker: maker < 0 ? null : taskRef(maker),
         holders: holders.slice(0, SHOWN_HOLDERS).map(taskRef),
         holderCount: holders.length,
-        device: deviceOf(model, device),
+        isValue: node !== undefined,
+        place: node === undefined ? deviceOf(model, versions.devices.get(version)) : nodeOf(model, node),
       }
     }),
-    alive: alive.length,
-    aliveBytes,
+    files,
+    values: { count: versions.values.size, bytes: versions.valueBytes, most: versions.mostValueBytes },
     madeBytes: model.statistics.bytesCommitted,
     intermediate: model.intermediate && {
       bytes: model.intermediate.bytes,
@@ -55,6 +58,9 @@ function deviceOf({ storage }: RunModel, device: number): string | null {
   const history = storage.devices[device]
   return history === undefined || history.isEmptied ? null : clean(history.facts.name)
 }
+
+const nodeOf = ({ nodes }: RunModel, node: number): string | null =>
+  node < 0 ? null : clean(nodes[node]?.name ?? `node ${node}`)
 
 /** Files of the run's own folder go by their path in it. */
 export const inFolder = (path: string, cwd: string): string =>

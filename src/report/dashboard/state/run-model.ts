@@ -160,11 +160,15 @@ export class RunModel {
         break
       case 'run-ended':
         this.storage.end(event.at)
+        this.versions.end()
         break
       case 'kept':
         this.tasks.tell(event)
         this.#leave(event.task)
         this.#close(event.task, event.at, 'done')
+        break
+      case 'value':
+        this.#value(event)
         break
       case 'removed':
         this.#removed(event.version)
@@ -357,6 +361,12 @@ export class RunModel {
     const history = this.storage.devices[device]
     history?.hold(this.versions.paths.get(version) ?? '', bytes, 1)
     history?.written.spread(this.tasks.startedAt.get(maker), at, bytes)
+  }
+
+  #value({ version, at, bytes, stays }: Of<'value'>): void {
+    const { versions, tasks } = this
+    const maker = versions.makers.get(version)
+    versions.value(version, at, bytes, stays && maker >= 0 ? tasks.nodes.get(maker) : -1)
   }
 
   /** Inputs with a known place count as read from there while the task ran. */

@@ -11,6 +11,11 @@ export class Versions {
   readonly paths = new Map<number, string>()
   /** Versions with a size, for the list of the largest. */
   readonly sized = new Set<number>()
+  /** Large values, with the node that alone has it, or -1. */
+  readonly values = new Map<number, number>()
+  /** What they take, and have taken at most. */
+  valueBytes = 0
+  mostValueBytes = 0
   readonly #latestOfPath = new Map<string, number>()
   /** Readers of a version: a chain of entries. */
   readonly #heads = ids()
@@ -46,15 +51,33 @@ export class Versions {
     return tasks.toReversed()
   }
 
+  /** A value is in memory, on this node only if there is one; 0 bytes: not any more. */
+  value(version: number, at: number, bytes: number, node: number): void {
+    if (this.values.delete(version)) this.valueBytes -= this.bytes.get(version)
+    this.sized.delete(version)
+    if (bytes <= 0) return
+    this.made(version, at, bytes)
+    this.values.set(version, node)
+    this.valueBytes += bytes
+    this.mostValueBytes = Math.max(this.mostValueBytes, this.valueBytes)
+  }
+
+  /** The run has ended, and with it all values in memory. */
+  end(): void {
+    for (const version of this.values.keys()) this.sized.delete(version)
+    this.values.clear()
+    this.valueBytes = 0
+  }
+
   /** Its file was deleted. */
   remove(version: number): void {
     this.sized.delete(version)
     this.devices.set(version, -1)
   }
 
-  /** A version that tasks still read, or the last one of its path. */
+  /** A value in memory, a file that tasks still read, or the last version of its path. */
   isAlive(version: number): boolean {
-    if (this.openReaders.get(version) > 0) return true
+    if (this.values.has(version) || this.openReaders.get(version) > 0) return true
     const path = this.paths.get(version)
     return path !== undefined && this.#latestOfPath.get(path) === version
   }
