@@ -215,7 +215,8 @@ export const ERRORS = {
       'Check that the directory is on one file system on all nodes, or leave out --dir: then bytes go from node to node.',
   },
   MR_STREAM_WRITERS: {
-    meaning: 'Steps on two nodes write one file. A file grows on one node, from where it goes to others.',
+    meaning:
+      'Steps on two nodes write one file. A file grows on one node, from where it goes to others. A permanent file that no other node reads is found at the end: then what is in its place is what one of the nodes wrote.',
     remedy: 'Place the steps that write it on one node, or let each write a file of its own.',
   },
   MR_STREAM_BOARD: {

@@ -225,6 +225,23 @@ f.seek(0); f.write(b"HEAD"); f.close()'`
     assert.match(told, /MR_STREAM_WRITERS: steps on two nodes write it/)
   })
 
+  test('so do they when no step reads the file: what is in its place is of one of them', async () => {
+    const { code, told } = await run({
+      stages: { make: { out: ['out', 'own*'] } },
+      commands: [
+        {
+          step: 'make',
+          run: 'echo $MILLRACE_INSTANCE > out; echo $MILLRACE_INSTANCE > own.$MILLRACE_INSTANCE',
+          nodes: ['local1', 'local2'],
+        },
+      ],
+      permanent: ['out', 'own*'],
+    })
+    assert.equal(code, 1, told)
+    assert.match(told, /out: steps on local1 and local2 wrote it, .* \(MR_STREAM_WRITERS\)/)
+    assert.doesNotMatch(told, /own\.\d: steps/)
+  })
+
   test('a writer that fails gives its reader on another node an error, and nothing is kept', async () => {
     const { code, place, told } = await run({
       stages: pipe,

@@ -62,7 +62,7 @@ export interface FilesEnd {
   readonly removed: number | undefined
   /** For texts. */
   readonly workspace: Workspace
-  /** No node was lost. */
+  /** No node was lost, and no permanent file was written on several. */
   readonly isWhole: boolean
   /** How much went between nodes, for the report. */
   readonly links: string | undefined
@@ -228,7 +228,8 @@ export class StreamSites {
     const last = this.#joined(node => node.result?.last ?? (this.#files ? node.snapshot : undefined))
     const files = await this.#putInPlace(last, isOk && !this.#hasLost)
     const links = this.#links.total(this.#sent)
-    return { last, ...files, workspace: this.#workspace(), isWhole: !this.#hasLost, links }
+    const isWhole = !this.#hasLost && (files.kept.contested ?? []).length === 0
+    return { last, ...files, workspace: this.#workspace(), isWhole, links }
   }
 
   get #silence(): number {
@@ -322,11 +323,24 @@ export class StreamSites {
     })
   }
 
+  /** Each node has kept its own file of that name. Those of which another node was told are refused before. */
+  #contested(): { path: string; nodes: string[] }[] {
+    const nodes = new Map<string, string[]>()
+    for (const { name, result } of this.nodes)
+      for (const path of result?.kept.kept ?? []) nodes.set(path, [...(nodes.get(path) ?? []), name])
+    return [...nodes]
+      .flatMap(([path, names]) => (names.length > 1 ? [{ path, nodes: names }] : []))
+      .toSorted((a, b) => (a.path < b.path ? -1 : 1))
+  }
+
   #kept(): Kept {
     const all = this.nodes.flatMap(({ result }) => result?.kept ?? [])
     const names = (of: (kept: Kept) => string[]): string[] => [...new Set(all.flatMap(of))].toSorted()
+    const contested = this.#contested()
+    const isContested = new Set(contested.map(({ path }) => path))
     return {
-      kept: names(kept => kept.kept),
+      kept: names(kept => kept.kept.filter(path => !isContested.has(path))),
+      contested,
       incomplete: names(kept => kept.incomplete),
       damaged: names(kept => kept.damaged),
       stuck: all.flatMap(kept => kept.stuck),

@@ -20,6 +20,8 @@ export interface Kept {
   damaged: string[]
   /** Permanent files that are complete but could not be brought to their place: they must not be removed. */
   stuck: { path: string; reason: string }[]
+  /** Permanent files that steps on several nodes wrote, each on its own node: what is in their place is of one of them. */
+  contested?: { path: string; nodes: string[] }[]
   /** Complete files that were moved to another layer while the workflow ran. */
   moved: number
 }

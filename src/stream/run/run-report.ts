@@ -140,6 +140,10 @@ export function fileRemarks(kept: Kept, removed: number | undefined, workspace: 
   if (kept.incomplete.length > 0) warn(`never completed, so not kept: ${listed(kept.incomplete)}`)
   if (kept.damaged.length > 0) warn(damageText(kept.damaged))
   for (const { path, reason } of kept.stuck) warn(stuckText(path, reason, workspace))
+  for (const { path, nodes } of kept.contested ?? [])
+    warn(
+      `${path}: steps on ${nodes.join(' and ')} wrote it, and what is in its place is of one of them only (MR_STREAM_WRITERS)`,
+    )
   if (kept.moved > 0) info(`${counted(kept.moved, 'file')} moved to another layer while it ran`)
   if (removed === undefined) info(`temporary files are left in ${workspace.dir}`)
   else if (removed > 0) info(`${counted(removed, 'temporary file')} removed`)
