@@ -22,13 +22,19 @@ interface Held {
 export class HeldFiles {
   readonly #hold: (version: Version) => void
   readonly #letGo: (version: Version) => void
+  readonly #bring: (version: Version) => Promise<void>
   readonly #all = new Set<Stayed>()
   readonly #byVersion = new Map<Version, Set<Held>>()
   readonly #byDatum = new Map<Datum, Set<Version>>()
 
-  constructor(hold: (version: Version) => void, letGo: (version: Version) => void) {
+  constructor(
+    hold: (version: Version) => void,
+    letGo: (version: Version) => void,
+    bring: (version: Version) => Promise<void>,
+  ) {
     this.#hold = hold
     this.#letGo = letGo
+    this.#bring = bring
   }
 
   get all(): readonly Stayed[] {
@@ -47,6 +53,7 @@ export class HeldFiles {
       made.push(stayed)
       this.#all.add(stayed)
       away.over = () => this.#over(stayed)
+      away.bringSoon = () => this.#bring(version)
     }
     for (const version of versions) this.#add(version, held)
   }
@@ -95,11 +102,6 @@ export class HeldFiles {
   /** Tasks read it, or will. */
   isRead(version: Version): boolean {
     return version.readers > (this.#byVersion.get(version)?.size ?? 0)
-  }
-
-  /** The run ends: nothing is made again. */
-  end(): void {
-    for (const one of this.#all) one.away.over()
   }
 }
 

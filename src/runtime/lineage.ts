@@ -1,5 +1,6 @@
 import type { Version } from '../core/data/datum.ts'
 import { FORMS } from '../core/tasks/form.ts'
+import { MillraceError } from '../core/errors.ts'
 import type { Task } from '../core/tasks/task.ts'
 import { lost } from '../core/why.ts'
 import { Stored } from '../model/encoding/stored.ts'
@@ -106,6 +107,7 @@ export class Lineage {
         runtime.engine.letGo(version, runtime.now())
         runtime.schedule()
       },
+      version => runtime.files.store.here(version),
     )
   }
 
@@ -225,12 +227,17 @@ export class Lineage {
       }
       await Promise.all(Array.from({ length: AT_ONCE }, bring))
     }
-    for (const error of failed.values()) throw error
+    for (const error of failed.values()) {
+      if (failed.size === 1 || !(error instanceof MillraceError) || error.code !== 'MR_TRANSFER') throw error
+      const text = `${error.shortMessage}; ${failed.size} results in all did not come`
+      throw new MillraceError('MR_TRANSFER', text, { cause: error })
+    }
   }
 
-  /** Nothing is made again any more. */
-  end(): void {
-    this.#files.end()
+  /** Nothing comes, or is made again, any more. */
+  async end(): Promise<void> {
+    const { store } = this.#runtime.files
+    await Promise.all(this.#files.all.map(({ location }) => store.lost(location, true)))
   }
 
   /** It is to go: what was made of it, and may be lost, comes here before. */

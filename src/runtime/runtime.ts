@@ -410,7 +410,7 @@ export class Runtime implements Client {
     await this.lineage.bringResults().catch((error: unknown) => {
       sentences.push(error instanceof Error ? error.message : String(error))
     })
-    this.lineage.end()
+    await this.lineage.end()
     for (const { version, path, error } of await this.#endNodes()) {
       const why = error instanceof Error ? error.message : String(error)
       const text = existsSync(path)

@@ -5,6 +5,8 @@ export interface Away {
   readonly isLost: boolean
   /** Calls when it is here, was dropped, or is to be made again: it is not away any more. */
   over: () => void
+  /** Brings it here because its node has little room; null until it is known how. */
+  bringSoon: (() => Promise<void>) | null
   /** No other node than this one has it. */
   isOnlyOn(node: number): boolean
   /** Writes it to a path here. Rejects with an error of a lost machine where no node has it any more. */

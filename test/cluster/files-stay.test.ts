@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -37,6 +38,9 @@ export const make = task({ name: 'make', params: [IN, FILE_OUT], ...a }, (value,
 export const scratch = task({ name: 'scratch', params: [IN, FILE_OUT], temporary: true, ...a }, (value, path) => write('scratch', value, path))
 export const next = task({ name: 'next', params: [FILE_IN, FILE_OUT], ...a }, (from, to) => {
   write('next', (Number(readFileSync(from, 'latin1')[0]) + 1) % 10, to)
+})
+export const pass = task({ name: 'pass', params: [FILE_IN, FILE_OUT], temporary: true, ...a }, (from, to) => {
+  write('pass', (Number(readFileSync(from, 'latin1')[0]) + 1) % 10, to)
 })
 export const nextFar = task({ name: 'nextFar', params: [FILE_IN, FILE_OUT], ...b }, (from, to) => {
   write('nextFar', (Number(readFileSync(from, 'latin1')[0]) + 1) % 10, to)
@@ -177,6 +181,24 @@ const modes = {
     await kill('nextFar')
     return waitOnFile('y').catch(error => [error.code, waitOnFile('x')]).then(async ([code, x]) => [code, first(await x)])
   },
+  async crowded() {
+    // 101 files of 300 kB: 50 in a chain, and 51 that are made of none.
+    make(0, 'c0')
+    for (let i = 0; i < 49; i++) next('c' + i, 'c' + (i + 1))
+    for (let i = 0; i < 51; i++) make(i % 10, 'm' + i)
+  },
+  async brief() {
+    // The same, of files that are not wanted at the end, but for the last one.
+    scratch(0, 't0')
+    for (let i = 0; i < 49; i++) pass('t' + i, 't' + (i + 1))
+    next('t49', 'x')
+    for (let i = 0; i < 51; i++) scratch(i % 10, 's' + i)
+    next('s50', 'y')
+  },
+  async full() {
+    for (let i = 0; i < 12; i++) make(i % 10, 'x' + i)
+    await barrier()
+  },
   async directory() {
     pack(4, 'd')
     const seen = await list('d')
@@ -192,13 +214,19 @@ main(async () => {
 `,
 )
 
-async function run(mode: string): Promise<{ seen: unknown; at: string }> {
+/** Starts a run of the mode in a folder of its own. `before`: words before the command. */
+function runOf(mode: string, file = machines, before: readonly string[] = []) {
   const at = mkdtempSync(join(folder, `${mode}-`))
-  const words = [process.execPath, join(root, 'bin', 'millrace.js'), 'run', program, '--nodes', machines]
+  const words = [process.execPath, join(root, 'bin', 'millrace.js'), 'run', program, '--nodes', file]
   const log = join(folder, `files-stay-${mode}`)
   const variables = { MILLRACE_NODE_FOLDER: nodes, XDG_CACHE_HOME: join(folder, 'cache') }
-  const all = [...words, '--no-journal', '--progress', 'none', '--', mode, log]
-  const { code, text, said } = await start(all, variables, at).ended
+  const all = [...before, ...words, '--no-journal', '--progress', 'none', '--', mode, log]
+  return { at, ended: start(all, variables, at).ended }
+}
+
+async function run(mode: string, file = machines): Promise<{ seen: unknown; at: string }> {
+  const { at, ended } = runOf(mode, file)
+  const { code, text, said } = await ended
   assert.equal(code, 0, said)
   // Nothing is left on nodes, nor where tasks write here.
   await until(() => readdirSync(nodes).length === 0)
@@ -274,3 +302,58 @@ test('a file that no node can make again is told as cancelled', options, async (
 test('directories stay, too', options, async () => {
   assert.deepEqual((await run('directory')).seen, ['f0,f1,f2,f3', false, 'f0,f1,f2,f3', 1])
 })
+
+const mount = ['unshare', '-m', 'sh', '-c'] as const
+const canMount = spawnSync(mount[0], [...mount.slice(1), `mount -t tmpfs none '${nodes}'`]).status === 0
+const mounting = {
+  ...options,
+  skip: skip || (canMount ? false : 'disks of their own need the right to mount'),
+}
+
+/** Two nodes, each with a disk for 20 files of 300 kB, in a mount namespace of its own: the disk goes with the node. */
+function smallDisks(): string {
+  const script = join(folder, 'small-disk.sh')
+  writeFileSync(script, `mount -t tmpfs -o size=6m none '${nodes}' && exec "$@"`)
+  const file = join(folder, 'small-disks.yaml')
+  const launch = `unshare -m sh ${script} {agent}`
+  writeFileSync(file, `nodes:\n  - { name: n, count: 2, cpus: 1, tags: [a], launch: '${launch}' }\n`)
+  return file
+}
+
+test('tasks make 5 times as much as the disk of a node holds', mounting, async () => {
+  const { at } = await run('crowded', smallDisks())
+  for (let i = 0; i < 50; i++) assert.ok(file(at, `c${i}`) === String(i % 10).repeat(300_000), `c${i}`)
+  for (let i = 0; i < 51; i++) assert.ok(file(at, `m${i}`) === String(i % 10).repeat(300_000), `m${i}`)
+})
+
+test('so do those whose files are temporary', mounting, async () => {
+  const { at } = await run('brief', smallDisks())
+  assert.ok(file(at, 'x') === '0'.repeat(300_000))
+  assert.ok(file(at, 'y') === '1'.repeat(300_000))
+  assert.deepEqual(
+    readdirSync(at).filter(name => name !== '.millrace'),
+    ['x', 'y'],
+  )
+})
+
+test(
+  'results that do not fit where they are to come to are named, and nothing half is left',
+  mounting,
+  async () => {
+    const copy = join(folder, 'full-copy')
+    const script = `mount -t tmpfs -o size=2m none "$PWD" && cd "$PWD" && { "$@"; code=$?; cp -a . '${copy}'; exit $code; }`
+    const { at, ended } = runOf('full', machines, [...mount, script, 'sh'])
+    const { code, said } = await ended
+    assert.equal(code, 1, said)
+    assert.ok(said.includes(`${at}/x`), said)
+    assert.match(said, /\/x\d+ could not be brought from node [\w-]+: ENOSPC/)
+    const left = readdirSync(copy)
+    // How many fit depends on how many came at one time.
+    assert.ok(said.includes(`; ${12 - left.length} results in all did not come`), said)
+    assert.ok(left.length <= 6, left.join())
+    for (const name of left) {
+      assert.match(name, /^x\d+$/)
+      assert.ok(file(copy, name) === (name.at(-1) as string).repeat(300_000), name)
+    }
+  },
+)

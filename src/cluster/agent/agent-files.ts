@@ -80,11 +80,14 @@ export class AgentFiles {
       case 'get':
         if (!existsSync(order.path)) return { isMissing: true }
         this.#outgoing.sendStream(order.number, readTree(order.path, order.mayChange))
-        return {}
+        return { free: await freeAt(order.path) }
       case 'pull':
         return this.#pull(order)
       case 'look':
-        return { sizes: await Promise.all(order.paths.map(sizeAt)) }
+        return {
+          sizes: await Promise.all(order.paths.map(sizeAt)),
+          free: await freeAt(order.paths[0] ?? '/'),
+        }
       case 'program':
         return this.#takeProgram(order.hash, order.number)
       case 'make':
@@ -116,9 +119,10 @@ async function copy({ from, to, isRead }: Copy): Promise<void> {
   })
 }
 
+/** What is free on the disk of a path; unlimited where that is not known. */
 async function freeAt(path: string): Promise<number> {
-  const { bavail, bsize } = await statfs(dirname(path))
-  return bavail * bsize
+  const found = await statfs(dirname(path)).catch(() => null)
+  return found ? found.bavail * found.bsize : Infinity
 }
 
 /** Null when nothing is there. */

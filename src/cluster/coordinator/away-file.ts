@@ -29,6 +29,7 @@ export class AwayFile implements Away {
   /** What it looks like here, since it came. */
   stamp: string | null = null
   over = (): void => undefined
+  bringSoon: (() => Promise<void>) | null = null
   #relays = 0
 
   constructor(maker: Holder, there: string, bytes: number, place: string) {

@@ -1,5 +1,6 @@
 import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
+import { atHome } from '../../core/data/staging-name.ts'
 import { MillraceError } from '../../core/errors.ts'
 import type { ApartFile, ApartFolder } from '../../node/files/apart-files.ts'
 import type { Away } from '../../storage/away.ts'
@@ -20,8 +21,10 @@ interface Copied {
   readonly bytes: number
   /** It is on nodes only. */
   away: AwayFile | null
-  /** Attempts that use it. */
-  users: number
+  /** By path there: attempts that use it under this name. */
+  readonly users: Map<string, number>
+  /** It was asked to come here, to make room. */
+  isAsked: boolean
 }
 
 /**
@@ -32,14 +35,24 @@ export class NodeFolder implements ApartFolder, Holder {
   readonly root: string
   readonly #link: NodeLink
   readonly #asked = new Map<number, { resolve(answer: FileAnswer): void; reject(error: Error): void }>()
-  /** By path there. */
+  /** By stamp: the last in the list is the one that was used last. */
   readonly #copies = new Map<string, Copied>()
-  readonly #byStamp = new Map<string, string>()
+  /** The same by path there: one file may have several names. */
+  readonly #byName = new Map<string, Copied>()
   /** By path there: what is being done with it. */
   readonly #busy = new Map<string, Promise<unknown>>()
   readonly #joined = new Map<string, number>()
-  /** What was sent there and is kept. */
+  /** What was sent or made there and is kept. */
   #bytes = 0
+  /** What was free there when that was last heard of, and what was removed since. */
+  #free = Infinity
+  /** The files of attempts that wait for room, and of those that may write now. */
+  readonly #waiting = new Set<readonly ApartFile[]>()
+  readonly #writing = new Set<readonly ApartFile[]>()
+  /** The most that one attempt has written there. */
+  #most = 0
+  /** Files that come here to make room. */
+  readonly #coming = new Set<Promise<void>>()
   #lastOrder = 0
   #lastStream = 0
   isLost = false
@@ -67,6 +80,7 @@ export class NodeFolder implements ApartFolder, Holder {
   // --- what a task needs there ---
 
   async give(files: readonly ApartFile[]): Promise<void> {
+    await this.#waitForRoom(files)
     const folders = files.flatMap(({ path, use, isDirectory }) => {
       if (use === 'read') return []
       return [this.there(use === 'write' && isDirectory ? path : dirname(path))]
@@ -99,17 +113,15 @@ export class NodeFolder implements ApartFolder, Holder {
 
   /** The same for what is on nodes only. */
   async #giveAway(there: string, away: AwayFile, isRead: boolean): Promise<void> {
-    if (!isRead || !away.isAt(this.#copies.get(there)?.stamp)) await this.#bringAway(there, away, isRead)
-    if (!isRead) return
-    const copied = this.#copies.get(there)
-    if (copied) copied.users++
+    if (!isRead || !away.isAt(this.#byName.get(there)?.stamp)) await this.#bringAway(there, away, isRead)
+    if (isRead) this.#use(there)
   }
 
   async #bringAway(there: string, away: AwayFile, isRead: boolean): Promise<void> {
-    const own = this.#byStamp.get(away.id) ?? this.#byStamp.get(away.stamp ?? away.id)
     this.#forget(there)
+    const own = this.#nameOf(away.id) ?? this.#nameOf(away.stamp ?? away.id)
     let bytes = 0
-    if (own === undefined || own === there || !(await this.#copied(own, there, isRead))) {
+    if (own === undefined || !(await this.#copied(own, there, isRead))) {
       bytes = await this.#pull(there, away)
     }
     // What is to be changed is a copy of it no more.
@@ -144,7 +156,8 @@ export class NodeFolder implements ApartFolder, Holder {
         if (isUnreachable && !from.isLost) this.#unreachable.add(from)
         if (isMissing) away.gone(from, path)
         if (isUnreachable || isMissing) continue
-        this.#keepRoom(free)
+        this.#free = free
+        this.#keepRoom()
         return bytes
       } finally {
         from.serving--
@@ -159,10 +172,12 @@ export class NodeFolder implements ApartFolder, Holder {
   }
 
   letGo(files: readonly ApartFile[]): void {
+    this.#waiting.delete(files)
+    this.#writing.delete(files)
     for (const { path, use } of files) {
       const there = this.there(path)
-      const copied = use === 'read' ? this.#copies.get(there) : undefined
-      if (copied && copied.users > 0) copied.users--
+      const users = use === 'read' ? this.#byName.get(there)?.users : undefined
+      users?.set(there, Math.max(0, (users.get(there) ?? 0) - 1))
       if (use === 'join') this.#joined.set(there, Math.max(0, (this.#joined.get(there) ?? 0) - 1))
     }
   }
@@ -173,19 +188,22 @@ export class NodeFolder implements ApartFolder, Holder {
     return this.#inTurn(there, async () => {
       const stamp = await stampOf(path)
       if (stamp === null) throw new MillraceError('MR_INPUT_MISSING', `${path} does not exist`)
-      if (this.#copies.get(there)?.stamp !== stamp) await this.#renew(path, there, stamp)
-      const copied = this.#copies.get(there)
-      if (!copied) return
-      if (isUsed) copied.users++
-      // The last in the list is the one that was used last.
-      this.#copies.delete(there)
-      this.#copies.set(there, copied)
+      if (this.#byName.get(there)?.stamp !== stamp) await this.#renew(path, there, stamp)
+      this.#use(there, isUsed ? 1 : 0)
     })
+  }
+
+  #use(there: string, users = 1): void {
+    const copied = this.#byName.get(there)
+    if (!copied) return
+    copied.users.set(there, (copied.users.get(there) ?? 0) + users)
+    this.#copies.delete(copied.stamp)
+    this.#copies.set(copied.stamp, copied)
   }
 
   async #renew(path: string, there: string, stamp: string): Promise<void> {
     // What was made there was brought to its place here since.
-    const from = this.#byStamp.get(stamp)
+    const from = this.#nameOf(stamp)
     const bytes = from === undefined ? await this.#send(path, there) : 0
     if (from !== undefined) await this.#copy(path, from, there, true)
     // It may have changed after it was looked at, and before it was read.
@@ -204,28 +222,67 @@ export class NodeFolder implements ApartFolder, Holder {
     const stored = this.#ask({ op: 'put', number, path: there })
     this.#link.outgoing.sendStream(number, readTree(path))
     const { bytes = 0, free = Infinity } = await stored
-    this.#keepRoom(free)
+    this.#free = free
+    this.#keepRoom()
     return bytes
   }
 
-  /** Copies take at most as much as is free there: those that were used least lately go. */
-  #keepRoom(free: number): void {
-    let over = (this.#bytes - free) / 2
+  /**
+   * What is kept there takes at most as much as is free, and leaves room for so much more. What is also elsewhere goes; where that is
+   * not enough, what is nowhere else comes here. What was used least lately is first.
+   */
+  #keepRoom(more = 0): void {
+    let over = Math.max((this.#bytes - this.#free) / 2, more - this.#free)
     const clear: string[] = []
-    for (const [there, { users, bytes, away }] of this.#copies) {
+    const only: Copied[] = []
+    for (const copied of this.#copies.values()) {
       if (over <= 0) break
-      if (users > 0 || bytes === 0 || this.#busy.has(there) || away?.mayForget(this) === false) continue
-      clear.push(there)
-      this.#forget(there)
+      const { bytes, away, users } = copied
+      if (bytes === 0 || [...users].some(([there, count]) => count > 0 || this.#busy.has(there))) continue
+      if (away?.mayForget(this) === false) {
+        only.push(copied)
+        continue
+      }
+      clear.push(...users.keys())
       over -= bytes
     }
-    const order = { op: 'make', clear, folders: [], copies: [] } as const
-    if (clear.length > 0) void this.#ask(order).catch(() => undefined)
+    this.#remove(clear)
+    for (const copied of only) {
+      if (over <= 0) break
+      over -= copied.bytes
+      this.#bringSoon(copied)
+    }
+  }
+
+  #bringSoon(copied: Copied): void {
+    const coming = copied.isAsked ? undefined : copied.away?.bringSoon?.()
+    if (!coming) return
+    copied.isAsked = true
+    const ended = coming.catch(() => undefined).finally(() => this.#coming.delete(ended))
+    this.#coming.add(ended)
+  }
+
+  /** Resolves when there is room for what one more attempt writes, or when nothing more makes room. */
+  async #waitForRoom(files: readonly ApartFile[]): Promise<void> {
+    if (files.every(({ use }) => use === 'read')) return
+    this.#waiting.add(files)
+    for (;;) {
+      const more = (this.#writing.size + 1) * this.#most
+      this.#keepRoom(more)
+      if (more <= this.#free || this.#coming.size === 0) break
+      await Promise.race(this.#coming)
+    }
+    // An attempt may have ended meanwhile.
+    if (this.#waiting.delete(files)) this.#writing.add(files)
+  }
+
+  #nameOf(stamp: string): string | undefined {
+    return this.#copies.get(stamp)?.users.keys().next().value
   }
 
   async #knownAt(path: string): Promise<string | null> {
     const stamp = await stampOf(path)
-    return (stamp === null ? undefined : this.#byStamp.get(stamp)) ?? null
+    return (stamp === null ? undefined : this.#nameOf(stamp)) ?? null
   }
 
   /** One after the other for each path. */
@@ -245,38 +302,54 @@ export class NodeFolder implements ApartFolder, Holder {
   }
 
   #note(there: string, stamp: string, bytes = 0, away: AwayFile | null = null): void {
-    const users = this.#copies.get(there)?.users ?? 0
+    const users = this.#byName.get(there)?.users.get(there) ?? 0
     this.#forget(there)
-    this.#copies.set(there, { stamp, users, bytes, away })
-    this.#bytes += bytes
-    this.#byStamp.set(stamp, there)
+    let copied = this.#copies.get(stamp)
+    if (!copied) {
+      this.#copies.set(stamp, (copied = { stamp, bytes, away, users: new Map(), isAsked: false }))
+      this.#bytes += bytes
+    }
+    copied.users.set(there, users)
+    this.#byName.set(there, copied)
   }
 
   #forget(there: string): void {
-    const before = this.#copies.get(there)
-    if (before && this.#byStamp.get(before.stamp) === there) this.#byStamp.delete(before.stamp)
-    this.#bytes -= before?.bytes ?? 0
-    this.#copies.delete(there)
-    before?.away?.gone(this, there)
+    const copied = this.#byName.get(there)
+    if (!copied) return
+    const { stamp, bytes, away, users } = copied
+    this.#byName.delete(there)
+    users.delete(there)
+    away?.gone(this, there)
+    const other = this.#nameOf(stamp)
+    if (other !== undefined) return away?.has(this, other)
+    this.#copies.delete(stamp)
+    this.#bytes -= bytes
   }
 
   // --- what a task has made there ---
 
   async take(files: readonly ApartFile[]): Promise<void> {
     const made = files.filter(({ use }) => use !== 'read')
-    await Promise.all(
+    const sizes = await Promise.all(
       made.map(async ({ path, use }) => {
         const bytes = await this.#fetch(path, use === 'join')
-        if (bytes === null) return rm(path, { recursive: true, force: true })
-        const stamp = use === 'join' ? null : await stampOf(path)
-        if (stamp !== null) this.#note(this.there(path), stamp, bytes)
+        if (bytes === null) await rm(path, { recursive: true, force: true })
+        const stamp = bytes === null || use === 'join' ? null : await stampOf(path)
+        if (stamp !== null) this.#note(this.there(path), stamp, bytes ?? 0)
+        return bytes ?? 0
       }),
     )
+    this.#most = Math.max(this.#most, sum(sizes))
+    this.#keepRoom()
   }
 
   async look(files: readonly ApartFile[]): Promise<readonly number[] | null> {
-    const { sizes = [] } = await this.#ask({ op: 'look', paths: files.map(({ path }) => this.there(path)) })
-    return sizes.every(size => size !== null) ? sizes : null
+    const paths = files.map(({ path }) => this.there(path))
+    const { sizes = [], free = Infinity } = await this.#ask({ op: 'look', paths })
+    this.#free = free
+    if (!sizes.every(size => size !== null)) return null
+    this.#most = Math.max(this.#most, sum(sizes))
+    return sizes
   }
 
   leave({ path }: ApartFile, bytes: number): Away {
@@ -291,23 +364,24 @@ export class NodeFolder implements ApartFolder, Holder {
   }
 
   cameHome(away: AwayFile, stamp: string): void {
-    for (const [there, copied] of this.#copies) {
-      if (copied.away !== away) continue
-      Object.assign(copied, { stamp, away: null })
-      this.#byStamp.set(stamp, there)
-    }
-    this.#byStamp.delete(away.id)
+    const copied = this.#copies.get(away.id)
+    if (!copied) return
+    this.#copies.delete(away.id)
+    this.#copies.set(stamp, Object.assign(copied, { stamp, away: null }))
   }
 
   clear(away: AwayFile): void {
-    const clear = [...this.#copies].flatMap(([there, copied]) => (copied.away === away ? [there] : []))
-    this.#remove(clear)
+    this.#remove([...(this.#copies.get(away.id)?.users.keys() ?? [])])
   }
 
   #remove(clear: readonly string[]): void {
+    if (clear.length === 0) return
+    const before = this.#bytes
     for (const there of clear) this.#forget(there)
-    const order = { op: 'make', clear, folders: [], copies: [] } as const
-    if (clear.length > 0) void this.#ask(order).catch(() => undefined)
+    this.#free += before - this.#bytes
+    const cleared = this.#ask({ op: 'make', clear, folders: [], copies: [] }).catch(() => undefined)
+    // What is to come to these paths comes behind it.
+    for (const there of clear) void this.#inTurn(there, () => cleared)
   }
 
   drop(files: readonly ApartFile[]): void {
@@ -340,8 +414,15 @@ export class NodeFolder implements ApartFolder, Holder {
 
   async #fetchFrom(there: string, mayChange: boolean, to: string): Promise<number | null> {
     const number = ++this.#lastStream
-    const { isMissing } = await this.#ask({ op: 'get', number, path: there, mayChange })
-    return isMissing ? null : this.#link.incoming.trees.expect(number, to)
+    const { isMissing, free = Infinity } = await this.#ask({ op: 'get', number, path: there, mayChange })
+    if (isMissing) return null
+    this.#free = free
+    return this.#link.incoming.trees.expect(number, to).catch((error: unknown) => {
+      const { syscall, message } = error as NodeJS.ErrnoException
+      if (syscall === undefined) throw error
+      const text = `${atHome(to)} could not be brought from node ${this.#link.name}: ${atHome(message)}`
+      throw new MillraceError('MR_TRANSFER', text, { cause: error })
+    })
   }
 
   /** Sends the program, unless the node has kept it from an earlier run. */
@@ -384,3 +465,5 @@ export class NodeFolder implements ApartFolder, Holder {
 
 const changed = (path: string): MillraceError =>
   new MillraceError('MR_TRANSFER', `${path} was changed while it was being sent`)
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((all, one) => all + one, 0)

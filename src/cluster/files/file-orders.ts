@@ -42,7 +42,8 @@ export interface FileAnswer {
   readonly isUnreachable?: boolean
   /** To `look`, in the order of the paths; null where nothing is. */
   readonly sizes?: readonly (number | null)[]
-  /** To `put` and `pull`: what the file takes, and what is free behind it; bytes. */
+  /** To `put` and `pull`: what the file takes. Bytes. */
   readonly bytes?: number
+  /** To these, `get` and `look`: what is free on the disk then. Bytes. */
   readonly free?: number
 }
