@@ -1,6 +1,9 @@
-/** A queue with cheap ends: a ring that doubles. */
+const EMPTY: readonly undefined[] = []
+const FIRST: readonly undefined[] = [undefined, undefined]
+
+/** A queue with cheap ends: a ring that doubles. It is small at first, because there may be a million that hold one item or none. */
 export class Deque<T> {
-  #ring: (T | undefined)[] = Array.from({ length: 16 })
+  #ring: (T | undefined)[] = EMPTY as (T | undefined)[]
   #head = 0
   #size = 0
 
@@ -66,7 +69,7 @@ export class Deque<T> {
 
   #grow(): void {
     const old = this.#ring
-    const room: undefined[] = old.map(() => undefined)
+    const room = old.length === 0 ? FIRST : old.map(() => undefined)
     this.#ring = old.slice(this.#head).concat(old.slice(0, this.#head), room)
     this.#head = 0
   }

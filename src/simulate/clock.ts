@@ -9,14 +9,16 @@ const WIDTH = 4
 /**
  * Virtual time, in milliseconds. What is due at one time happens in the order in which it was asked for, so
  * that a simulation is the same each time and on each machine. There may be half a million alarms at once: their times are
- * in arrays of numbers, because objects would each have to be fetched to be compared.
+ * in arrays of numbers, because objects would each have to be fetched to be compared. The alarms themselves stay where they were put,
+ * because the collector of garbage is told of each reference that is written.
  */
 export class Clock {
   #now = 0
   #order = 0
-  /** A heap, in columns: when, in which order it was asked for, and what. */
+  /** A heap, in columns: when, in which order it was asked for, and the number of the alarm. */
   #times = new Float64Array(1024)
   #orders = new Float64Array(1024)
+  #numbers = new Int32Array(1024).map((_, i) => i)
   readonly #alarms: (Alarm | null)[] = []
   #size = 0
   /** Entries that keep the simulation going; the others have a negative order. */
@@ -67,25 +69,27 @@ export class Clock {
     if (this.#size === this.#times.length) this.#grow()
     const times = this.#times
     let at = this.#size++
+    // Behind the heap are the numbers that no alarm has.
+    const number = this.#numbers[at] as number
+    this.#alarms[number] = alarm
     while (at > 0) {
-      const up = Math.floor((at - 1) / WIDTH)
+      const up = ((at - 1) / WIDTH) | 0
       if ((times[up] as number) < time || (times[up] === time && this.#isBefore(up, order))) break
       this.#copy(up, at)
       at = up
     }
-    this.#put(at, time, order, alarm)
+    this.#put(at, time, order, number)
   }
 
   #pop(): Alarm {
-    const first = this.#alarms[0] as Alarm
+    const free = this.#numbers[0] as number
+    const first = this.#alarms[free] as Alarm
+    this.#alarms[free] = null
     const times = this.#times
     const last = --this.#size
-    const [time, order, alarm] = [
-      times[last] as number,
-      this.#orders[last] as number,
-      this.#alarms[last] as Alarm,
-    ]
-    this.#alarms[last] = null
+    const time = times[last] as number
+    const order = this.#orders[last] as number
+    const number = this.#numbers[last] as number
     let at = 0
     for (;;) {
       const begin = at * WIDTH + 1
@@ -101,7 +105,8 @@ export class Clock {
       this.#copy(least, at)
       at = least
     }
-    if (last > 0) this.#put(at, time, order, alarm)
+    if (last > 0) this.#put(at, time, order, number)
+    this.#numbers[last] = free
     return first
   }
 
@@ -112,13 +117,13 @@ export class Clock {
   #copy(from: number, to: number): void {
     this.#times[to] = this.#times[from] as number
     this.#orders[to] = this.#orders[from] as number
-    this.#alarms[to] = this.#alarms[from] as Alarm
+    this.#numbers[to] = this.#numbers[from] as number
   }
 
-  #put(place: number, time: number, order: number, alarm: Alarm): void {
+  #put(place: number, time: number, order: number, number: number): void {
     this.#times[place] = time
     this.#orders[place] = order
-    this.#alarms[place] = alarm
+    this.#numbers[place] = number
   }
 
   #grow(): void {
@@ -129,5 +134,7 @@ export class Clock {
     }
     this.#times = larger(this.#times)
     this.#orders = larger(this.#orders)
+    const known = this.#numbers
+    this.#numbers = new Int32Array(2 * known.length).map((_, i) => known[i] ?? i)
   }
 }

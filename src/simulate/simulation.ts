@@ -292,9 +292,11 @@ export class Simulation implements Surroundings {
   /** Nothing that ran, or waited, on the node counts any more. A task that several nodes were lost under fails. */
   cutOff(node: Node, reason: string): void {
     const why = lost(`node ${node.name}: ${reason}`)
-    const begun = [...(this.#running?.keys() ?? [])].filter(
-      task => task.node === node.index || node.lanesLentTo(task) > 0,
-    )
+    const lentTo = new Set(node.lanes.map(lane => lane.lentTo))
+    const begun: Task[] = []
+    for (const task of this.#running?.keys() ?? []) {
+      if (task.node === node.index || lentTo.has(task)) begun.push(task)
+    }
     const behind = node.lanes.flatMap(lane => [...lane.queue].filter(task => task.startedAt < 0))
     for (const task of begun) {
       this.lostTime += (this.clock.now - task.startedAt) * task.attemptDemand.cpus

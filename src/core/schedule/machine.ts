@@ -44,7 +44,7 @@ export class Lane {
   /** Blocked tasks whose thread is behind this lane, and that could go on. */
   readonly resuming = new Deque<Task>()
   /** Tasks made ready by the task that ended here last, for policies that want them first. */
-  released: Task[] = []
+  released: Task[] | null = null
 
   constructor(index: number) {
     this.index = index
@@ -100,6 +100,8 @@ export class Node {
   #shares = 0
   /** The loads of all lanes. */
   #load = 0
+  /** No lane before this one is idle. */
+  #firstIdle = 0
   /** The lane that is looked at first for the next short task. */
   #turn = 0
   freeMemory: number
@@ -178,6 +180,7 @@ export class Node {
     for (const lane of this.lanes) {
       if (lane.lentTo !== task) continue
       lane.lentTo = null
+      this.#becameIdle(lane)
       this.freeLanes++
     }
   }
@@ -281,7 +284,7 @@ export class Node {
   }
 
   #occupyShare(task: Task, demand: Demand, prefer: Lane | null): Lane {
-    const lane = prefer ?? this.#sharedLane(demand.cpus) ?? (this.lanes.find(one => one.free) as Lane)
+    const lane = prefer ?? this.#sharedLane(demand.cpus) ?? this.#freeLane()
     if (lane.shared === 0) this.freeLanes--
     lane.shared += shareOf(demand.cpus)
     lane.queue.push(task)
@@ -291,10 +294,25 @@ export class Node {
     return lane
   }
 
+  /** The first free lane, without a look at those before it that are known to be at work. */
+  #freeLane(): Lane {
+    // While blocked tasks wait for lanes, idle ones are passed over, and must be found later.
+    if (this.claims > 0) return this.lanes.find(one => one.free) as Lane
+    let at = this.#firstIdle
+    while (at < this.cpus && !(this.lanes[at] as Lane).idle) at++
+    this.#firstIdle = at
+    return this.lanes[at] as Lane
+  }
+
+  /** Its lane is idle now. */
+  #becameIdle({ index }: Lane): void {
+    if (index < this.#firstIdle) this.#firstIdle = index
+  }
+
   occupy(task: Task, demand: Demand, prefer: Lane | null): Lane {
     if (isShare(demand.cpus)) return this.#occupyShare(task, demand, prefer)
     const wide = demand.cpus > 1 ? chooseLanes(this.lanes, this.#domains, demand.cpus, prefer) : null
-    const lane = prefer ?? wide?.[0] ?? (this.lanes.find(one => one.free) as Lane)
+    const lane = prefer ?? wide?.[0] ?? this.#freeLane()
     this.push(task, lane)
     this.freeLanes--
     if (wide) {
@@ -316,7 +334,10 @@ export class Node {
     const before = lane.load
     lane.load = lane.queue.size === 0 || lane.shared > 0 ? 0 : before - task.charge
     this.#load += lane.load - before
-    if (lane.queue.size === 0 && ++this.freeLanes === this.cpus) this.#load = 0
+    if (lane.queue.size === 0) {
+      this.#becameIdle(lane)
+      if (++this.freeLanes === this.cpus) this.#load = 0
+    }
     if (isShare(demand.cpus)) {
       lane.shared -= shareOf(demand.cpus)
       this.#shares--

@@ -137,8 +137,8 @@ export class Placement {
       const node = this.#nodes[releasedBy.node]
       const lane = node?.lanes[releasedBy.lane]
       if (!node || !lane) return
-      if (lane.released.length === 0) this.#releasing.push({ node, lane })
-      lane.released.push(task)
+      if (lane.released === null) this.#releasing.push({ node, lane })
+      ;(lane.released ??= []).push(task)
     }
   }
 
@@ -256,8 +256,8 @@ export class Placement {
     )
     this.#releasing = []
     for (const { node, lane } of releasing) {
-      const [first] = lane.released.filter(task => task.state === 'ready').sort(byRank)
-      lane.released = []
+      const [first] = (lane.released ?? []).filter(task => task.state === 'ready').sort(byRank)
+      lane.released = null
       if (!first || !lane.free || first.io || first.kind.implementations.length > 1) continue
       if (this.tokens.node(first) || (this.#near?.fixedNode(first) ?? node) !== node) continue
       const fits =
