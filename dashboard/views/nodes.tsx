@@ -1,4 +1,4 @@
-import type { NodesSection } from '../../src/report/dashboard/protocol.ts'
+import type { NodeRow, NodesSection } from '../../src/report/dashboard/protocol.ts'
 import { formatBytes, formatCount, formatPercent, plural } from '../../src/report/format.ts'
 import { Chart, Meter } from '../charts.tsx'
 import { Card, Loading } from '../parts.tsx'
@@ -37,6 +37,7 @@ export function NodesView(): preact.JSX.Element {
               share={node.memory > 0 ? node.claimed / node.memory : 0}
               text={`tasks asked for ${formatBytes(node.claimed)} of ${formatBytes(node.memory)}`}
             />
+            {node.measured === null ? null : <Measured {...node.measured} cpus={node.cpus} />}
           </Card>
         ))}
       </div>
@@ -51,6 +52,32 @@ export function NodesView(): preact.JSX.Element {
         </Card>
       )}
     </div>
+  )
+}
+
+/** What the system counted, the last time that a page was open. */
+function Measured({
+  rss,
+  available,
+  memory,
+  load,
+  cpus,
+}: NonNullable<NodeRow['measured']> & { cpus: number }): preact.JSX.Element {
+  const used = memory - available
+  return (
+    <>
+      <Meter
+        label="measured"
+        share={memory > 0 ? used / memory : 0}
+        tone={used > memory * 0.9 ? 'bad' : ''}
+        text={`${formatBytes(used)} of ${formatBytes(memory)} in use, ${formatBytes(rss)} by threads of tasks`}
+      />
+      <Meter
+        label="load"
+        share={cpus > 0 ? load / cpus : 0}
+        text={`${load} of ${plural(cpus, 'CPU')}, over one minute`}
+      />
+    </>
   )
 }
 

@@ -250,6 +250,19 @@ export type RunEvent =
   | { type: 'node-joined'; at: number; node: number; name: string; cpus: number; memory: number }
   /** It takes part no more: it was lost, or was given back. */
   | { type: 'node-left'; at: number; node: number; isLost: boolean; reason: string }
+  /**
+   * How loaded the machine of a node is, while a live page is open: memory of the process that runs tasks, memory that can be
+   * had of all there is, and how many threads ran or waited for a CPU in the last minute.
+   */
+  | {
+      type: 'measured'
+      at: number
+      node: number
+      rss: number
+      available: number
+      memory: number
+      load: number
+    }
   | { type: 'thread-died'; at: number; node: number; lane: number; reason: string }
   /** What is in use of a device: bytes per second that are given out, bytes that are taken, and tasks. */
   | {

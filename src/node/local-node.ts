@@ -18,6 +18,7 @@ import type { NodeFiles } from './files/node-files.ts'
 import type { StreamSite } from './files/stream-site.ts'
 import { attemptOf, beginAttempt, jobOf } from './job.ts'
 import { LocalSite } from './mpi/local-site.ts'
+import type { MachineUse } from './machine-use.ts'
 import { MpiTasks, RANKS } from './mpi/mpi-tasks.ts'
 import type { RankNode } from './mpi/rank-nodes.ts'
 import { rankFacts } from './mpi/rank-facts.ts'
@@ -64,6 +65,8 @@ export interface NodePorts {
   readonly ranks?: RankPlace
   /** For an agent: who hears of it. */
   attach?(events: AgentEvents): void
+  /** For an agent: whether it is to tell how loaded its machine is. */
+  measure?(isWanted: boolean): void
   /** For an agent that does not see our folders: its own. */
   readonly folder?: ApartFolder | null
   /** For an agent whose programs do not share memory with this machine: growing files there. */
@@ -77,6 +80,7 @@ export interface AgentEvents {
    */
   gone(reason: string, isLost: boolean): void
   note(text: string): void
+  measured(use: MachineUse): void
 }
 
 /** What belongs to one node. */

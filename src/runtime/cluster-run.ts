@@ -297,6 +297,7 @@ export class ClusterRun {
       attach: events => {
         link.events = events
       },
+      measure: isWanted => link.measure(isWanted),
     }
   }
 

@@ -13,6 +13,8 @@ export interface Dashboard {
   carryOut: ((order: ControlOrder) => ControlAnswer) | null
   /** Called when the page ends before the run: then no user could take back what was asked on it. */
   onGone: (() => void) | null
+  /** Told when the first page is open, and when the last has gone. */
+  onWatched: ((isWatched: boolean) => void) | null
   /** Lets it send the end of the run to its pages, and end. */
   end(): void
 }
@@ -20,7 +22,7 @@ export interface Dashboard {
 /** Starts the page of this run in a process of its own, which reads the journal. `say` gets its address, or what is wrong. */
 export function startDashboard(order: DashboardOrder, say: (lines: string[]) => void): Dashboard {
   const path = PLACES.map(place => fileURLToPath(new URL(place, import.meta.url))).find(existsSync)
-  const dashboard: Dashboard = { carryOut: null, onGone: null, end: () => {} }
+  const dashboard: Dashboard = { carryOut: null, onGone: null, onWatched: null, end: () => {} }
   if (path === undefined) {
     say(['dashboard    there is no page in this installation: build it with `npm run build`'])
     return dashboard
@@ -34,6 +36,7 @@ export function startDashboard(order: DashboardOrder, say: (lines: string[]) => 
   child.on('message', message => {
     const reply = message as DashboardReply
     if ('url' in reply) say(addressLines(reply))
+    else if ('isWatched' in reply) dashboard.onWatched?.(reply.isWatched)
     else if ('problem' in reply) say([`dashboard    ${reply.problem}`])
     else {
       const answer = dashboard.carryOut?.(reply.order) ?? { problem: 'The run takes no orders.' }
@@ -42,6 +45,7 @@ export function startDashboard(order: DashboardOrder, say: (lines: string[]) => 
   })
   dashboard.end = () => {
     dashboard.onGone = null
+    dashboard.onWatched = null
     if (child.connected) child.disconnect()
   }
   return dashboard

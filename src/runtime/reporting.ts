@@ -146,6 +146,11 @@ export class Reporting {
     this.#dashboard.onGone = () => control.pageGone()
   }
 
+  /** Machines are measured while a page is open. */
+  measureBy(measure: (isWanted: boolean) => void): void {
+    if (this.#dashboard) this.#dashboard.onWatched = measure
+  }
+
   get journalPath(): string | null {
     return this.#journal ? this.#journalPath : null
   }

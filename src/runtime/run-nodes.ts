@@ -5,6 +5,8 @@ import { formsInUse } from '../model/definition.ts'
 import { jobOf } from '../node/job.ts'
 import { LocalNode } from '../node/local-node.ts'
 import type { AgentEvents, NodePorts, RunParts } from '../node/local-node.ts'
+import { UseMeter } from '../node/machine-use.ts'
+import type { MachineUse } from '../node/machine-use.ts'
 import type { TaskNode } from '../node/node.ts'
 import { Processes } from '../node/processes/processes.ts'
 import { localThreads } from '../node/threads/local-threads.ts'
@@ -17,6 +19,9 @@ export class RunNodes {
   readonly all: TaskNode[] = []
   readonly #runtime: Runtime
   readonly #parts: RunParts
+  /** What measures each node. */
+  readonly #meters: ((isWanted: boolean) => void)[] = []
+  #isMeasured = false
 
   constructor(runtime: Runtime, parts: Omit<RunParts, 'ranks'>) {
     this.#runtime = runtime
@@ -47,6 +52,12 @@ export class RunNodes {
     return index
   }
 
+  /** Whether a live page is open, which shows how loaded the machines are. */
+  measure(isWanted: boolean): void {
+    this.#isMeasured = isWanted
+    for (const want of this.#meters) want(isWanted)
+  }
+
   /** The node that a task was started on. */
   of(task: Task): TaskNode {
     return this.all[jobOf(task).attempt?.node ?? task.node] as TaskNode
@@ -61,6 +72,10 @@ export class RunNodes {
   #make(description: NodeDescription, ports: NodePorts): TaskNode {
     const index = this.all.length
     ports.attach?.(this.#agentEvents(index, description.name))
+    const meter = ports.attach ? null : new UseMeter(use => this.#measured(index, use))
+    const want = (isWanted: boolean): void => (meter ? meter.want(isWanted) : ports.measure?.(isWanted))
+    this.#meters.push(want)
+    if (this.#isMeasured) want(true)
     const machine = this.#runtime.engine.nodes[index] as Node
     const events = new NodeSink(this.#runtime, index)
     const node = new LocalNode(this.#parts, { machine, description, events, ...ports })
@@ -68,10 +83,16 @@ export class RunNodes {
     return node
   }
 
+  #measured(node: number, use: MachineUse): void {
+    const runtime = this.#runtime
+    runtime.engine.observer?.({ type: 'measured', at: runtime.now(), node, ...use })
+  }
+
   #agentEvents(index: number, name: string): AgentEvents {
     const runtime = this.#runtime
     return {
       note: text => runtime.note('warning', `node ${name}: ${text}`),
+      measured: use => this.#measured(index, use),
       gone: (reason, isLost) => {
         const { engine } = runtime
         if (isLost)

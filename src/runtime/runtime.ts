@@ -423,6 +423,7 @@ export class Runtime implements Client {
   }
 
   async #endNodes(): ReturnType<NodeFiles['end']> {
+    this.nodes.measure(false)
     this.#loop.end()
     await Promise.all(this.nodes.all.map(node => node.end()))
     const stranded = await this.files.end(this.paths.all())

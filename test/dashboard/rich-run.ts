@@ -68,6 +68,7 @@ function* extras(): Generator<RunEvent> {
       bytes: i * 1e6,
       readers: [{ name: 'use', waits: 'use waits for make' }],
     }
+  yield { type: 'measured', at: at + 50, node: 0, rss: 3e8, available: 5e9, memory: 8e9, load: 1.25 }
   yield { type: 'released', at: at + 50, task: 3, version: 900 }
   yield { type: 'value', at: at + 50, version: 900, bytes: 3e6, stays: true }
 }

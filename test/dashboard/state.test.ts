@@ -310,3 +310,12 @@ test('large values are among the data until they are dropped, with the node that
   assert.deepEqual(seen(), [])
   assert.deepEqual(dataSection(model, 9).values, { count: 0, bytes: 0, most: 4e6 })
 })
+
+test('a node has its last measurement, and none before the first', () => {
+  const model = modelOf(sampleRun.slice(0, 1))
+  assert.equal(nodesSection(model, 1).nodes[0]?.measured, null)
+  const use = { rss: 3e8, available: 5e9, memory: 8e9, load: 1.25 }
+  model.observe({ type: 'measured', at: 1, node: 0, ...use, rss: 1 })
+  model.observe({ type: 'measured', at: 2, node: 0, ...use })
+  assert.deepEqual(nodesSection(model, 3).nodes[0]?.measured, use)
+})

@@ -220,6 +220,7 @@ export const arbitraries: Record<RunEventType, fc.Arbitrary<RunEvent>> = {
     }),
   }),
   value: event('value', { version: id, bytes: size, stays: fc.constant(true) }, ['stays']),
+  measured: event('measured', { node: id, rss: size, available: size, memory: size, load: at }),
   removed: event('removed', { version: id }),
   intermediate: event('intermediate', { bytes: size, limit: size }),
   arguments: event('arguments', { task: id, text }),

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { modulePath } from '../../model/definition.ts'
 import type { LocalSiteParts, RankFacts } from '../../node/mpi/local-site.ts'
+import { UseMeter } from '../../node/machine-use.ts'
 import { Watchdog } from '../../node/processes/watchdog.ts'
 import { BLOB, FROM_AGENT, TO_AGENT } from '../link/frame-types.ts'
 import { FrameReader, FrameSplitter, FrameWriter } from '../link/frames.ts'
@@ -51,6 +52,7 @@ export class Agent {
   #processes: AgentProcesses | null = null
   readonly #ranks = new AgentRanks(this)
   readonly #streams: AgentStreams
+  readonly #meter = new UseMeter(use => this.#tellPacked(FROM_AGENT.measured, use))
   #watchdog: Watchdog | null = null
   #start: AgentStart | null = null
   #clockShift = 0
@@ -129,6 +131,7 @@ export class Agent {
     if (this.#isOver) return
     this.#isOver = true
     if (this.#ticking) clearInterval(this.#ticking)
+    this.#meter.want(false)
     this.#processes?.end(false)
     this.#ranks.end()
     this.#streams.endNow()
@@ -215,6 +218,8 @@ export class Agent {
         return this.#ranks.write(content)
       case TO_AGENT.bring:
         return this.memory.bring(content.varint())
+      case TO_AGENT.measure:
+        return this.#meter.want(content.byte() === 1)
       case TO_AGENT.end:
         return void this.#leave()
       default:

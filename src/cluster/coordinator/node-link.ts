@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream'
 import { Decoder } from '../../model/encoding/decode.ts'
 import type { DecodeHooks } from '../../model/encoding/decode.ts'
+import type { MachineUse } from '../../node/machine-use.ts'
 import type { LaneThreadEvents } from '../../node/threads/lane-thread.ts'
 import { BLOB, FROM_AGENT, TO_AGENT } from '../link/frame-types.ts'
 import { FrameSplitter, FrameWriter } from '../link/frames.ts'
@@ -23,6 +24,7 @@ export interface NodeLinkEvents {
   /** Said once; all threads and programs of the node have been said to have ended before. `isLost`: without being asked to. */
   gone(reason: string, isLost: boolean): void
   note(text: string): void
+  measured(use: MachineUse): void
 }
 
 /** The coordinator's end of the connections to one agent. Frames wait here until the agent has called. */
@@ -131,6 +133,14 @@ export class NodeLink {
     })
   }
 
+  /** Whether the agent is to tell how loaded its machine is. */
+  measure(isWanted: boolean): void {
+    this.writer.begin(TO_AGENT.measure)
+    this.writer.byte(isWanted ? 1 : 0)
+    this.writer.end()
+    this.flush()
+  }
+
   openThread(lane: number, isIo: boolean, events: LaneThreadEvents): RemoteThread {
     const thread = new RemoteThread(this, lane, isIo, events)
     if (this.#goneBecause !== null) {
@@ -214,6 +224,8 @@ export class NodeLink {
         return this.incoming.frame(content)
       case FROM_AGENT.note:
         return this.events?.note(content.text())
+      case FROM_AGENT.measured:
+        return this.events?.measured(unpack(content.block()) as MachineUse)
       case FROM_AGENT.ran:
       case FROM_AGENT.refused:
         return this.processes.receive(type, content)

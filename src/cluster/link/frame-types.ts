@@ -36,6 +36,8 @@ export const TO_AGENT = {
   /** What is to be done with growing files, and bytes of them that were taken. */
   streams: 21,
   streamsTaken: 22,
+  /** Tell how loaded the machine is, or no longer. */
+  measure: 23,
 } as const
 
 /** What an agent says to the coordinator. */
@@ -70,10 +72,12 @@ export const FROM_AGENT = {
   /** Of growing files, and bytes of them that were taken. */
   streams: 83,
   streamsTaken: 84,
+  /** How loaded the machine is. */
+  measured: 85,
 } as const
 
 /** Both ways: the content of a buffer that is small enough to go with the messages. */
 export const BLOB = 128
 
 /** Grows whenever frames change: both sides must speak the same. */
-export const PROTOCOL = 8
+export const PROTOCOL = 9

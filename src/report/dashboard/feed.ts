@@ -27,12 +27,15 @@ interface Page {
  */
 export class Feed {
   readonly #run: LiveRun
+  /** Told when the first page has come, and when the last has gone. */
+  readonly #watched: (isWatched: boolean) => void
   readonly #pages = new Set<Page>()
   #timer: NodeJS.Timeout | null = null
   #isClosed = false
 
-  constructor(run: LiveRun) {
+  constructor(run: LiveRun, watched: (isWatched: boolean) => void = () => {}) {
     this.#run = run
+    this.#watched = watched
   }
 
   get pageCount(): number {
@@ -42,10 +45,13 @@ export class Feed {
   join(response: ServerResponse, sections: readonly SectionName[]): void {
     const page: Page = { response, sections, sent: new Map(), isBehind: false, quietSince: Date.now() }
     this.#pages.add(page)
+    if (this.#pages.size === 1) this.#watched(true)
     // A page that was cut off comes back after this many milliseconds.
     response.write('retry: 1000\n\n')
     response.on('drain', () => (page.isBehind = false))
-    response.on('close', () => this.#pages.delete(page))
+    response.on('close', () => {
+      if (this.#pages.delete(page) && this.#pages.size === 0) this.#watched(false)
+    })
     if (this.#timer !== null) clearTimeout(this.#timer)
     this.#timer = null
     void this.#update()

@@ -8,13 +8,18 @@ import type { ControlAnswer, ControlOrder } from './protocol.ts'
 import { DashboardServer } from './server.ts'
 import type { DashboardOptions, PageAddresses } from './server.ts'
 
-export interface DashboardOrder extends Omit<DashboardOptions, 'controls' | 'allowance'> {
+export interface DashboardOrder extends Omit<DashboardOptions, 'controls' | 'allowance' | 'watched'> {
   /** Pages may act on the run. */
   control?: boolean
 }
 
 /** What this process tells the run. */
-export type DashboardReply = PageAddresses | { problem: string } | { id: number; order: ControlOrder }
+export type DashboardReply =
+  | PageAddresses
+  | { problem: string }
+  | { id: number; order: ControlOrder }
+  /** A page is open, or no page any more. */
+  | { isWatched: boolean }
 
 /** What the run answers to an order. */
 export interface DashboardAnswer {
@@ -36,6 +41,7 @@ async function serve({ control = false, ...options }: DashboardOrder): Promise<v
   const server = new DashboardServer({
     ...options,
     allowance: new Allowance(),
+    watched: isWatched => reply({ isWatched }),
     ...(control ? { controls: passOn } : {}),
   })
   process.on('disconnect', () => {
@@ -71,7 +77,7 @@ process.on('message', message => {
 })
 
 function reply(answer: DashboardReply): void {
-  process.send?.(answer)
+  if (process.connected) process.send?.(answer)
 }
 
 // Ctrl-C goes to all processes of a terminal; this one ends with the run.

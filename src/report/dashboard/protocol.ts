@@ -258,6 +258,8 @@ export interface NodeRow {
   cpusBusy: number
   busyShare: number
   busy: Points
+  /** The last measurement; null where no page was open. */
+  measured: { rss: number; available: number; memory: number; load: number } | null
 }
 
 export interface NodesSection {

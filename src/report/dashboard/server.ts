@@ -26,6 +26,8 @@ export interface DashboardOptions {
   allowance?: Allowance
   /** Passes on what pages ask of the run. Without it they can only look. */
   controls?: Controls
+  /** Told when the first page is open, and when the last has gone. */
+  watched?: (isWatched: boolean) => void
 }
 
 const SECTIONS: readonly SectionName[] = [
@@ -73,7 +75,7 @@ export class DashboardServer {
   constructor(options: DashboardOptions) {
     this.#options = options
     this.run = new LiveRun(options.journal, options.allowance)
-    this.#feed = new Feed(this.run)
+    this.#feed = new Feed(this.run, options.watched)
     this.#server = createServer((request, response) => {
       this.#answer(request, response).catch((error: unknown) => {
         if (!response.headersSent) send(response, 500, 'text/plain', `${String(error)}\n`)

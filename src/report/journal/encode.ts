@@ -111,6 +111,7 @@ export class BlockEncoder {
       case 'returned':
       case 'node-joined':
       case 'node-left':
+      case 'measured':
       case 'thread-died':
       case 'device':
       case 'device-failed':

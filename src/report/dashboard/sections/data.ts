@@ -1,8 +1,8 @@
 import type { RunEvent } from '../../../core/events.ts'
 import { clean } from '../../text.ts'
 import { valuesOf } from '../state/streams.ts'
-import type { RunModel } from '../state/run-model.ts'
-import type { DataSection, NodesSection, StreamRow, StreamsSection } from '../protocol.ts'
+import type { NodeHistory, RunModel } from '../state/run-model.ts'
+import type { DataSection, NodeRow, NodesSection, StreamRow, StreamsSection } from '../protocol.ts'
 
 type Of<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>
 
@@ -68,6 +68,12 @@ export const inFolder = (path: string, cwd: string): string =>
 
 const isOver = (state: string): boolean => ['done', 'failed', 'ignored', 'cancelled'].includes(state)
 
+function measuredOf({ measured }: NodeHistory): NodeRow['measured'] {
+  if (measured === null) return null
+  const { rss, available, memory, load } = measured
+  return { rss, available, memory, load }
+}
+
 export function nodesSection(model: RunModel, now: number): NodesSection {
   const name = (node: number): string => clean(model.nodes[node]?.name ?? `node ${node}`)
   const busyMs = model.busyMs(now)
@@ -83,6 +89,7 @@ export function nodesSection(model: RunModel, now: number): NodesSection {
       cpusBusy: node.cpusNow,
       busyShare: node.cpus > 0 && now > 0 ? Math.min(1, (busyMs[i] ?? 0) / (node.cpus * now)) : 0,
       busy: node.busy.points(now),
+      measured: measuredOf(node),
     })),
     transfers: [...model.transfers.values()]
       .sort((a, b) => b.bytes - a.bytes || b.count - a.count)

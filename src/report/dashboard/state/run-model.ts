@@ -28,6 +28,8 @@ export interface NodeHistory {
   busyMs: number
   claimed: number
   hasLeft: 'lost' | 'given back' | null
+  /** The last measurement; null where no page was open. */
+  measured: Of<'measured'> | null
 }
 
 /**
@@ -77,6 +79,11 @@ export class RunModel {
       case 'node-left': {
         const left = this.nodes[event.node]
         if (left) left.hasLeft = event.isLost ? 'lost' : 'given back'
+        break
+      }
+      case 'measured': {
+        const measured = this.nodes[event.node]
+        if (measured) measured.measured = event
         break
       }
       case 'kind-defined':
@@ -225,7 +232,7 @@ export class RunModel {
 
   #node(node: number, name: string, cpus: number, memory: number): void {
     const counts = { cpusNow: 0, running: 0, done: 0, busyMs: 0, claimed: 0 }
-    this.nodes[node] ??= { name, cpus, memory, busy: new Series(), hasLeft: null, ...counts }
+    this.nodes[node] ??= { name, cpus, memory, busy: new Series(), hasLeft: null, measured: null, ...counts }
     for (let lane = 0; lane < cpus; lane++) this.lanes.of(node, lane, cpus)
   }
 
