@@ -2,7 +2,7 @@ import { Future } from '../future.ts'
 import { isShared } from '../encoding/memory.ts'
 import { bufferOf, isInSharedMemory } from '../shared.ts'
 import { Stream } from '../value-stream.ts'
-import { holds, isContainer, isList } from './parts.ts'
+import { holds, isContainer, isList, shares } from './parts.ts'
 import type { Search } from './parts.ts'
 import type { Tracked } from './tracked-objects.ts'
 
@@ -49,6 +49,17 @@ export class Collections {
       isWanted: item => !this.isElement(item) && !ArrayBuffer.isView(item),
       leavesOnly: true,
     })
+  }
+
+  /** Whether those in it that are worth a slot of their own, as `isWorth` says, have nothing in common with the rest. */
+  areApart(value: object, isWorth: (tracked: Tracked) => boolean): boolean {
+    const isRoot = (item: object): boolean => {
+      const tracked = this.#known(item)
+      return tracked !== undefined && !tracked.dirty && isWorth(tracked) && !this.is(item)
+    }
+    const enters = (item: object): boolean =>
+      this.#elements.enters(item) && (!this.isElement(item) || this.#known(item)?.dirty === false)
+    return !shares(value, enters, isRoot)
   }
 
   /** Whether it is a datum of its own. */

@@ -48,6 +48,26 @@ export function holds(value: object, search: Search, entered: Set<object> | null
   })
 }
 
+/** Whether an object is inside two of the roots in a value, or inside one and elsewhere in the value. */
+export function shares(value: object, enters: Search['enters'], isRoot: (item: object) => boolean): boolean {
+  const rootOf = new Map([[value, value]])
+  const left = [value]
+  for (let next = left.pop(); next; next = left.pop()) {
+    const from = rootOf.get(next) as object
+    const isInTwo = some(next, item => {
+      if (!isObject(item)) return false
+      const root = from === value && isRoot(item) ? item : from
+      const known = rootOf.get(item)
+      if (known) return known !== root
+      rootOf.set(item, root)
+      if (enters(item)) left.push(item)
+      return false
+    })
+    if (isInTwo) return true
+  }
+  return false
+}
+
 /** An object that may hold others, and what is to be in the place of some of them. */
 export class Holder {
   readonly #object: object

@@ -174,19 +174,31 @@ export class Tracker {
     const slot = this.#readSlot(call, value)
     if (slot >= 0) return SlotArgument.of(slot)
     const slots = call.slots.length
-    const stored = this.#encode(value, inner => this.#readSlot(call, inner, true))
+    let areApart: boolean | null = null
+    const isApart = (): boolean =>
+      (areApart ??= this.#collections.areApart(value, ({ datum }) => isLarge(datum)))
+    const stored = this.#encode(value, inner => this.#readSlot(call, inner, isApart))
     if (call.slots.length > slots) return stored
     if (!isLargeStored(stored) && !isRepeated(call.given, value)) return stored
     // Large values are kept once, however many calls they are passed to. So is an object that is passed
     // twice in one call: it must be one object there too.
+    const known = this.objects.own(value)
+    if (known && !known.datum.removed) {
+      if (!sameStored(known.datum.current.value as Kept, stored)) this.#wrote(known.datum, stored)
+      known.seen = known.datum.current
+      return SlotArgument.of(addSlot(call, known.datum, 'in', 'value'))
+    }
     const datum = new Datum()
     datum.current.value = stored
     this.objects.add(value, upToDate(datum))
     return SlotArgument.of(addSlot(call, datum, 'in', 'value'))
   }
 
-  /** The slot of a value that exists on its own: a future, a tracked object, shared memory; else -1. */
-  #readSlot(call: Call, value: object, isInside = false): number {
+  /**
+   * The slot of a value that exists on its own: a future, a tracked object, shared memory; else -1. `isApart` is for one
+   * inside another value, and says whether the large ones in that have nothing in common.
+   */
+  #readSlot(call: Call, value: object, isApart: (() => boolean) | null = null): number {
     if (value instanceof Stream) {
       if (FORMS[call.definition.form].runsOn !== 'threads') {
         throw new MillraceError('MR_DIRECTION', 'a command cannot take the values of a stream')
@@ -215,7 +227,9 @@ export class Tracker {
     if (!tracked || (!tracked.dirty && this.#collections.is(value))) return -1
     checkRemoved(tracked.datum)
     // What is inside another value may have parts in common with it: only large ones are worth a slot of their own.
-    if (isInside && !tracked.dirty && !isLarge(tracked.datum) && !hasSlot(call, tracked.datum)) return -1
+    if (isApart && !tracked.dirty && !hasSlot(call, tracked.datum)) {
+      if (!isLarge(tracked.datum) || !(ArrayBuffer.isView(value) || isApart())) return -1
+    }
     if (!tracked.dirty) this.#refresh(value)
     return addSlot(call, tracked.datum, 'in', 'value')
   }

@@ -7,6 +7,7 @@ import { isReaders, isShared } from '../../model/encoding/memory.ts'
 import { shareCopy } from '../../model/encoding/stored.ts'
 import { hasManyCauses, plainError } from '../../general/thrown.ts'
 import { TAG } from '../../model/encoding/tags.ts'
+import { Elements } from './elements.ts'
 import { addedTo, widthOf } from './flat-lists.ts'
 import type { FlatBase } from './flat-lists.ts'
 import { keepAdded } from './kept-lists.ts'
@@ -20,6 +21,8 @@ export class OutputWriter {
   readonly #encoder: Encoder
   readonly #hooks: EncodeHooks
   #lent: readonly ArrayBufferLike[] = []
+  /** Those of the collections that the task was given to write. */
+  #elements: Elements[] | null = null
   /** Compares a value with what an earlier attempt released in its place. */
   expectSame: (task: ReceivedTask, index: number, value: unknown) => void = () => undefined
 
@@ -46,7 +49,7 @@ export class OutputWriter {
       return task.lent
     }
     try {
-      for (const collection of task.collections ?? []) this.#checkCollection(task, collection)
+      this.#takeElements(task)
       this.#head(task.id, STATUS.ok, startedAt, took, printed)
       this.#returns(task, value)
       this.#written(task)
@@ -86,7 +89,8 @@ export class OutputWriter {
     const encoder = this.#encoder
     if (returns === 0) {
       encoder.varint(1 + task.written.length)
-      return this.#value(task.early ? undefined : value)
+      this.#value(task.early ? undefined : value)
+      return
     }
     if (value === undefined && task.released?.size === returns) return this.#allReleased(task)
     if (!Array.isArray(value) || value.length !== returns) {
@@ -115,27 +119,43 @@ export class OutputWriter {
   }
 
   #written(task: ReceivedTask): void {
-    for (const { value, inPlace, graph, base } of task.written) {
+    for (const slot of task.written) {
+      const { value, inPlace, graph, base } = slot
       if (inPlace) this.#encoder.varint(0)
       else {
         const added = base && 'elements' in base && graph ? addedTo(value, base, graph) : null
+        let objects: readonly unknown[] | null = added
         if (base && added) this.#more(added, base)
-        else this.#value(value, graph, base && 'body' in base ? base : null)
+        else objects = this.#value(value, graph, base && 'body' in base ? base : null)
+        for (const elements of this.#elements ?? []) {
+          if (!elements.areOf(slot, objects ?? [])) throw changedElements(task)
+        }
       }
     }
   }
 
+  #takeElements(task: ReceivedTask): void {
+    this.#elements = task.collections?.map(collection => this.#elementsOf(task, collection)) ?? null
+  }
+
   /** Its elements go back each by itself: a change of what the collection holds would be lost. */
-  #checkCollection({ definition }: ReceivedTask, { value, bytes, slots }: Collection): void {
+  #elementsOf(task: ReceivedTask, collection: Collection): Elements {
+    const { value, bytes, slots, objects } = collection
+    const numbers = new Map<unknown, number>()
+    slots.forEach((one, i) => {
+      if (!numbers.has(one)) numbers.set(one, i)
+    })
+    const members = new Set<object>()
+    const slot = (inner: object): number => {
+      const number = inner === value ? undefined : numbers.get(inner)
+      if (number !== undefined) members.add(inner)
+      return number ?? -1
+    }
     const encoder = new Encoder()
-    const slot = (inner: object): number => (inner === value ? -1 : slots.indexOf(inner))
-    encoder.value(value, { ...this.#hooks, slot })
-    if (Buffer.compare(bytes, encoder.copy()) === 0) return
-    throw new MillraceError(
-      'MR_ALIAS',
-      `${definition.name} changed which objects an argument holds, while other tasks know these objects by themselves`,
-      { hint: 'waitOn() the object before the call, or return what has changed.' },
-    )
+    const now = encoder.whole(value, { ...this.#hooks, slot }, null)
+    const isSame = Buffer.compare(bytes, encoder.copy()) === 0 && now.every((one, i) => one === objects[i])
+    if (!isSame) throw changedElements(task)
+    return new Elements(collection, members, task.written)
   }
 
   /** An ignored failure keeps what was written so far, as far as it can be sent. */
@@ -143,6 +163,7 @@ export class OutputWriter {
     const encoder = this.#encoder
     const mark = encoder.length
     try {
+      this.#takeElements(task)
       encoder.varint(task.written.length)
       this.#written(task)
     } catch {
@@ -152,16 +173,18 @@ export class OutputWriter {
   }
 
   /** The value behind its length plus one, and the number of its buffers after it. */
-  #value(value: unknown, known: Graph | null = null, base: EncodedBase | null = null): void {
+  #value(value: unknown, known: Graph | null = null, base: EncodedBase | null = null): object[] {
     const encoder = this.#encoder
     encoder.reserve(8)
     const mark = encoder.length
     encoder.length += 5
-    if (known) encoder.whole(value, this.#hooks, known)
+    let objects: object[] = []
+    if (known) objects = encoder.whole(value, this.#hooks, known)
     else encoder.value(value, this.#hooks)
     if (base && encoder.blobs.length === encoder.base) keepAdded(encoder, mark + 5, base)
     writeLength(encoder.bytes, mark, encoder.length - mark - 5 + 1)
     encoder.varint(encoder.blobs.length - encoder.base)
+    return objects
   }
 
   /** What was added to a list, in the place of the list. */
@@ -189,6 +212,13 @@ export class OutputWriter {
     return { buffer: shareCopy(view), offset: 0 }
   }
 }
+
+const changedElements = ({ definition: { name } }: ReceivedTask): MillraceError =>
+  new MillraceError(
+    'MR_ALIAS',
+    `${name} changed which objects an argument or its elements hold, while other tasks know these elements by themselves`,
+    { hint: 'waitOn() the object before the call, or return what has changed.' },
+  )
 
 /** A length in five bytes that all say "more follows" but the last, so that it reads as any other number. */
 export function writeLength(bytes: Uint8Array, at: number, length: number): void {

@@ -53,6 +53,8 @@ export interface Collection {
   /** As it came. */
   bytes: Uint8Array
   slots: readonly unknown[]
+  /** Its own, without its elements, as they came. */
+  objects: readonly object[]
 }
 
 export interface ReceivedTask {
@@ -194,8 +196,9 @@ export class TaskReader {
         const isOfValues = direction !== 'IN' && !direction.startsWith('FILES_')
         if (!isOfValues || count === 0 || typeof value !== 'object') continue
         const end = decoder.at
+        const { objects } = decoder.graph
         decoder.at = at
-        ;(task.collections ??= []).push({ value, bytes: decoder.raw(end - at).slice(), slots })
+        ;(task.collections ??= []).push({ value, bytes: decoder.raw(end - at).slice(), slots, objects })
       }
     }
     if (header.hasEarly) task.early = readEarly(decoder, blobs)
