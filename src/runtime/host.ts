@@ -174,7 +174,7 @@ export class EmbeddedHost implements Host {
     this.#run = { runtime, reporting, options, warm, clusterRun, started, resuming }
     if (options.dashboard === true)
       runtime.argumentNotes = new ArgumentNotes(event => runtime.engine.observer?.(event))
-    reporting.measureBy(isWanted => runtime.nodes.measure(isWanted))
+    reporting.measureBy(isWanted => runtime.measure(isWanted))
     if (options.control) reporting.controlBy(new RunControl(runtime, () => this.#onSignal('SIGINT')))
     announce(runtime, reporting, started)
     for (const text of resuming?.remarks ?? [])

@@ -54,6 +54,7 @@ export class RunNodes {
 
   /** Whether a live page is open, which shows how loaded the machines are. */
   measure(isWanted: boolean): void {
+    if (this.#isMeasured === isWanted) return
     this.#isMeasured = isWanted
     for (const want of this.#meters) want(isWanted)
   }

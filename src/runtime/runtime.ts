@@ -152,6 +152,11 @@ export class Runtime implements Client {
     this.engine.observer?.({ type: 'note', at: this.now(), level, text })
   }
 
+  /** Whether the machines are measured, until the run ends. */
+  measure(isWanted: boolean): void {
+    this.nodes.measure(isWanted && !this.#ended)
+  }
+
   /** The folder is removed also if this process is killed. */
   cleanUpLater(folder: string): void {
     this.#watchdog.folder(folder)
@@ -423,7 +428,7 @@ export class Runtime implements Client {
   }
 
   async #endNodes(): ReturnType<NodeFiles['end']> {
-    this.nodes.measure(false)
+    this.measure(false)
     this.#loop.end()
     await Promise.all(this.nodes.all.map(node => node.end()))
     const stranded = await this.files.end(this.paths.all())
