@@ -12,7 +12,7 @@ import type { Element } from '../fixtures/element-tasks.ts'
  * To repeat a failure: SEED=… PROGRAMS=… and the test by itself.
  */
 const seed = Number(process.env['SEED'] ?? 20261120)
-const numRuns = Number(process.env['PROGRAMS'] ?? 100)
+const numRuns = Number(process.env['PROGRAMS'] ?? 200)
 
 const number = fc.nat(0xffffff)
 const step = fc.record({
@@ -23,6 +23,8 @@ const step = fc.record({
     'element',
     'element',
     'element',
+    'each',
+    'each',
     'look',
     'lookOne',
     'wait',
@@ -73,9 +75,14 @@ class Lists {
         await this.#unlessTold(() => tasks.changeListNested(this.#mine, seeds, false))
         return tasks.alterListNested(this.#theirs, seeds)
       case 'element':
-        for (const each of seeds) {
-          await this.#unlessRefused(() => tasks.changeElement(mine, each))
-          tasks.alterElement(theirs, each)
+        for (const each of seeds) await this.#change(mine, theirs, each)
+        return
+      case 'each':
+        for (const [one, other] of this.#pairs) {
+          // Only some are read.
+          if (other.n % 2 === 0)
+            assert.equal(await this.#unlessRefused(() => tasks.lookAt(one)), picture([other]))
+          else await this.#change(one, other, which)
         }
         return
       case 'look':
@@ -107,6 +114,11 @@ class Lists {
         // What was there before is there again.
         return this.wait()
     }
+  }
+
+  async #change(mine: Element, theirs: Element, seed: number): Promise<void> {
+    await this.#unlessRefused(() => tasks.changeElement(mine, seed))
+    tasks.alterElement(theirs, seed)
   }
 
   /** Another value in the list makes tasks write it with all that is in it. */
