@@ -1,6 +1,6 @@
 // Questions of ours go to a relay between two frames of the other side, wherever the bytes of that are cut.
 import assert from 'node:assert/strict'
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
@@ -43,7 +43,7 @@ test('frames stay whole', { timeout: 60_000 }, async () => {
     relay.end()
     const expected =
       all.length + Array.from({ length: questions }, (_, i) => `q${i}`).join('').length + 7 * questions
-    await until(() => readFileSync(to).length === expected)
+    await until(() => existsSync(to) && readFileSync(to).length === expected)
     const seen: string[] = []
     const got: number[] = []
     new FrameSplitter().push(readFileSync(to), (type, content) => {

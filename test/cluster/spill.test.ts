@@ -58,6 +58,15 @@ test('what was used least lately goes to the disk and comes back when it is want
   await until(() => readdirSync(one.at).length === 0)
 })
 
+test('what is there already when the limit is set counts', async () => {
+  const incoming = new Incoming()
+  const at = join(folder, `spill-${++beds}`)
+  for (let i = 0; i < 3; i++) incoming.put(i, filled(i))
+  incoming.spillTo({ folder: at, limit: MEBIBYTE, began: () => undefined, failed: assert.fail })
+  await until(() => existsSync(at) && readdirSync(at).length === 2)
+  assert.deepEqual(await here(incoming, [0, 1, 2]), [0, 1, 2])
+})
+
 test('another node gets one that is on the disk', async () => {
   const one = bed(MEBIBYTE)
   for (let i = 0; i < 3; i++) one.incoming.put(i, filled(i + 7))

@@ -32,6 +32,8 @@ export class Spill {
   readonly #garbage = new SharedGarbage()
   #bytes = 0
   #isAtWork = false
+  /** Something can go that could not when the work began. */
+  #isToLookAgain = false
   #hasBegun = false
   /** The disk had no room: it is tried again when there is so much more. */
   #tryFrom = 0
@@ -39,7 +41,8 @@ export class Spill {
   constructor(here: Map<number, ArrayBufferLike>, options: SpillOptions) {
     this.#here = here
     this.#options = options
-    for (const [number, buffer] of here) this.added(number, buffer)
+    // Each moves to the end of the map as it is added.
+    for (const [number, buffer] of [...here]) this.added(number, buffer)
   }
 
   isOut(number: number): boolean {
@@ -48,8 +51,8 @@ export class Spill {
 
   added(number: number, { byteLength }: ArrayBufferLike): void {
     this.#bytes += byteLength
-    if (this.#bytes > Math.max(this.#options.limit, this.#tryFrom) && !this.#isAtWork) void this.#makeRoom()
-    else this.used(number)
+    this.used(number)
+    this.#look()
   }
 
   used(number: number): void {
@@ -81,8 +84,15 @@ export class Spill {
 
   unwant(number: number): void {
     const left = (this.#wanted.get(number) ?? 1) - 1
-    if (left > 0) this.#wanted.set(number, left)
-    else this.#wanted.delete(number)
+    if (left > 0) return void this.#wanted.set(number, left)
+    this.#wanted.delete(number)
+    this.#look()
+  }
+
+  #look(): void {
+    if (this.#bytes <= Math.max(this.#options.limit, this.#tryFrom)) return
+    if (this.#isAtWork) this.#isToLookAgain = true
+    else void this.#makeRoom()
   }
 
   /** Reads one that is out. */
@@ -126,6 +136,9 @@ export class Spill {
     } finally {
       this.#isAtWork = false
     }
+    const again = this.#isToLookAgain
+    this.#isToLookAgain = false
+    if (again) this.#look()
   }
 
   #isInUse(number: number): boolean {
