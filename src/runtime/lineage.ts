@@ -95,8 +95,6 @@ export class Lineage {
   readonly #files: HeldFiles
   /** By other versions that such a task made: who waits for them wants the files, too. */
   readonly #beside = new WeakMap<Version, readonly Version[]>()
-  /** Values on their way to the program; a task may have written the next version meanwhile. */
-  readonly #wanted = new Set<Stored>()
 
   constructor(runtime: Uses, buffers: BufferOwnership) {
     this.#runtime = runtime
@@ -272,7 +270,9 @@ export class Lineage {
   async arrived(version: Version, coming: Promise<Kept>): Promise<Kept> {
     const stored = version.value
     if (!(stored instanceof Stored)) return coming
-    this.#wanted.add(stored)
+    const { engine } = this.#runtime
+    // A task may have written the next version meanwhile.
+    engine.hold(version)
     // Connections to agents keep no process alive.
     const alive = setInterval(() => undefined, 1000)
     try {
@@ -281,14 +281,17 @@ export class Lineage {
       return kept
     } catch (error) {
       if (!isMachineLost(error)) throw error
+      this.want(version)
+      // It may be lost once more as soon as it is made.
+      do await new Promise<void>(resolve => this.#runtime.onSettled(version, resolve))
+      while (!version.settled)
+      if (version.state !== 'ready') await this.#runtime.values.throwFor(version)
+      return await this.#runtime.copyOut(version)
     } finally {
       clearInterval(alive)
-      this.#wanted.delete(stored)
+      engine.letGo(version, this.#runtime.now())
+      this.#runtime.schedule()
     }
-    this.want(version)
-    await new Promise<void>(resolve => this.#runtime.onSettled(version, resolve))
-    if (version.state !== 'ready') await this.#runtime.values.throwFor(version)
-    return this.#runtime.copyOut(version)
   }
 
   /** A node will end: what only it has comes here. Resolves when that is done. */
@@ -342,7 +345,7 @@ export class Lineage {
 
   #isNeeded(kept: Stored): boolean {
     const own = this.#made.get(kept)?.outputs.find(output => output.kept === kept)
-    return this.#wanted.has(kept) || (own?.version.readers ?? 0) > 0
+    return (own?.version.readers ?? 0) > 0
   }
 
   /** Inputs first: their readers then wait for them. */

@@ -41,8 +41,8 @@ export class Spill {
   constructor(here: Map<number, ArrayBufferLike>, options: SpillOptions) {
     this.#here = here
     this.#options = options
-    // Each moves to the end of the map as it is added.
-    for (const [number, buffer] of [...here]) this.added(number, buffer)
+    for (const { byteLength } of here.values()) this.#bytes += byteLength
+    this.#look()
   }
 
   isOut(number: number): boolean {
