@@ -302,7 +302,7 @@ export class RankPool {
 
   #exited(program: number, code: number | null, reason: string): void {
     if (program === LAUNCHER) {
-      this.hasCrashed = this.#settle !== null && this.#reason === null && isCrash(code)
+      this.hasCrashed = this.#settle !== null && this.#reason === null && isCrash(code, this.#output)
       return this.#ended(`mpirun ${reason}`)
     }
     this.#say(this.#starters.get(program), { type: 'over', code: code ?? 1 })
@@ -338,5 +338,6 @@ export class RankPool {
   }
 }
 
-/** By a signal; launchers add 128 to that of a program of theirs. */
-const isCrash = (code: number | null): boolean => code === null || code > 128
+/** By a signal, to which launchers add 128 for a program of theirs; or a daemon of MPICH gave itself up. */
+const isCrash = (code: number | null, said: string): boolean =>
+  code === null || code > 128 || /\bHYD\w+ \(.*: assert \(/.test(said)
